@@ -1,0 +1,49 @@
+#ifndef KILN_JIT_ARTIFACT_TARGET_H_
+#define KILN_JIT_ARTIFACT_TARGET_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace kiln {
+
+// What an artifact is compiled for: an exact architecture and the number of
+// its streaming multiprocessors, because whole-grid schedules bake the latter;
+// or the reference device. A value. Targets match exactly or not at all.
+struct Target {
+  std::string arch;  // "sm_90a", or "cpu"
+  int sm_count = 0;  // 0 for cpu
+
+  bool is_cpu() const { return arch == "cpu"; }
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+// "sm_90a/132" or "cpu". ParseTarget(ToString(t)) equals t.
+std::string ToString(const Target& target);
+
+// Reads "cpu", a device name of KnownDevices ("h100-sxm"), "sm_90a/132", or a
+// bare architecture ("sm_90a"), which takes the count of the first known
+// device with that architecture.
+//
+// Errors: INVALID_ARGUMENT naming the text and listing the known devices. An
+// architecture is checked for form only; NVRTC judges whether it exists.
+absl::StatusOr<Target> ParseTarget(std::string_view text);
+
+// The target of a CUDA device: `a` is appended on compute capability 9.0,
+// whose wgmma instructions need it.
+Target TargetOfDevice(int compute_major, int compute_minor, int sm_count);
+
+struct KnownDevice {
+  std::string_view name;  // "h100-sxm"
+  std::string_view arch;
+  int sm_count;
+};
+
+// Devices that can be named without being present.
+std::span<const KnownDevice> KnownDevices();
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_ARTIFACT_TARGET_H_
