@@ -16,7 +16,7 @@ namespace kiln {
 // outputs, names removed. Renaming, permuting inputs or reordering ops does
 // not change it; any other change does.
 struct CanonicalPlan {
-  Plan plan;                      // inputs are named i0, i1, ...; ops v0, ...
+  Plan plan;                       // inputs are named i0, i1, ...; ops v0, ...
   std::vector<TensorDesc> values;  // of `plan`, as ValidatePlan returns them
   // Slots of an artifact are the canonical inputs, then the outputs.
   // slot_of_input[i] is the slot of the client's input i, or -1 if unused.

@@ -93,7 +93,7 @@ struct PoolAttributes {
   Pair padding = {0, 0};
   Pair dilation = {1, 1};  // max_pool2d only
   bool ceil_mode = false;
-  bool count_include_pad = true;  // avg_pool2d only
+  bool count_include_pad = true;            // avg_pool2d only
   std::optional<int64_t> divisor_override;  // avg_pool2d only
   friend bool operator==(const PoolAttributes&,
                          const PoolAttributes&) = default;
@@ -180,6 +180,8 @@ struct Op {
   std::string name;  // of its result; only for people, not part of the key
   std::vector<Operand> operands;
   Attributes attributes;
+
+  friend bool operator==(const Op&, const Op&) = default;
 };
 
 }  // namespace kiln

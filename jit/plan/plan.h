@@ -2,7 +2,9 @@
 #define KILN_JIT_PLAN_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/plan/op.h"
@@ -24,12 +26,16 @@ struct PlanInput {
   std::string name;  // only for people, not part of the key
   TensorDesc desc;
   InputRole role = InputRole::kActivation;
+
+  friend bool operator==(const PlanInput&, const PlanInput&) = default;
 };
 
 struct PlanOutput {
   ValueId value;
   // Storage type; the value is rounded to it once, to nearest, ties to even.
   DataType dtype = DataType::kF32;
+
+  friend bool operator==(const PlanOutput&, const PlanOutput&) = default;
 };
 
 // A fusion plan: a small graph in static single assignment form, ops in
@@ -41,10 +47,21 @@ struct Plan {
   std::vector<Op> ops;
   std::vector<PlanOutput> outputs;
   Grade grade = Grade::kFp32;
+
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 // The value that op number `op_index` defines.
 ValueId ResultOf(const Plan& plan, int op_index);
+
+// "fp32", "tf32": the spelling of plan text, keys and the command line.
+std::string_view GradeName(Grade grade);
+
+// Inverse of GradeName; nullopt for any other text.
+std::optional<Grade> ParseGrade(std::string_view name);
+
+// "activation", "parameter".
+std::string_view InputRoleName(InputRole role);
 
 }  // namespace kiln
 
