@@ -1,0 +1,100 @@
+#include "jit/artifact/target.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "fmt/format.h"
+#include "jit/plan/errors.h"
+
+namespace kiln {
+namespace {
+
+// The first device of an architecture is the one that a bare architecture
+// means. Counts: NVIDIA's architecture whitepapers and product briefs.
+constexpr std::array kDevices = {
+    KnownDevice{"h100-sxm", "sm_90a", 132},
+    KnownDevice{"h100-pcie", "sm_90a", 114},
+    KnownDevice{"h100-nvl", "sm_90a", 132},
+    KnownDevice{"h200", "sm_90a", 132},
+    KnownDevice{"gh200", "sm_90a", 132},
+    KnownDevice{"h20", "sm_90a", 78},
+    KnownDevice{"a100", "sm_80", 108},
+    KnownDevice{"a30", "sm_80", 56},
+    KnownDevice{"a10", "sm_86", 72},
+    KnownDevice{"a40", "sm_86", 84},
+    KnownDevice{"rtx3090", "sm_86", 82},
+    KnownDevice{"l4", "sm_89", 58},
+    KnownDevice{"l40s", "sm_89", 142},
+    KnownDevice{"rtx4090", "sm_89", 128},
+    KnownDevice{"t4", "sm_75", 40},
+};
+
+// Far above any device; keeps grids computed from it in range.
+constexpr int kMaxSmCount = 65535;
+
+// "sm_", two or three digits, at most one of the suffixes that NVRTC knows:
+// `a` (this architecture only) and `f` (its family).
+bool IsArchitecture(std::string_view text) {
+  if (text.substr(0, 3) != "sm_") return false;
+  text.remove_prefix(3);
+  if (!text.empty() && (text.back() == 'a' || text.back() == 'f')) {
+    text.remove_suffix(1);
+  }
+  return (text.size() == 2 || text.size() == 3) && text.front() != '0' &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<int> ParseSmCount(std::string_view text) {
+  int count = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end || text.front() == '0') {
+    return std::nullopt;
+  }
+  if (count < 1 || count > kMaxSmCount) return std::nullopt;
+  return count;
+}
+
+absl::Status UnknownTarget(std::string_view text) {
+  std::string allowed = "cpu, sm_NN, sm_NN/<SM count>";
+  for (const KnownDevice& device : kDevices) {
+    allowed += fmt::format(", {}", device.name);
+  }
+  return InvalidField("target", "The text names no target.", text, allowed);
+}
+
+}  // namespace
+
+std::string ToString(const Target& target) {
+  if (target.is_cpu()) return target.arch;
+  return fmt::format("{}/{}", target.arch, target.sm_count);
+}
+
+absl::StatusOr<Target> ParseTarget(std::string_view text) {
+  if (text == "cpu") return Target{"cpu", 0};
+  for (const KnownDevice& device : kDevices) {
+    if (text == device.name || text == device.arch) {
+      return Target{std::string(device.arch), device.sm_count};
+    }
+  }
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return UnknownTarget(text);
+  const std::string_view arch = text.substr(0, slash);
+  const std::optional<int> count = ParseSmCount(text.substr(slash + 1));
+  if (!IsArchitecture(arch) || !count) return UnknownTarget(text);
+  return Target{std::string(arch), *count};
+}
+
+Target TargetOfDevice(int compute_major, int compute_minor, int sm_count) {
+  const bool is_hopper = compute_major == 9 && compute_minor == 0;
+  return Target{fmt::format("sm_{}{}{}", compute_major, compute_minor,
+                            is_hopper ? "a" : ""),
+                sm_count};
+}
+
+std::span<const KnownDevice> KnownDevices() { return kDevices; }
+
+}  // namespace kiln
