@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_PLAN_PLAN_TEXT_H_
 #define KILN_JIT_PLAN_PLAN_TEXT_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,8 @@
 #include "jit/plan/plan.h"
 
 namespace kiln {
+
+inline constexpr size_t kMaxPlanTextBytes = size_t{1} << 20;
 
 // Reads the text form of a plan (grammar: docs/plan-language.md):
 //
@@ -25,8 +28,9 @@ namespace kiln {
 // but not validated: call ValidatePlan.
 absl::StatusOr<Plan> ParsePlanText(std::string_view text);
 
-// The text form of any plan. ParsePlanText(ToText(p)) equals `p`; names that
-// are missing or repeated are replaced by v0, v1, ...
+// The text form of any plan. ParsePlanText(ToText(p)) equals any valid `p`, the
+// payloads of NaNs excepted; names that are missing, repeated or not spellable
+// are replaced by v0, v1, ...
 std::string ToText(const Plan& plan);
 
 }  // namespace kiln

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "jit/plan/errors.h"
@@ -212,6 +213,17 @@ absl::StatusOr<std::vector<TensorDesc>> ValidatePlan(const Plan& plan) {
     }
   }
   return values;
+}
+
+void ResolveOutputTypes(Plan* plan, const std::vector<bool>& untyped) {
+  if (std::find(untyped.begin(), untyped.end(), true) == untyped.end()) return;
+  const absl::StatusOr<std::vector<TensorDesc>> values = ValidatePlan(*plan);
+  for (size_t i = 0; i < plan->outputs.size(); ++i) {
+    PlanOutput& output = plan->outputs[i];
+    if (!untyped[i]) continue;
+    output.dtype =
+        values.ok() ? (*values)[output.value.index].dtype : DataType::kF32;
+  }
 }
 
 }  // namespace kiln

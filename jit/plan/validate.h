@@ -24,6 +24,10 @@ inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
 // op number that this build does not know. Pure: same plan, same answer.
 absl::StatusOr<std::vector<TensorDesc>> ValidatePlan(const Plan& plan);
 
+// Gives each output i with untyped[i] the type that its value has by
+// promotion; f32 if the plan is not valid.
+void ResolveOutputTypes(Plan* plan, const std::vector<bool>& untyped);
+
 }  // namespace kiln
 
 #endif  // KILN_JIT_PLAN_VALIDATE_H_
