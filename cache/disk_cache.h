@@ -11,19 +11,33 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cache/cache_directory.h"
+#include "cache/entry_format.h"
+#include "cache/file_ops.h"
+#include "cache/lru_index.h"
+#include "cache/mutex.h"
 
 namespace kiln {
 
-// Immutable entries on disk, one file each, by key (64 hexadecimal digits).
-// The payload is opaque. A cache only hits or misses: damage is a miss,
-// quarantined and counted; a failed write loses the entry and nothing else.
-// Entry format: entry_format.h. Thread-safe. Several processes may open one
-// directory: one writes (the holder of its lock file), the others read.
+// Immutable entries on disk, one file each, by key (64 lower-case hexadecimal
+// digits; any other key misses and is not stored). The payload is opaque. A
+// cache only hits or misses: damage is a miss, quarantined and counted; a
+// failed write loses the entry and nothing else. Entry format: entry_format.h;
+// layout: cache_directory.h; both: docs/cache.md. Thread-safe.
+//
+// Several processes may open one directory: one writes (the holder of its lock
+// file), the others only read. When the writer ends, the next one that has
+// something to write takes over. Stores are one at a time, 0.6 ms each.
 class DiskCache {
  public:
   struct Options {
     std::filesystem::path directory;  // created, mode 0700, if missing
     int64_t limit_bytes = int64_t{10} << 30;
+    std::string writer = "kiln";  // stands in each entry, cut to 16 bytes
+
+    // For tests; the system's if null.
+    std::shared_ptr<FileOps> file_ops = nullptr;
+    std::function<int64_t()> now_unix_ms = nullptr;
   };
 
   struct Record {
@@ -33,8 +47,8 @@ class DiskCache {
 
   struct EntryInfo {
     std::string key;
-    std::string key_text;
-    int64_t size_bytes = 0;
+    std::string key_text;    // not verified; empty if unreadable
+    int64_t size_bytes = 0;  // of the file
     int64_t last_used_unix_ms = 0;
   };
 
@@ -44,7 +58,7 @@ class DiskCache {
     int64_t stores = 0;
     int64_t store_failures = 0;
     int64_t evictions = 0;
-    int64_t damaged = 0;  // found so far; each was quarantined
+    int64_t damaged = 0;  // found so far; the writer quarantines them
     int64_t entries = 0;
     int64_t size_bytes = 0;
     int64_t limit_bytes = 0;
@@ -58,7 +72,8 @@ class DiskCache {
   };
 
   // Indexes the directory. Errors: FAILED_PRECONDITION if it can neither be
-  // created nor read, is a symbolic link or belongs to another user.
+  // created nor read, is a symbolic link, belongs to another user, or others
+  // may write to it.
   static absl::StatusOr<std::unique_ptr<DiskCache>> Open(Options options);
   ~DiskCache();
   DiskCache(const DiskCache&) = delete;
@@ -67,12 +82,15 @@ class DiskCache {
   // The whole, verified entry, or nothing. Marks it as used.
   std::optional<Record> Get(const std::string& key);
 
-  // Stores an entry durably (file and directory are synchronised), then evicts
-  // the least recently used ones while the limit is exceeded. An entry that
-  // exists is left alone. Failures are counted, logged and otherwise silent.
+  // Stores an entry durably: when `stores` has gone up, it survives a power
+  // cut. If it does not fit, the least recently used ones are evicted first,
+  // down to 90% of the limit; the limit is never exceeded. An entry that exists
+  // is left alone. Failures are counted, logged (at most once a minute) and
+  // otherwise silent; so is the lack of the directory's lock.
   void Put(const std::string& key, std::string_view key_text,
            std::string_view payload);
 
+  // Whether there is a file for `key`; does not open it.
   bool Contains(const std::string& key) const;
 
   // Most recently used first.
@@ -83,6 +101,7 @@ class DiskCache {
   std::vector<DamagedFile> Verify(
       const std::function<bool(int64_t checked, int64_t total)>& progress);
 
+  // Removing needs the directory's lock; without it nothing is removed.
   struct Removed {
     int64_t entries = 0;
     int64_t size_bytes = 0;
@@ -93,13 +112,47 @@ class DiskCache {
   Removed Purge(const std::vector<std::string>& keys);
 
   Counters counters() const;
-  const std::filesystem::path& directory() const;
+  const std::filesystem::path& directory() const { return options_.directory; }
 
  private:
-  class Index;
-  explicit DiskCache(Options options);
-  Options options_;
-  std::unique_ptr<Index> index_;
+  DiskCache(Options options, CacheDirectory directory);
+
+  bool BecomeWriter() KILN_REQUIRES(write_mutex_);
+  void PrepareToWrite() KILN_REQUIRES(write_mutex_);
+  void Reindex();
+  std::vector<LruIndex::Entry> FindEntries() const;
+  std::vector<LruIndex::Entry> Snapshot() const;
+
+  absl::StatusOr<CacheEntry> Read(const std::string& key);
+  absl::StatusOr<CacheEntry> ReadAgain(const std::string& key);
+  void SetAside(const std::string& key, const absl::Status& damage)
+      KILN_REQUIRES(write_mutex_);
+  void CountHit(const std::string& key, int64_t size_bytes);
+  void Adopt(const std::string& key, int64_t size_bytes);
+
+  absl::Status Store(const std::string& key, const std::string& bytes)
+      KILN_REQUIRES(write_mutex_);
+  absl::Status MakeRoom(int64_t size_bytes) KILN_REQUIRES(write_mutex_);
+  Removed EvictDownTo(int64_t target_bytes) KILN_REQUIRES(write_mutex_);
+  bool Remove(const std::string& key, Removed* removed)
+      KILN_REQUIRES(write_mutex_);
+  void ReportFailedStore(const absl::Status& status);
+  int64_t size_bytes() const;
+
+  const Options options_;
+  FileOps* const ops_;
+  const std::string temp_suffix_;
+
+  // Held by whatever changes the directory. Taken before mutex_.
+  Mutex write_mutex_ KILN_ACQUIRED_BEFORE(mutex_);
+  CacheDirectory directory_;  // changed under write_mutex_; paths need no lock
+  int64_t temps_ KILN_GUARDED_BY(write_mutex_) = 0;
+
+  // Never held while the disk is touched.
+  mutable Mutex mutex_;
+  LruIndex index_ KILN_GUARDED_BY(mutex_);
+  Counters counters_ KILN_GUARDED_BY(mutex_);
+  int64_t next_warning_ms_ KILN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kiln

@@ -1,0 +1,242 @@
+#include "cache/cache_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <spdlog/spdlog.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "cache/atomic_file.h"
+#include "cache/digest.h"
+#include "cache/errors.h"
+
+namespace kiln {
+namespace {
+
+constexpr std::string_view kEntrySuffix = ".kiln";
+constexpr std::string_view kTempPrefix = ".tmp-";
+// Enough to study a failing disk by, too little to matter beside the entries.
+constexpr size_t kMaxQuarantinedFiles = 64;
+constexpr int64_t kMaxQuarantinedBytes = 16 << 20;
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+int MakeDirectory(FileOps* ops, const std::string& path) {
+  const int made = RetryInterrupted([&] { return ops->Mkdir(path, 0700); });
+  if (made != -ENOENT || ParentOf(path) == path) return made;
+  const int parent = MakeDirectory(ops, ParentOf(path));
+  if (parent < 0 && parent != -EEXIST) return parent;
+  return RetryInterrupted([&] { return ops->Mkdir(path, 0700); });
+}
+
+// The root decides who can tamper with what is below it.
+absl::Status CheckRoot(FileOps* ops, const std::string& root) {
+  struct stat status = {};
+  const int result = ops->Lstat(root, &status);
+  if (result < 0) return DirectoryAccessError(root, -result);
+  if (S_ISLNK(status.st_mode)) return DirectorySymlinkError(root);
+  if (!S_ISDIR(status.st_mode)) return DirectoryKindError(root);
+  if (status.st_uid != geteuid()) {
+    return DirectoryOwnerError(root, status.st_uid, geteuid());
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return DirectoryModeError(root, status.st_mode);
+  }
+  const FileDescriptor readable =
+      OpenFile(ops, root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!readable.valid()) return DirectoryAccessError(root, -readable.get());
+  return absl::OkStatus();
+}
+
+void WarnOnNetworkFileSystem(const std::string& root) {
+  struct statfs status = {};
+  if (statfs(root.c_str(), &status) == 0 && status.f_type == NFS_SUPER_MAGIC) {
+    spdlog::warn(
+        "The cache directory {} is on NFS, whose locks may not reach other "
+        "hosts: give each host its own directory.",
+        root);
+  }
+}
+
+// Empty if the name is not that of an entry.
+std::string KeyOfFileName(std::string_view name) {
+  if (name.size() < kEntrySuffix.size()) return "";
+  const size_t stem = name.size() - kEntrySuffix.size();
+  if (name.substr(stem) != kEntrySuffix) return "";
+  const std::string_view key = name.substr(0, stem);
+  return IsCacheKey(key) ? std::string(key) : "";
+}
+
+// Deletes the file that has been in quarantine longest.
+bool RemoveOldest(FileOps* ops, const std::string& directory,
+                  const std::vector<std::string>& names) {
+  std::vector<std::pair<int64_t, std::string>> by_age;
+  for (const std::string& name : names) {
+    struct stat status = {};
+    ops->Lstat(directory + "/" + name, &status);
+    by_age.emplace_back(status.st_ctim.tv_sec, directory + "/" + name);
+  }
+  std::sort(by_age.begin(), by_age.end());
+  return std::any_of(by_age.begin(), by_age.end(), [&](const auto& file) {
+    return ops->Unlink(file.second) == 0;
+  });
+}
+
+// A free name for `key` in quarantine; empty if there is no room.
+std::string QuarantinePath(FileOps* ops, const std::string& directory,
+                           const std::string& key) {
+  std::vector<std::string> names;
+  if (ops->List(directory, &names) < 0) return "";
+  if (names.size() >= kMaxQuarantinedFiles &&
+      !RemoveOldest(ops, directory, names)) {
+    return "";
+  }
+  for (size_t n = 0;; ++n) {
+    const std::string name = fmt::format("{}.{}", key, n);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return directory + "/" + name;
+    }
+  }
+}
+
+}  // namespace
+
+CacheDirectory::CacheDirectory(FileOps* ops, std::string root)
+    : ops_(ops), root_(std::move(root)) {}
+
+absl::StatusOr<CacheDirectory> CacheDirectory::Open(FileOps* ops,
+                                                    std::string root) {
+  // A trailing slash would make lstat look through a symbolic link.
+  while (root.size() > 1 && root.back() == '/') root.pop_back();
+  const int made = MakeDirectory(ops, root);
+  struct stat unused = {};
+  if (made < 0 && ops->Lstat(root, &unused) == -ENOENT) {
+    return DirectoryAccessError(root, -made);
+  }
+  absl::Status status = CheckRoot(ops, root);
+  if (!status.ok()) return status;
+  WarnOnNetworkFileSystem(root);
+  CacheDirectory directory(ops, std::move(root));
+  directory.TryBecomeWriter();
+  return directory;
+}
+
+bool CacheDirectory::TryBecomeWriter() {
+  if (is_writer_) return true;
+  if (!lock_.valid()) {
+    lock_ =
+        OpenFile(ops_, root_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  }
+  if (!lock_.valid()) return false;
+  is_writer_ =
+      RetryInterrupted([&] { return ops_->TryLock(lock_.get()); }) == 0;
+  if (is_writer_) CreateLayout();
+  return is_writer_;
+}
+
+// Flushes even what exists: a writer that died may have created it without.
+void CacheDirectory::CreateLayout() {
+  MakeDirectory(ops_, root_ + "/entries");
+  MakeDirectory(ops_, root_ + "/quarantine");
+  for (const std::string& path : {root_ + "/entries", root_, ParentOf(root_)}) {
+    const absl::Status status = FlushDirectory(ops_, path);
+    if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
+  }
+}
+
+std::string CacheDirectory::EntryPath(const std::string& key) const {
+  return fmt::format("{}/entries/{}/{}{}", root_, key.substr(0, 2), key,
+                     kEntrySuffix);
+}
+
+std::string CacheDirectory::TempPath(const std::string& key,
+                                     const std::string& suffix) const {
+  return fmt::format("{}/entries/{}/{}{}", root_, key.substr(0, 2), kTempPrefix,
+                     suffix);
+}
+
+std::vector<std::string> CacheDirectory::EntryDirectories() const {
+  std::vector<std::string> names;
+  const std::string entries = root_ + "/entries";
+  const int listed =
+      RetryInterrupted([&] { return ops_->List(entries, &names); });
+  if (listed < 0 && listed != -ENOENT) {
+    spdlog::warn(
+        "{}",
+        std::string(WriteFailedError("readdir", entries, -listed).message()));
+  }
+  for (std::string& name : names) name = entries + "/" + name;
+  return names;
+}
+
+std::vector<CacheDirectory::FoundEntry> CacheDirectory::FindEntries() const {
+  std::vector<FoundEntry> found;
+  for (const std::string& directory : EntryDirectories()) {
+    std::vector<std::string> names;
+    RetryInterrupted([&] { return ops_->List(directory, &names); });
+    for (const std::string& name : names) {
+      const std::string key = KeyOfFileName(name);
+      struct stat status = {};
+      if (key.empty() || EntryPath(key) != directory + "/" + name ||
+          ops_->Lstat(directory + "/" + name, &status) < 0) {
+        continue;
+      }
+      found.push_back({key, S_ISREG(status.st_mode) ? status.st_size : 0,
+                       ModifiedUnixMs(status)});
+    }
+  }
+  return found;
+}
+
+absl::Status CacheDirectory::MakeEntryDirectory(const std::string& key) {
+  const std::string directory = ParentOf(EntryPath(key));
+  const int made = MakeDirectory(ops_, directory);
+  if (made < 0 && made != -EEXIST) {
+    return WriteFailedError("mkdir", directory, -made);
+  }
+  return FlushDirectory(ops_, root_ + "/entries");
+}
+
+void CacheDirectory::RemoveTempsOlderThan(int64_t unix_ms) {
+  for (const std::string& directory : EntryDirectories()) {
+    std::vector<std::string> names;
+    RetryInterrupted([&] { return ops_->List(directory, &names); });
+    for (const std::string& name : names) {
+      const std::string path = directory + "/" + name;
+      struct stat status = {};
+      if (name.compare(0, kTempPrefix.size(), kTempPrefix) == 0 &&
+          ops_->Lstat(path, &status) == 0 && ModifiedUnixMs(status) < unix_ms) {
+        ops_->Unlink(path);
+      }
+    }
+  }
+}
+
+absl::Status CacheDirectory::Quarantine(const std::string& key) {
+  const std::string path = EntryPath(key);
+  struct stat status = {};
+  const int found = ops_->Lstat(path, &status);
+  if (found < 0) return WriteFailedError("lstat", path, -found);
+
+  const bool keep =
+      !S_ISREG(status.st_mode) || status.st_size <= kMaxQuarantinedBytes;
+  const std::string target =
+      keep ? QuarantinePath(ops_, root_ + "/quarantine", key) : "";
+  if (!target.empty() && ops_->Rename(path, target) == 0) {
+    return absl::OkStatus();
+  }
+  const int removed = RetryInterrupted([&] { return ops_->Unlink(path); });
+  if (removed < 0) return WriteFailedError("unlink", path, -removed);
+  return absl::OkStatus();
+}
+
+}  // namespace kiln
