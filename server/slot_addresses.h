@@ -1,0 +1,26 @@
+#ifndef KILN_SERVER_SLOT_ADDRESSES_H_
+#define KILN_SERVER_SLOT_ADDRESSES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/artifact/artifact.h"
+#include "jit/run/driver_api.h"
+#include "server/cuda_memory_table.h"
+#include "server/execution_backend.h"
+
+namespace kiln {
+
+// The device address of every slot, from its binding. The last check before a
+// kernel runs, made again here so that nothing depends on the front's.
+//
+// Errors: FAILED_PRECONDITION for unknown memory; INVALID_ARGUMENT for a wrong
+// number of bindings, a tensor that does not lie inside its memory, a
+// misaligned address, and an output that overlaps any other slot.
+absl::StatusOr<std::vector<driver::DevicePtr>> SlotAddresses(
+    const CudaMemoryTable& memory, const std::vector<Slot>& slots,
+    const std::vector<SlotBinding>& bindings);
+
+}  // namespace kiln
+
+#endif  // KILN_SERVER_SLOT_ADDRESSES_H_
