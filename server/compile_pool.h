@@ -22,11 +22,12 @@ class CompilePool {
  public:
   struct Options {
     std::string executable;  // kilnd itself, exec'ed as `--role worker`
-    Toolchain toolchain;
+    Toolchain toolchain;     // of no library: only the cpu target compiles
     int max_workers = 1;
     int max_queued = 2048;
-    std::chrono::milliseconds soft_deadline{30'000};  // NVRTC is asked to stop
-    std::chrono::milliseconds hard_deadline{60'000};  // SIGKILL
+    std::chrono::milliseconds soft_deadline{30'000};   // NVRTC is asked to stop
+    std::chrono::milliseconds hard_deadline{60'000};   // SIGKILL
+    std::chrono::milliseconds start_deadline{30'000};  // load and warm up
     std::chrono::milliseconds idle_quiet{60'000};
   };
 
@@ -39,13 +40,17 @@ class CompilePool {
   // Called exactly once per job, on the pool's thread; must not block.
   using Done = std::function<void(absl::StatusOr<Outcome>)>;
 
+  // Starts the first worker and returns without waiting for it.
+  //
+  // Errors: INVALID_ARGUMENT: `executable` is no program.
   static absl::StatusOr<std::unique_ptr<CompilePool>> Start(Options options);
   // Kills the workers; jobs that are not done are answered UNAVAILABLE.
   ~CompilePool();
 
   // Queues a job. Answers DEADLINE_EXCEEDED past a deadline, UNAVAILABLE when
-  // the worker died twice on it, RESOURCE_EXHAUSTED when the queue is full,
-  // otherwise as CompilePlan does. Returns an id for Cancel.
+  // the worker died twice on it or no worker comes up, RESOURCE_EXHAUSTED when
+  // the queue is full, otherwise as CompilePlan does. Deadlines count from the
+  // moment that a worker has the job. Returns an id for Cancel.
   uint64_t Submit(CompileRequest request, Done done);
 
   // Drops the job if queued, kills its worker if running; `done` is answered
@@ -53,12 +58,13 @@ class CompilePool {
   void Cancel(uint64_t job);
 
   struct Counters {
-    int workers = 0;
-    int64_t started = 0;  // workers ever started
-    int64_t crashed = 0;
-    int64_t killed = 0;
-    int64_t compiles = 0;  // jobs handed to a worker
-    int64_t queued = 0;
+    int workers = 0;       // alive
+    int64_t started = 0;   // workers ever started
+    int64_t crashed = 0;   // ended by themselves or broke the protocol
+    int64_t killed = 0;    // for a deadline or a cancelled job
+    int64_t recycled = 0;  // for their age, size or an idle pool
+    int64_t compiles = 0;  // times that a job was handed to a worker
+    int64_t queued = 0;    // waiting now
   };
   Counters counters() const;
 

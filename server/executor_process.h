@@ -13,41 +13,56 @@
 namespace kiln {
 
 // The front's side of one device's executor process. Started on first use,
-// restarted when it dies; every memory id then becomes invalid and calls under
-// way are answered ABORTED. Thread-safe; no call blocks; each callback is
-// called exactly once, on the executor's thread, and must not block.
+// and again on the next use after it died; with its death every memory id
+// becomes invalid for good and calls under way are answered ABORTED. The
+// process serves one call after the other. Thread-safe; no call blocks; each
+// callback is called exactly once, on the executor's thread, and must not
+// block.
 class ExecutorProcess {
  public:
   struct Options {
     std::string executable;  // kilnd itself, exec'ed as `--role executor`
     std::string device;      // "cpu", "cuda:0"
-    std::chrono::milliseconds execute_deadline{10'000};  // then SIGKILL
+    // Of one Execute on the device, waiting not counted; then SIGKILL and
+    // DEADLINE_EXCEEDED. Longer for cpu, which evaluates in double.
+    std::chrono::milliseconds execute_deadline{10'000};
+    // After `max_deaths` within `death_window` Execute is refused with
+    // FAILED_PRECONDITION for `unhealthy_period`: something kills the process
+    // again and again, and takes everybody's buffers with it.
+    int max_deaths = 3;
+    std::chrono::milliseconds death_window{60'000};
+    std::chrono::milliseconds unhealthy_period{300'000};
     // Called after each death with its cause, before calls fail.
     std::function<void(std::string reason)> on_death;
   };
 
   static std::unique_ptr<ExecutorProcess> Create(Options options);
+  // Kills the process; calls under way are answered UNAVAILABLE.
   ~ExecutorProcess();
 
   using Described = std::function<void(absl::StatusOr<DeviceDescription>)>;
   using Opened = std::function<void(absl::StatusOr<OpenedMemory>)>;
   using Executed = std::function<void(absl::StatusOr<int64_t>)>;
 
+  // Every call answers the backend's status, ABORTED when the process died,
+  // RESOURCE_EXHAUSTED over 4096 calls under way, and what kept the process
+  // from starting (FAILED_PRECONDITION: no such device).
   void Describe(Described done);
   // Takes ownership of a descriptor in `source`.
   void Open(MemorySource source, Opened done);
   void Close(uint64_t memory, std::function<void()> done);
   // `artifact` is the serialised kiln.v1.Artifact of `key`; it is sent only
   // when the process does not hold that key yet. Answers the microseconds that
-  // the device took.
+  // the device took. A memory id of a process that died is ABORTED.
   void Execute(const std::string& key,
                std::shared_ptr<const std::string> artifact, ExecuteJob job,
                Executed done);
   void EndSession(const std::string& session);
 
-  // "idle" (not started), "ready", "restarting", "unhealthy: <why>".
+  // "idle" (not running, starts when used), "starting", "restarting", "ready",
+  // "unhealthy: <why>".
   std::string state() const;
-  int pid() const;  // 0 when not running; for tests
+  int pid() const;  // 0 when not running
 
  private:
   class Loop;
