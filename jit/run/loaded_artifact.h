@@ -28,7 +28,8 @@ struct LaunchAreas {
   bool zeroed_once = false;
   bool is_prepared = false;
   uint64_t parameter_version = 0;
-  std::vector<driver::DevicePtr> parameters;  // addresses it was prepared from
+  // Addresses that it was prepared from.
+  std::vector<driver::DevicePtr> parameters = {};
 };
 
 // An artifact on a device: code loaded, variant chosen, arguments checked.
