@@ -52,6 +52,11 @@ absl::StatusOr<TensorDesc> InferBatchNorm(const OpContext& context) {
   if (auto s = CheckEps(context, "batch_norm.eps", norm.eps); !s.ok()) {
     return s;
   }
+  if (norm.eps == 0.0f) {
+    return InvalidField(FieldPath(context, "batch_norm.eps"),
+                        "is out of range, as in PyTorch", "0",
+                        "finite and above 0");
+  }
   if (auto s = CheckChannelVectors(context, input.dims[1]); !s.ok()) return s;
   return input;
 }
