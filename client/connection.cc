@@ -1,0 +1,105 @@
+#include "client/connection.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "client/start_daemon.h"
+#include "client/status_converter.h"
+#include "client/unix_socket.h"
+#include "jit/plan/errors.h"
+#include "proto/protocol.h"
+
+namespace kiln::client {
+namespace {
+
+// Artifacts carry cubins and, on request, sources: well below this.
+constexpr int kMaxMessageBytes = 256 << 20;
+// Of ErrorDetail: a compile log (64 KiB) and a generated source. As base64 it
+// grows by a third, which the metadata limit leaves room for.
+constexpr int kDetailLimitBytes = 512 << 10;
+constexpr int kMaxMetadataBytes = 1 << 20;
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& socket) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // Each client has a connection of its own: a session belongs to it.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(
+      "unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::Status OtherProtocol(const ConnectOptions& options,
+                           const v1::GetServerInfoResponse& server) {
+  const std::string hint = fmt::format(
+      "Stop it (kill {}) and let the client start one of its own version, or "
+      "choose another socket",
+      server.pid());
+  ErrorDetail detail;
+  detail.field = kProtocolField;
+  detail.value = std::to_string(server.protocol());
+  detail.limit = std::to_string(kProtocolVersion);
+  detail.hint = hint;
+  return WithDetail(absl::FailedPreconditionError(fmt::format(
+                        "The kilnd {} on {} speaks protocol {}, this client {}",
+                        server.version(), options.socket, server.protocol(),
+                        kProtocolVersion)),
+                    detail);
+}
+
+}  // namespace
+
+Connection::Connection(ConnectOptions options)
+    : options_(std::move(options)),
+      channel_(OpenChannel(options_.socket)),
+      compiler_(v1::Compiler::NewStub(channel_)),
+      buffers_(v1::Buffers::NewStub(channel_)),
+      executor_(v1::Executor::NewStub(channel_)),
+      cache_(v1::Cache::NewStub(channel_)) {}
+
+absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(
+    ConnectOptions options) {
+  absl::Status reachable = ConnectUnix(options.socket).status();
+  if (absl::IsUnavailable(reachable) && options.auto_start) {
+    reachable = StartDaemon(options);
+  }
+  if (!reachable.ok()) return reachable;
+  std::shared_ptr<Connection> connection(new Connection(std::move(options)));
+  const absl::Status greeted = connection->Greet();
+  if (!greeted.ok()) return greeted;
+  return connection;
+}
+
+absl::Status Connection::Greet() {
+  absl::StatusOr<v1::GetServerInfoResponse> server =
+      Call(compiler(), &v1::Compiler::Stub::GetServerInfo,
+           v1::GetServerInfoRequest(), options_.start_timeout);
+  if (!server.ok()) return server.status();
+  if (server->protocol() != kProtocolVersion) {
+    return OtherProtocol(options_, *server);
+  }
+  greeting_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+void Connection::Prepare(grpc::ClientContext& context,
+                         std::chrono::milliseconds timeout) const {
+  if (timeout.count() == 0) timeout = options_.call_timeout;
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+  context.AddMetadata(kDetailLimitMetadata, std::to_string(kDetailLimitBytes));
+}
+
+absl::Status Connection::Finish(const grpc::Status& status,
+                                const grpc::ClientContext& context) const {
+  const absl::Status result = FromGrpc(status, context);
+  const bool explained = !context.GetServerTrailingMetadata().empty();
+  if (!absl::IsUnavailable(result) || explained) return result;
+  return absl::UnavailableError(
+      fmt::format("The connection to kilnd on {} is lost: {}", options_.socket,
+                  std::string(result.message())));
+}
+
+}  // namespace kiln::client

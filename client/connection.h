@@ -1,0 +1,79 @@
+#ifndef KILN_CLIENT_CONNECTION_H_
+#define KILN_CLIENT_CONNECTION_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/connect_options.h"
+#include "kiln/v1/service.grpc.pb.h"
+
+namespace kiln::client {
+
+// The ErrorDetail field of a protocol mismatch.
+inline constexpr char kProtocolField[] = "protocol";
+
+// A gRPC channel to a daemon of our protocol, and its stubs. Not part of the
+// public interface. Thread-safe.
+class Connection {
+ public:
+  // Starts a daemon if none answers and the options allow it, and checks the
+  // protocol version.
+  //
+  // Errors: UNAVAILABLE, PERMISSION_DENIED, NOT_FOUND (no kilnd to start), as
+  // StartDaemon and ConnectUnix say; FAILED_PRECONDITION with field
+  // "protocol" in the detail: a daemon of another protocol.
+  static absl::StatusOr<std::shared_ptr<Connection>> Open(
+      ConnectOptions options);
+
+  // Prepares `context` for a unary call or a stream of bounded length.
+  // `timeout` 0: the default of the options.
+  void Prepare(grpc::ClientContext& context,
+               std::chrono::milliseconds timeout = {}) const;
+
+  // One unary call: Call(compiler(), &v1::Compiler::Stub::Validate, request).
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(
+      Stub& stub,
+      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                   Response*),
+      const Request& request, std::chrono::milliseconds timeout = {}) const {
+    grpc::ClientContext context;
+    Prepare(context, timeout);
+    Response response;
+    const absl::Status status =
+        Finish((stub.*method)(&context, request, &response), context);
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  // FromGrpc, with the socket named when the daemon has gone.
+  absl::Status Finish(const grpc::Status& status,
+                      const grpc::ClientContext& context) const;
+
+  v1::Compiler::Stub& compiler() const { return *compiler_; }
+  v1::Buffers::Stub& buffers() const { return *buffers_; }
+  v1::Executor::Stub& executor() const { return *executor_; }
+  v1::Cache::Stub& cache() const { return *cache_; }
+  const v1::GetServerInfoResponse& greeting() const { return greeting_; }
+  const ConnectOptions& options() const { return options_; }
+
+ private:
+  explicit Connection(ConnectOptions options);
+  absl::Status Greet();
+
+  const ConnectOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Compiler::Stub> compiler_;
+  const std::unique_ptr<v1::Buffers::Stub> buffers_;
+  const std::unique_ptr<v1::Executor::Stub> executor_;
+  const std::unique_ptr<v1::Cache::Stub> cache_;
+  v1::GetServerInfoResponse greeting_;  // as it was when connecting
+};
+
+}  // namespace kiln::client
+
+#endif  // KILN_CLIENT_CONNECTION_H_

@@ -1,0 +1,39 @@
+#include "client/status_converter.h"
+
+#include "jit/plan/errors.h"
+#include "kiln/v1/service.pb.h"
+#include "proto/protocol.h"
+
+namespace kiln::client {
+namespace {
+
+ErrorDetail FromProto(const v1::ErrorDetail& message) {
+  ErrorDetail detail;
+  detail.field = message.field();
+  detail.value = message.value();
+  detail.limit = message.limit();
+  detail.hint = message.hint();
+  detail.compile_log = message.compile_log();
+  detail.generated_source = message.generated_source();
+  return detail;
+}
+
+}  // namespace
+
+absl::Status FromGrpc(const grpc::Status& status,
+                      const grpc::ClientContext& context) {
+  if (status.ok()) return absl::OkStatus();
+  const absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
+                            status.error_message());
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto found = trailers.find(kErrorDetailMetadata);
+  v1::ErrorDetail message;
+  if (found == trailers.end() ||
+      !message.ParseFromArray(found->second.data(),
+                              static_cast<int>(found->second.size()))) {
+    return result;
+  }
+  return WithDetail(result, FromProto(message));
+}
+
+}  // namespace kiln::client
