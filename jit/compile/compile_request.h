@@ -14,7 +14,7 @@ namespace kiln {
 struct CompileRequest {
   CanonicalPlan plan;
   Target target;
-  std::string toolchain;        // Toolchain::id; empty for the cpu target
+  std::string toolchain;         // Toolchain::id; empty for the cpu target
   std::string variant = "auto";  // or the id of a tuned schedule
 };
 

@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_TOOLCHAIN_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -17,14 +18,21 @@ struct Toolchain {
   std::string version;  // "13.0", from the file names; for people
 };
 
-// Finds NVRTC: `path` (a file or a folder) if not empty, else the dynamic
-// linker's cache, CUDA_PATH-like usual prefixes, and `extra_dir` (where
-// scripts/setup puts PyPI's wheels). Newest version first.
+// Finds NVRTC: `path` (a file or a folder) if not empty, else `extra_dir`
+// (where scripts/setup puts PyPI's wheels), `cuda_roots` (values of CUDA_PATH
+// and CUDA_HOME, which main reads), the folders of the dynamic linker's
+// configuration, and /usr/local/cuda*. Newest version first; of equals, the
+// first found.
 //
 // Errors: NOT_FOUND listing where it looked; INVALID_ARGUMENT if `path` is
 // given and holds none. Pure reads; nothing is loaded.
-absl::StatusOr<Toolchain> FindToolchain(const std::string& path,
-                                        const std::string& extra_dir);
+absl::StatusOr<Toolchain> FindToolchain(
+    const std::string& path, const std::string& extra_dir,
+    const std::vector<std::string>& cuda_roots = {});
+
+// The newest NVRTC directly in one of `folders`. Errors: NOT_FOUND.
+absl::StatusOr<Toolchain> FindToolchainIn(
+    const std::vector<std::string>& folders);
 
 }  // namespace kiln
 

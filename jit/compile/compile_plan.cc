@@ -1,0 +1,169 @@
+#include "jit/compile/compile_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/artifact/digest.h"
+#include "jit/compile/errors.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/nvrtc_compiler.h"
+#include "jit/compile/ptxas_log.h"
+#include "jit/compile/schedule.h"
+#include "jit/compile/specialize.h"
+#include "kernel_sources/kernel_sources.h"
+
+namespace kiln {
+namespace {
+
+int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+std::vector<NvrtcCompiler::Header> Headers() {
+  std::vector<NvrtcCompiler::Header> headers;
+  for (const KernelSource& source : KernelSources()) {
+    headers.push_back({std::string(source.name), std::string(source.text)});
+  }
+  return headers;
+}
+
+Slot MakeSlot(const TensorDesc& desc, SlotRole role) {
+  return {desc, SizeBytes(desc), ElementSize(desc.dtype), role};
+}
+
+std::vector<Slot> SlotsOf(const CanonicalPlan& plan) {
+  std::vector<Slot> slots;
+  for (const PlanInput& input : plan.plan.inputs) {
+    slots.push_back(MakeSlot(input.desc, input.role == InputRole::kParameter
+                                             ? SlotRole::kParameter
+                                             : SlotRole::kInput));
+  }
+  for (const PlanOutput& output : plan.plan.outputs) {
+    slots.push_back(
+        MakeSlot({output.dtype, plan.values[output.value.index].dims},
+                 SlotRole::kOutput));
+  }
+  return slots;
+}
+
+Arg ArgOf(const KernelTensor& tensor) {
+  Arg arg;
+  if (tensor.place.slot >= 0) {
+    arg.slot = tensor.place.slot;
+  } else {
+    arg.kind = ArgKind::kWorkspace;
+    arg.offset_bytes = tensor.place.offset_bytes;
+  }
+  return arg;
+}
+
+// The launch steps of one kernel, whose unit is module number `module`.
+void AddSteps(const KernelSpec& spec, int module, std::vector<Step>* steps) {
+  std::vector<Arg> args;
+  for (const KernelTensor& tensor : spec.tensors) {
+    args.push_back(ArgOf(tensor));
+  }
+  for (size_t i = 0; i < spec.entries.size(); ++i) {
+    Step step;
+    step.module = module;
+    step.entry = static_cast<int>(i);
+    step.grid = spec.entries[i].grid;
+    step.block = {static_cast<uint32_t>(spec.entries[i].threads), 1, 1};
+    step.args = args;
+    steps->push_back(std::move(step));
+  }
+}
+
+// Compiles one unit; fails on spills.
+absl::StatusOr<Module> CompileUnit(
+    const KernelSpec& spec, const std::string& source, const std::string& arch,
+    const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
+  absl::StatusOr<NvrtcCompiler::Output> output =
+      nvrtc->Compile(source, headers, arch);
+  if (!output.ok()) return output.status();
+
+  Module module;
+  for (const EntrySpec& entry : spec.entries) {
+    const auto usage = FindKernelUsage(output->log, entry.symbol);
+    if (!usage) return NoKernelInfo(entry.symbol, source, output->log);
+    if (usage->stack_bytes > 0) {
+      return Spills(entry.symbol, source, output->log);
+    }
+    KernelEntry compiled;
+    compiled.symbol = entry.symbol;
+    compiled.registers = usage->registers;
+    compiled.static_shared_bytes = usage->static_shared_bytes;
+    compiled.local_bytes = usage->stack_bytes;
+    module.entries.push_back(std::move(compiled));
+  }
+  module.cubin = std::move(output->cubin);
+  module.sha256 = Sha256Hex(module.cubin);
+  module.source = source;
+  return module;
+}
+
+// Number of the module with this source; the number of modules if none has it.
+size_t FindModule(const std::vector<Module>& modules,
+                  const std::string& source) {
+  return std::find_if(
+             modules.begin(), modules.end(),
+             [&](const Module& module) { return module.source == source; }) -
+         modules.begin();
+}
+
+absl::Status AddKernels(const CompileRequest& request, NvrtcCompiler* nvrtc,
+                        CompilePlanTiming* timing, Artifact* artifact) {
+  const Schedule schedule = MakeSchedule(request.plan, request.target);
+  const std::vector<NvrtcCompiler::Header> headers = Headers();
+  Variant variant;
+  variant.workspace_bytes = schedule.workspace_bytes;
+  for (const Kernel& kernel : schedule.kernels) {
+    const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+    const std::string source = WriteUnit(spec);
+    const size_t module = FindModule(artifact->modules, source);
+    if (module == artifact->modules.size()) {
+      const auto start = std::chrono::steady_clock::now();
+      absl::StatusOr<Module> compiled =
+          CompileUnit(spec, source, request.target.arch, headers, nvrtc);
+      timing->nvrtc_us += MicrosecondsSince(start);
+      if (!compiled.ok()) return compiled.status();
+      artifact->modules.push_back(*std::move(compiled));
+    }
+    AddSteps(spec, static_cast<int>(module), &variant.launch);
+  }
+  artifact->variants.push_back(std::move(variant));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Artifact> CompilePlan(const CompileRequest& request,
+                                     NvrtcCompiler* nvrtc,
+                                     CompilePlanTiming* timing) {
+  if (request.variant != "auto") return UnknownVariant(request.variant);
+  if (!request.target.is_cpu() && nvrtc == nullptr) {
+    return NoNvrtc(request.target.arch);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  CompilePlanTiming spent;
+  Artifact artifact;
+  artifact.key_text = KeyText(request);
+  artifact.key = KeyOf(artifact.key_text);
+  artifact.canonical_plan = request.plan.plan;
+  artifact.target = request.target;
+  artifact.slots = SlotsOf(request.plan);
+  if (!request.target.is_cpu()) {
+    absl::Status status = AddKernels(request, nvrtc, &spent, &artifact);
+    if (!status.ok()) return status;
+  }
+  spent.generate_us = MicrosecondsSince(start) - spent.nvrtc_us;
+  if (timing != nullptr) *timing = spent;
+  return artifact;
+}
+
+}  // namespace kiln

@@ -1,0 +1,30 @@
+# Writes OUTPUT, a C++ file that defines kiln::CompilerDigest(): the SHA-256
+# of the relative path and SHA-256 of every file that can alter generated
+# code. Reproducible: sorted by path, nothing of the machine in it.
+#   cmake -DROOT=... -DOUTPUT=... -P compiler_digest.cmake
+set(patterns)
+foreach(folder IN ITEMS kernel_sources jit/plan jit/compile)
+  foreach(extension IN ITEMS h cc cu cuh cmake)
+    list(APPEND patterns ${ROOT}/${folder}/*.${extension})
+  endforeach()
+endforeach()
+file(GLOB sources RELATIVE ${ROOT} ${patterns})
+list(SORT sources)
+
+set(listing "")
+foreach(source IN LISTS sources)
+  file(SHA256 ${ROOT}/${source} digest)
+  string(APPEND listing "${digest}  ${source}\n")
+endforeach()
+string(SHA256 digest "${listing}")
+
+file(WRITE ${OUTPUT} "#include \"jit/compile/compile_request.h\"
+
+namespace kiln {
+
+std::string_view CompilerDigest() {
+  return \"${digest}\";
+}
+
+}  // namespace kiln
+")

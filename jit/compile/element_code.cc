@@ -1,0 +1,190 @@
+#include "jit/compile/element_code.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "fmt/format.h"
+#include "jit/compile/pointwise_call.h"
+
+namespace kiln {
+namespace {
+
+constexpr std::string_view kAxes[] = {"at.n", "at.c", "at.h", "at.w"};
+
+// Position of the element at `at` in a tensor broadcast over `domain`.
+std::string IndexOf(const Dims4& dims, const Dims4& domain) {
+  if (dims == domain) return "at.i";
+  std::string index;
+  int64_t stride = 1;
+  for (int axis = 3; axis >= 0; --axis) {
+    if (dims[axis] == 1) continue;
+    std::string term(kAxes[axis]);
+    if (stride != 1) term += fmt::format(" * {}", stride);
+    index = index.empty() ? term : term + " + " + index;
+    stride *= dims[axis];
+  }
+  return index.empty() ? "0" : index;
+}
+
+// The coordinate that counts channels in a tensor of this rank.
+std::string_view ChannelAxis(size_t rank) { return kAxes[4 - rank + 1]; }
+
+}  // namespace
+
+std::string KernelTensors::Read(int value, const std::string& name) {
+  const Place& place = *schedule_.homes[value];
+  return Add({name, StorageTypeName(place.dtype), false, place});
+}
+
+std::string KernelTensors::Read(int value) {
+  return Read(value, schedule_.lowered.values[value].name);
+}
+
+std::string KernelTensors::Write(const Store& store) {
+  const size_t num_slots_before_outputs = std::count_if(
+      schedule_.lowered.values.begin(), schedule_.lowered.values.end(),
+      [](const LoweredValue& value) { return value.producer < 0; });
+  const std::string name =
+      store.place.slot < 0
+          ? schedule_.lowered.values[store.value].name
+          : fmt::format("output{}",
+                        store.place.slot - num_slots_before_outputs);
+  return Add({name, StorageTypeName(store.place.dtype), true, store.place});
+}
+
+std::string KernelTensors::Add(KernelTensor tensor) {
+  const bool known = std::any_of(
+      list_.begin(), list_.end(),
+      [&](const KernelTensor& other) { return other.name == tensor.name; });
+  if (!known) list_.push_back(tensor);
+  return "t." + tensor.name;
+}
+
+ElementCode::ElementCode(const Schedule& schedule, const Dims& domain,
+                         KernelTensors* tensors)
+    : schedule_(schedule), domain_(AlignDims(domain)), tensors_(tensors) {}
+
+void ElementCode::Define(int value) {
+  locals_[{value, "at.i"}] = schedule_.lowered.values[value].name;
+}
+
+void ElementCode::Line(std::string line) { lines_.push_back(std::move(line)); }
+
+void ElementCode::Compute(const Node& node) {
+  const int result = node.results[0];
+  const std::string expression = Expression(node);
+  Line(fmt::format("const float {} = {};",
+                   schedule_.lowered.values[result].name, expression));
+  Define(result);
+}
+
+std::string ElementCode::Local(int value) {
+  const Dims& dims = schedule_.lowered.values[value].desc.dims;
+  return LocalAt(value, IndexOf(AlignDims(dims), domain_));
+}
+
+std::string ElementCode::LocalAt(int value, const std::string& index) {
+  std::string& local = locals_[{value, index}];
+  if (!local.empty()) return local;
+  local = schedule_.lowered.values[value].name;
+  const auto others = std::count_if(
+      locals_.begin(), locals_.end(),
+      [&](const auto& entry) { return entry.first.first == value; });
+  if (others > 1) local += fmt::format("_{}", others);
+  Line(fmt::format("const float {} = kiln::Load({}, {});", local,
+                   tensors_->Read(value), index));
+  return local;
+}
+
+void ElementCode::StoreTo(const Store& store) {
+  const std::string local = Local(store.value);
+  Line(
+      fmt::format("kiln::Store({}, at.i, {});", tensors_->Write(store), local));
+}
+
+std::string ElementCode::OperandText(const Operand& operand) {
+  if (const float* constant = std::get_if<float>(&operand)) {
+    return FloatLiteral(*constant);
+  }
+  return Local(ValueOf(operand));
+}
+
+std::string ElementCode::ChannelVector(const Operand& operand, const Node& node,
+                                       const char* otherwise) {
+  const int value = ValueOf(operand);
+  if (value < 0) return otherwise;
+  const int input = ValueOf(node.operands[0]);
+  const size_t rank = schedule_.lowered.values[input].desc.dims.size();
+  return LocalAt(value, std::string(ChannelAxis(rank)));
+}
+
+// A statistic of the group that the element belongs to.
+std::string ElementCode::GroupValue(int value, const Node& node) {
+  const auto& norm = std::get<GroupNormAttributes>(node.attributes);
+  const Dims& dims =
+      schedule_.lowered.values[ValueOf(node.operands[0])].desc.dims;
+  const std::string_view channel = ChannelAxis(dims.size());
+  const std::string_view sample = kAxes[4 - dims.size()];
+  const int64_t channels_per_group = dims[1] / norm.num_groups;
+  return LocalAt(
+      value, fmt::format("{} * {} + {} / {}", sample, norm.num_groups, channel,
+                         channels_per_group));
+}
+
+std::string ElementCode::NormalizeCall(const Node& node) {
+  const std::string x = Local(ValueOf(node.operands[0]));
+  const std::string mean = GroupValue(ValueOf(node.operands[1]), node);
+  const std::string rstd = GroupValue(ValueOf(node.operands[2]), node);
+  const std::string weight = ChannelVector(node.operands[3], node, "1.0f");
+  const std::string bias = ChannelVector(node.operands[4], node, "0.0f");
+  return fmt::format("kiln::Normalize({}, {}, {}, {}, {})", x, mean, rstd,
+                     weight, bias);
+}
+
+std::string ElementCode::BatchNormCall(const Node& node) {
+  const auto& norm = std::get<BatchNormAttributes>(node.attributes);
+  const std::string x = Local(ValueOf(node.operands[0]));
+  const std::string mean = ChannelVector(node.operands[1], node, "");
+  const std::string variance = ChannelVector(node.operands[2], node, "");
+  const std::string weight = ChannelVector(node.operands[3], node, "1.0f");
+  const std::string bias = ChannelVector(node.operands[4], node, "0.0f");
+  const int result = node.results[0];
+  const std::string rstd = schedule_.lowered.values[result].name + "_rstd";
+  Line(fmt::format("const float {} = kiln::ReciprocalStd({}, {});", rstd,
+                   variance, FloatLiteral(norm.eps)));
+  return fmt::format("kiln::Normalize({}, {}, {}, {}, {})", x, mean, rstd,
+                     weight, bias);
+}
+
+std::string ElementCode::Expression(const Node& node) {
+  if (node.op == OpKind::kGroupNorm) return NormalizeCall(node);
+  if (node.op == OpKind::kBatchNorm) return BatchNormCall(node);
+  std::vector<std::string> operands;
+  for (const Operand& operand : node.operands) {
+    operands.push_back(OperandText(operand));
+  }
+  return PointwiseCall(node.op, node.attributes, operands);
+}
+
+std::string FloatLiteral(float value) {
+  if (!std::isfinite(value)) {
+    return fmt::format("__int_as_float(0x{:08x})",
+                       std::bit_cast<uint32_t>(value));
+  }
+  return fmt::format("{:a}f", value);
+}
+
+std::string StorageTypeName(DataType type) {
+  switch (type) {
+    case DataType::kF32:
+      return "float";
+    case DataType::kF16:
+      return "kiln::Float16";
+    case DataType::kBF16:
+      return "kiln::BFloat16";
+  }
+  return "float";
+}
+
+}  // namespace kiln

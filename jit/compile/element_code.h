@@ -1,0 +1,95 @@
+#ifndef KILN_JIT_COMPILE_ELEMENT_CODE_H_
+#define KILN_JIT_COMPILE_ELEMENT_CODE_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/compile/schedule.h"
+
+namespace kiln {
+
+// A pointer parameter of a kernel, and a field of its Spec::Tensors.
+struct KernelTensor {
+  std::string name;  // "input", "v3", "output0"
+  std::string type;  // of an element: "float", "kiln::Float16"
+  bool is_output = false;
+  Place place;
+};
+
+// The tensors of one kernel, each listed once, in order of first use.
+class KernelTensors {
+ public:
+  explicit KernelTensors(const Schedule& schedule) : schedule_(schedule) {}
+
+  // The field that a value is read from, named `name`. The value must have a
+  // home.
+  std::string Read(int value, const std::string& name);
+  std::string Read(int value);  // named like the value
+
+  // The field that `store` goes to.
+  std::string Write(const Store& store);
+
+  // A field of any type in the workspace.
+  std::string Add(KernelTensor tensor);
+
+  const std::vector<KernelTensor>& list() const { return list_; }
+
+ private:
+  const Schedule& schedule_;
+  std::vector<KernelTensor> list_;
+};
+
+// Writes the straight-line code of one element: loads, one line for each
+// pointwise node, stores. `t` is a Spec::Tensors and `at` a kiln::Point over
+// `domain`. Client text never reaches the code: names are ours, numbers are
+// checked integers, floats are hexadecimal literals.
+class ElementCode {
+ public:
+  ElementCode(const Schedule& schedule, const Dims& domain,
+              KernelTensors* tensors);
+
+  // Says that `value` is already computed, under its own name.
+  void Define(int value);
+
+  // Adds a line as it is.
+  void Line(std::string line);
+
+  // Adds the line that computes `node`, and before it the loads it needs.
+  void Compute(const Node& node);
+
+  // The local variable that holds `value`, loaded on first use.
+  std::string Local(int value);
+
+  void StoreTo(const Store& store);
+
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::string LocalAt(int value, const std::string& index);
+  std::string OperandText(const Operand& operand);
+  std::string ChannelVector(const Operand& operand, const Node& node,
+                            const char* otherwise);
+  std::string GroupValue(int value, const Node& node);
+  std::string Expression(const Node& node);
+  std::string NormalizeCall(const Node& node);
+  std::string BatchNormCall(const Node& node);
+
+  const Schedule& schedule_;
+  const Dims4 domain_;
+  KernelTensors* const tensors_;
+  std::vector<std::string> lines_;
+  std::map<std::pair<int, std::string>, std::string> locals_;
+};
+
+// "0x1.4p+3f": exactly `value`, whatever the locale; infinities and NaN by
+// their bits.
+std::string FloatLiteral(float value);
+
+// "float", "kiln::Float16", "kiln::BFloat16".
+std::string StorageTypeName(DataType type);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_ELEMENT_CODE_H_

@@ -1,0 +1,183 @@
+#include "jit/compile/fusion.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+// Whether no two windows read the same element, so that a prologue runs at
+// most once on each.
+bool HasDisjointWindows(const PoolAttributes& pool) {
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t reach = (pool.kernel_size[i] - 1) * pool.dilation[i] + 1;
+    if (reach > pool.stride[i]) return false;
+  }
+  return true;
+}
+
+bool TakesPrologue(const Node& anchor) {
+  if (anchor.kind == NodeKind::kReduce) return true;
+  if (anchor.kind != NodeKind::kPool2d) return false;
+  return HasDisjointWindows(std::get<PoolAttributes>(anchor.attributes));
+}
+
+bool Uses(const Node& node, int value) {
+  return std::any_of(
+      node.operands.begin(), node.operands.end(),
+      [&](const Operand& operand) { return ValueOf(operand) == value; });
+}
+
+class Grouping {
+ public:
+  explicit Grouping(const LoweredPlan& plan)
+      : plan_(plan), group_of_node_(plan.nodes.size(), -1) {}
+
+  std::vector<KernelGroup> Run() && {
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      Place(static_cast<int>(i));
+    }
+    for (int group = static_cast<int>(groups_.size()) - 1; group >= 0;
+         --group) {
+      Absorb(group);
+    }
+    std::vector<KernelGroup> kept;
+    for (KernelGroup& group : groups_) {
+      if (group.anchor >= 0 || !group.epilogue.empty()) {
+        kept.push_back(std::move(group));
+      }
+    }
+    return kept;
+  }
+
+ private:
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+
+  // The last group that makes an operand of `node`; -1 if all are inputs.
+  int LastProducer(const Node& node) const {
+    int last = -1;
+    for (const Operand& operand : node.operands) {
+      const int value = ValueOf(operand);
+      if (value < 0 || plan_.values[value].producer < 0) continue;
+      last = std::max(last, group_of_node_[plan_.values[value].producer]);
+    }
+    return last;
+  }
+
+  // Statistics are no tensors of the plan; nothing is computed on them.
+  bool TakesEpilogue(const KernelGroup& group, const Dims& dims) const {
+    const bool is_statistics =
+        group.anchor >= 0 && plan_.nodes[group.anchor].results.size() > 1;
+    return !is_statistics && AlignDims(group.domain) == AlignDims(dims);
+  }
+
+  void Place(int index) {
+    const Node& node = plan_.nodes[index];
+    const Dims& dims = DimsOf(node.results[0]);
+    int group = -1;
+    if (node.kind == NodeKind::kPointwise) {
+      const int last = LastProducer(node);
+      if (last >= 0 && TakesEpilogue(groups_[last], dims)) group = last;
+    }
+    if (group < 0) {
+      group = static_cast<int>(groups_.size());
+      groups_.emplace_back();
+      groups_.back().domain = dims;
+    }
+    group_of_node_[index] = group;
+    if (node.kind == NodeKind::kPointwise) {
+      groups_[group].epilogue.push_back(index);
+    } else {
+      groups_[group].anchor = index;
+    }
+  }
+
+  bool IsOutput(int value) const {
+    return std::any_of(
+        plan_.outputs.begin(), plan_.outputs.end(),
+        [&](const PlanOutput& output) { return output.value.index == value; });
+  }
+
+  std::vector<int> ResultsOf(const KernelGroup& group) const {
+    std::vector<int> results;
+    for (const int node : group.epilogue) {
+      results.push_back(plan_.nodes[node].results[0]);
+    }
+    return results;
+  }
+
+  // Nodes outside `group` that use `results`.
+  std::vector<int> OutsideUsers(int group,
+                                const std::vector<int>& results) const {
+    std::vector<int> users;
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      if (group_of_node_[i] == group) continue;
+      if (std::any_of(results.begin(), results.end(),
+                      [&](int value) { return Uses(plan_.nodes[i], value); })) {
+        users.push_back(static_cast<int>(i));
+      }
+    }
+    return users;
+  }
+
+  // Moves a pointwise group into the only one that uses it, if that computes
+  // each element no more often than before.
+  void Absorb(int index) {
+    KernelGroup& group = groups_[index];
+    if (group.anchor >= 0) return;
+    const std::vector<int> results = ResultsOf(group);
+    const std::vector<int> users = OutsideUsers(index, results);
+    if (users.empty()) return;
+    const int target = group_of_node_[users[0]];
+    if (std::any_of(users.begin(), users.end(),
+                    [&](int user) { return group_of_node_[user] != target; })) {
+      return;
+    }
+    std::vector<int>* const list = PlaceIn(group, results, users, target);
+    if (list == nullptr) return;
+    for (const int node : group.epilogue) group_of_node_[node] = target;
+    list->insert(list->begin(), group.epilogue.begin(), group.epilogue.end());
+    group.epilogue.clear();
+  }
+
+  // The list of `target` that may take the nodes of `group`, or null.
+  std::vector<int>* PlaceIn(const KernelGroup& group,
+                            const std::vector<int>& results,
+                            const std::vector<int>& users, int target) {
+    KernelGroup& into = groups_[target];
+    const auto all_in = [&](const std::vector<int>& list) {
+      return std::all_of(users.begin(), users.end(), [&](int user) {
+        return std::find(list.begin(), list.end(), user) != list.end();
+      });
+    };
+    if (all_in(into.epilogue)) {
+      return TakesEpilogue(into, group.domain) ? &into.epilogue : nullptr;
+    }
+    if (into.anchor < 0 || !TakesPrologue(plan_.nodes[into.anchor])) {
+      return nullptr;
+    }
+    if (std::any_of(results.begin(), results.end(),
+                    [&](int value) { return IsOutput(value); })) {
+      return nullptr;
+    }
+    const int input = ValueOf(plan_.nodes[into.anchor].operands[0]);
+    const bool feeds_anchor =
+        users.size() == 1 && users[0] == into.anchor && into.prologue.empty();
+    const bool feeds_prologue =
+        all_in(into.prologue) &&
+        AlignDims(group.domain) == AlignDims(DimsOf(input));
+    return feeds_anchor || feeds_prologue ? &into.prologue : nullptr;
+  }
+
+  const LoweredPlan& plan_;
+  std::vector<int> group_of_node_;
+  std::vector<KernelGroup> groups_;
+};
+
+}  // namespace
+
+std::vector<KernelGroup> GroupNodes(const LoweredPlan& plan) {
+  return Grouping(plan).Run();
+}
+
+}  // namespace kiln

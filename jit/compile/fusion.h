@@ -1,0 +1,29 @@
+#ifndef KILN_JIT_COMPILE_FUSION_H_
+#define KILN_JIT_COMPILE_FUSION_H_
+
+#include <vector>
+
+#include "jit/compile/lowered_plan.h"
+
+namespace kiln {
+
+// Nodes that one kernel computes. `anchor` is a node with a template of its
+// own, or -1. `prologue` (pointwise) runs on each element that the anchor
+// reads of its first operand; `epilogue` (pointwise) on each element of the
+// anchor's result, or on its own where there is no anchor.
+struct KernelGroup {
+  int anchor = -1;
+  std::vector<int> prologue;
+  std::vector<int> epilogue;
+  Dims domain;  // extents of the anchor's result and of the epilogue
+};
+
+// Cuts the plan at its barriers. Every node is in exactly one group and groups
+// are in launch order. Pointwise nodes join the kernel that makes their last
+// operand if the extents agree; what remains before a reduction, or before
+// pooling with disjoint windows, joins it if nothing else needs the result.
+std::vector<KernelGroup> GroupNodes(const LoweredPlan& plan);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_FUSION_H_

@@ -1,0 +1,317 @@
+#include "jit/compile/kernel_spec.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kThreads = 256;
+// Blocks beyond this many add nothing on any device; the rest is done by the
+// grid-stride loop. Kept small so that position + stride stays in 32 bits for
+// as many tensors as possible.
+constexpr int64_t kMaxBlocks = int64_t{1} << 18;
+// The largest count whose positions, plus one grid stride, fit in an int.
+constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
+// Longer prologues hide the latency of loads by themselves.
+constexpr size_t kMaxPrologueForFour = 3;
+
+std::vector<std::string> Shape(const std::string& name, const Dims& dims) {
+  const Dims4 d = AlignDims(dims);
+  return {fmt::format("struct {} {{", name),
+          fmt::format("  static constexpr Index kN = {}, kC = {}, kH = {}, "
+                      "kW = {};",
+                      d[0], d[1], d[2], d[3]),
+          "};"};
+}
+
+std::string Ints(const std::string& name, const Pair& pair) {
+  return fmt::format("static constexpr Index k{0}H = {1}, k{0}W = {2};", name,
+                     pair[0], pair[1]);
+}
+
+uint32_t Blocks(int64_t count, int threads) {
+  return static_cast<uint32_t>((count + threads - 1) / threads);
+}
+
+class SpecWriter {
+ public:
+  SpecWriter(const Schedule& schedule, const Kernel& kernel)
+      : schedule_(schedule),
+        kernel_(kernel),
+        tensors_(schedule),
+        element_(schedule, kernel.group.domain, &tensors_) {}
+
+  KernelSpec Run() && {
+    if (kernel_.group.anchor < 0) {
+      Pointwise();
+    } else {
+      Anchor(schedule_.lowered.nodes[kernel_.group.anchor]);
+    }
+    for (const int node : kernel_.group.epilogue) {
+      element_.Compute(schedule_.lowered.nodes[node]);
+    }
+    for (const Store& store : kernel_.stores) element_.StoreTo(store);
+    AddPartials();
+
+    spec_.formula = Formula();
+    spec_.tensors = tensors_.list();
+    spec_.element_body = element_.lines();
+    spec_.index = NeedsWideIndex() ? "long long" : "int";
+    return std::move(spec_);
+  }
+
+ private:
+  const Dims& DimsOf(int value) const {
+    return schedule_.lowered.values[value].desc.dims;
+  }
+  const std::string& NameOf(int value) const {
+    return schedule_.lowered.values[value].name;
+  }
+
+  void Append(const std::vector<std::string>& lines) {
+    spec_.constants.insert(spec_.constants.end(), lines.begin(), lines.end());
+  }
+
+  std::vector<std::string> Formula() const {
+    std::vector<std::string> lines;
+    for (const int node : kernel_.group.prologue) {
+      lines.push_back(schedule_.lowered.nodes[node].text);
+    }
+    if (kernel_.group.anchor >= 0) {
+      lines.push_back(schedule_.lowered.nodes[kernel_.group.anchor].text);
+    }
+    for (const int node : kernel_.group.epilogue) {
+      lines.push_back(schedule_.lowered.nodes[node].text);
+    }
+    if (lines.empty()) lines.push_back("copies an input to an output");
+    return lines;
+  }
+
+  // An entry with one thread for each element of the domain.
+  void AddElementEntry(const std::string& symbol, const std::string& function) {
+    const int64_t blocks = std::min<int64_t>(
+        kMaxBlocks,
+        (NumElements(kernel_.group.domain) + kThreads - 1) / kThreads);
+    spec_.entries.push_back(
+        {symbol, function, kThreads, {static_cast<uint32_t>(blocks), 1, 1}});
+  }
+
+  void Pointwise() {
+    spec_.source_file = "pointwise.cu";
+    Append(Shape("Output", kernel_.group.domain));
+    AddElementEntry("kiln_pointwise", "kiln::Pointwise");
+  }
+
+  void Anchor(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::kConv2d:
+        spec_.source_file = "conv2d.cu";
+        Conv(node);
+        return AddElementEntry("kiln_conv2d", "kiln::Conv2d");
+      case NodeKind::kConvTranspose2d:
+        spec_.source_file = "conv_transpose2d.cu";
+        Conv(node);
+        return AddElementEntry("kiln_conv_transpose2d",
+                               "kiln::ConvTranspose2d");
+      case NodeKind::kPool2d:
+        spec_.source_file = "pool2d.cu";
+        Pool(node);
+        return AddElementEntry("kiln_pool2d", "kiln::Pool2d");
+      case NodeKind::kReduce:
+        return Reduce(node);
+      case NodeKind::kPointwise:
+        return;
+    }
+  }
+
+  void Conv(const Node& node) {
+    const auto& conv = std::get<ConvAttributes>(node.attributes);
+    const int input = ValueOf(node.operands[0]);
+    const int weight = ValueOf(node.operands[1]);
+    const int bias = ValueOf(node.operands[2]);
+    const Dims& weight_dims = DimsOf(weight);
+    const Pair kernel = {weight_dims[2], weight_dims[3]};
+    Append(Shape("Input", DimsOf(input)));
+    Append(Shape("Output", kernel_.group.domain));
+    Append({fmt::format("static constexpr Index kGroups = {};", conv.groups),
+            Ints("Kernel", kernel), Ints("Stride", conv.stride),
+            Ints("Padding", conv.padding), Ints("Dilation", conv.dilation)});
+    tensors_.Read(input, "input");
+    tensors_.Read(weight, "weight");
+    AddWindow(kernel, conv.stride, conv.padding, conv.dilation);
+    AddOverrun(DimsOf(input));
+    AddOverrun(weight_dims);
+
+    const int result = node.results[0];
+    if (bias < 0) {
+      spec_.element_argument = "float " + NameOf(result);
+    } else {
+      spec_.element_argument = "float sum";
+      element_.Line(fmt::format("const float {} = sum + kiln::Load({}, at.c);",
+                                NameOf(result), tensors_.Read(bias, "bias")));
+    }
+    element_.Define(result);
+  }
+
+  void Pool(const Node& node) {
+    const auto& pool = std::get<PoolAttributes>(node.attributes);
+    const bool is_max = node.op == OpKind::kMaxPool2d;
+    Append(Shape("Input", DimsOf(ValueOf(node.operands[0]))));
+    Append(Shape("Output", kernel_.group.domain));
+    Append({fmt::format("static constexpr bool kMax = {};", is_max),
+            Ints("Kernel", pool.kernel_size), Ints("Stride", pool.stride),
+            Ints("Padding", pool.padding), Ints("Dilation", pool.dilation)});
+    if (!is_max) {
+      Append({fmt::format("static constexpr bool kCountIncludePad = {};",
+                          pool.count_include_pad),
+              fmt::format("static constexpr Index kDivisorOverride = {};",
+                          pool.divisor_override.value_or(0))});
+    }
+    AddWindow(pool.kernel_size, pool.stride, pool.padding, pool.dilation);
+    counts_.push_back(pool.kernel_size[0] * pool.kernel_size[1]);
+    AddRead(node);
+    spec_.element_argument = "float " + NameOf(node.results[0]);
+    element_.Define(node.results[0]);
+  }
+
+  // Spec::Read: one element of the anchor's input.
+  void AddRead(const Node& node) {
+    const int input = ValueOf(node.operands[0]);
+    ElementCode code(schedule_, DimsOf(input), &tensors_);
+    for (const int prologue : kernel_.group.prologue) {
+      code.Compute(schedule_.lowered.nodes[prologue]);
+    }
+    spec_.reads_elements = true;
+    spec_.read_result = code.Local(input);
+    spec_.read_body = code.lines();
+    counts_.push_back(NumElements(DimsOf(input)));
+  }
+
+  void Reduce(const Node& node) {
+    const ReduceGeometry& geometry = *kernel_.reduce;
+    const ReduceView& view = geometry.view;
+    spec_.source_file = "reduce.cu";
+    Append(Shape("Input", DimsOf(ValueOf(node.operands[0]))));
+    Append(Shape("Output", kernel_.group.domain));
+    Append({"struct View {",
+            fmt::format("  static constexpr Index kKept0 = {}, kReduced0 = {};",
+                        view.kept0, view.reduced0),
+            fmt::format("  static constexpr Index kKept1 = {}, kReduced1 = {};",
+                        view.kept1, view.reduced1),
+            fmt::format("  static constexpr Index kKept2 = {};", view.kept2),
+            "};"});
+    Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op)),
+            fmt::format("static constexpr int kThreads = {}, kLanes = {}, "
+                        "kSplits = {};",
+                        geometry.threads, geometry.lanes, geometry.splits),
+            fmt::format("static constexpr bool kFourAtOnce = {};",
+                        kernel_.group.prologue.size() <= kMaxPrologueForFour)});
+    counts_.push_back(view.outputs() * geometry.splits);
+    AddRead(node);
+    spec_.element_argument = "const Reducer& state";
+    DefineResults(node, view.steps());
+    AddReduceEntries(geometry);
+  }
+
+  static std::string_view ReducerName(OpKind op) {
+    switch (op) {
+      case OpKind::kSum:
+        return "Sum";
+      case OpKind::kMean:
+        return "Mean";
+      case OpKind::kAmax:
+        return "Amax";
+      case OpKind::kAmin:
+        return "Amin";
+      case OpKind::kLogSumExp:
+        return "LogSumExp";
+      case OpKind::kSoftmax:
+        return "SoftmaxSum";
+      default:
+        return "Moments";
+    }
+  }
+
+  // From the reducer's state to the values of the plan.
+  void DefineResults(const Node& node, int64_t steps) {
+    std::vector<std::string> expressions;
+    if (node.op == OpKind::kGroupNorm) {
+      const auto& norm = std::get<GroupNormAttributes>(node.attributes);
+      expressions = {"state.mean",
+                     fmt::format("kiln::ReciprocalStd(state.Variance(), {})",
+                                 FloatLiteral(norm.eps))};
+    } else if (node.op == OpKind::kSoftmax) {
+      expressions = {"state.largest", "state.Denominator()"};
+    } else {
+      expressions = {fmt::format("state.Value({})",
+                                 FloatLiteral(static_cast<float>(steps)))};
+    }
+    for (size_t i = 0; i < expressions.size(); ++i) {
+      element_.Line(fmt::format("const float {} = {};", NameOf(node.results[i]),
+                                expressions[i]));
+      element_.Define(node.results[i]);
+    }
+  }
+
+  void AddReduceEntries(const ReduceGeometry& geometry) {
+    spec_.entries.push_back({"kiln_reduce",
+                             "kiln::Reduce",
+                             geometry.threads,
+                             {static_cast<uint32_t>(geometry.blocks()),
+                              static_cast<uint32_t>(geometry.splits), 1}});
+    if (geometry.splits == 1) return;
+    spec_.entries.push_back(
+        {"kiln_merge_splits",
+         "kiln::MergeSplits",
+         kThreads,
+         {Blocks(geometry.view.outputs(), kThreads), 1, 1}});
+  }
+
+  void AddPartials() {
+    if (!kernel_.partials.has_value()) return;
+    tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
+    Append({fmt::format(
+        "static_assert(sizeof(Reducer) == {}, \"The workspace "
+        "is laid out for this.\");",
+        ReducerStateBytes(schedule_.lowered.nodes[kernel_.group.anchor]))});
+  }
+
+  // Coordinates reach as far as the windows do.
+  void AddWindow(const Pair& kernel, const Pair& stride, const Pair& padding,
+                 const Pair& dilation) {
+    const Dims4 output = AlignDims(kernel_.group.domain);
+    for (size_t i = 0; i < 2; ++i) {
+      counts_.push_back(output[2 + i] * stride[i] + 2 * padding[i] +
+                        kernel[i] * dilation[i]);
+    }
+  }
+
+  // ChannelDot steps past the end of its last channel.
+  void AddOverrun(const Dims& dims) {
+    counts_.push_back(NumElements(dims) + NumElements(dims) / dims[0]);
+  }
+
+  bool NeedsWideIndex() const {
+    int64_t count = NumElements(kernel_.group.domain);
+    for (const int64_t other : counts_) count = std::max(count, other);
+    return count > kMaxNarrow;
+  }
+
+  const Schedule& schedule_;
+  const Kernel& kernel_;
+  KernelTensors tensors_;
+  ElementCode element_;
+  KernelSpec spec_;
+  std::vector<int64_t> counts_;  // that an Index must hold
+};
+
+}  // namespace
+
+KernelSpec MakeKernelSpec(const Schedule& schedule, const Kernel& kernel) {
+  return SpecWriter(schedule, kernel).Run();
+}
+
+}  // namespace kiln

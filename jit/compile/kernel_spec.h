@@ -1,0 +1,44 @@
+#ifndef KILN_JIT_COMPILE_KERNEL_SPEC_H_
+#define KILN_JIT_COMPILE_KERNEL_SPEC_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/compile/element_code.h"
+#include "jit/compile/schedule.h"
+
+namespace kiln {
+
+// One __global__ function of a unit, and its launch.
+struct EntrySpec {
+  std::string symbol;    // "kiln_conv2d"
+  std::string function;  // of the template: "kiln::Conv2d"
+  int threads = 256;     // of a block; also the launch bound
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+};
+
+// Everything that is specialised in one kernel: the content of the generated
+// unit, still as parts. A value. The text pieces are lines of C++.
+struct KernelSpec {
+  std::vector<std::string> formula;    // the plan's ops, for people
+  std::string source_file;             // of the template: "conv2d.cu"
+  std::string index;                   // "int" or "long long"
+  std::vector<std::string> constants;  // members of Spec
+  std::vector<KernelTensor> tensors;   // parameters, in order
+  bool reads_elements = false;         // has Spec::Read
+  std::vector<std::string> read_body;
+  std::string read_result;       // what Spec::Read returns
+  std::string element_argument;  // third parameter of Spec::Element, or empty
+  std::vector<std::string> element_body;
+  std::vector<EntrySpec> entries;  // in launch order
+};
+
+// Chooses the constants of one kernel of `schedule`. Total: every schedule of
+// a valid plan has a spec.
+KernelSpec MakeKernelSpec(const Schedule& schedule, const Kernel& kernel);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_KERNEL_SPEC_H_

@@ -1,0 +1,136 @@
+#include "jit/compile/lowered_plan.h"
+
+#include <utility>
+
+#include "fmt/format.h"
+#include "jit/plan/op_table.h"
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+namespace {
+
+NodeKind KindOf(OpKind op) {
+  switch (FindOp(op)->op_class) {
+    case OpClass::kConv:
+      return NodeKind::kConv2d;
+    case OpClass::kConvTranspose:
+      return NodeKind::kConvTranspose2d;
+    case OpClass::kPool:
+      return NodeKind::kPool2d;
+    case OpClass::kReduce:
+      return NodeKind::kReduce;
+    case OpClass::kGroupNorm:
+    case OpClass::kSoftmax:
+    case OpClass::kBatchNorm:
+    case OpClass::kUnary:
+    case OpClass::kBinary:
+    case OpClass::kCast:
+      return NodeKind::kPointwise;
+  }
+  return NodeKind::kPointwise;
+}
+
+class Lowering {
+ public:
+  explicit Lowering(const CanonicalPlan& plan)
+      : plan_(plan), text_(ToText(plan.plan)) {}
+
+  LoweredPlan Run() && {
+    const size_t num_inputs = plan_.plan.inputs.size();
+    for (size_t i = 0; i < plan_.values.size(); ++i) {
+      const bool is_input = i < num_inputs;
+      LoweredValue value{
+          is_input ? fmt::format("i{}", i) : fmt::format("v{}", i - num_inputs),
+          plan_.values[i]};
+      if (!is_input) value.desc.dtype = DataType::kF32;
+      lowered_.values.push_back(std::move(value));
+    }
+    for (size_t i = 0; i < plan_.plan.ops.size(); ++i) {
+      LowerOp(plan_.plan.ops[i], static_cast<int>(num_inputs + i));
+    }
+    lowered_.outputs = plan_.plan.outputs;
+    return std::move(lowered_);
+  }
+
+ private:
+  void LowerOp(const Op& op, int result) {
+    std::vector<Operand> operands = op.operands;
+    if (op.kind == OpKind::kGroupNorm) {
+      const auto& norm = std::get<GroupNormAttributes>(op.attributes);
+      const Dims dims = {DimsOf(op)[0] * norm.num_groups};
+      AddStatistics(op, result, dims, {"mean", "rstd"}, &operands);
+    } else if (op.kind == OpKind::kSoftmax) {
+      const auto& softmax = std::get<SoftmaxAttributes>(op.attributes);
+      Dims dims = DimsOf(op);
+      if (!dims.empty()) dims[softmax.dim] = 1;
+      AddStatistics(op, result, dims, {"largest", "sum"}, &operands);
+    }
+    AddNode({KindOf(op.kind),
+             op.kind,
+             op.attributes,
+             operands,
+             {result},
+             TextOf(result)});
+  }
+
+  // The line of the plan's text that defines a value.
+  std::string TextOf(int result) const {
+    const std::string begin = "\n" + lowered_.values[result].name + " = ";
+    const size_t at = text_.find(begin);
+    if (at == std::string::npos) return lowered_.values[result].name;
+    return text_.substr(at + 1, text_.find('\n', at + 1) - at - 1);
+  }
+
+  const Dims& DimsOf(const Op& op) const {
+    return lowered_.values[ValueOf(op.operands[0])].desc.dims;
+  }
+
+  // Adds the reduction of the op's input, and its results to `operands`,
+  // behind the input.
+  void AddStatistics(const Op& op, int result, const Dims& dims,
+                     std::array<const char*, 2> names,
+                     std::vector<Operand>* operands) {
+    Node node{NodeKind::kReduce, op.kind, op.attributes,
+              {op.operands[0]},  {},      "statistics of " + TextOf(result)};
+    for (size_t i = 0; i < names.size(); ++i) {
+      const int value = static_cast<int>(lowered_.values.size());
+      lowered_.values.push_back(
+          {fmt::format("{}_{}", lowered_.values[result].name, names[i]),
+           {DataType::kF32, dims}});
+      node.results.push_back(value);
+      operands->insert(operands->begin() + 1 + i, ValueId{value});
+    }
+    AddNode(std::move(node));
+  }
+
+  void AddNode(Node node) {
+    for (const int result : node.results) {
+      lowered_.values[result].producer =
+          static_cast<int>(lowered_.nodes.size());
+    }
+    lowered_.nodes.push_back(std::move(node));
+  }
+
+  const CanonicalPlan& plan_;
+  const std::string text_;
+  LoweredPlan lowered_;
+};
+
+}  // namespace
+
+Dims4 AlignDims(const Dims& dims) {
+  Dims4 aligned = {1, 1, 1, 1};
+  for (size_t i = 0; i < dims.size(); ++i) {
+    aligned[4 - dims.size() + i] = dims[i];
+  }
+  return aligned;
+}
+
+LoweredPlan Lower(const CanonicalPlan& plan) { return Lowering(plan).Run(); }
+
+int ValueOf(const Operand& operand) {
+  const ValueId* id = std::get_if<ValueId>(&operand);
+  return id == nullptr ? -1 : id->index;
+}
+
+}  // namespace kiln

@@ -1,0 +1,65 @@
+#ifndef KILN_JIT_COMPILE_LOWERED_PLAN_H_
+#define KILN_JIT_COMPILE_LOWERED_PLAN_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/plan/canonical.h"
+
+namespace kiln {
+
+// Extents with 1s in front, so that every tensor has axes n, c, h, w.
+using Dims4 = std::array<int64_t, 4>;
+Dims4 AlignDims(const Dims& dims);
+
+// What computes a node: a kernel template of its own, or straight-line code
+// in whichever kernel is at hand.
+enum class NodeKind : uint8_t {
+  kPointwise,
+  kConv2d,
+  kConvTranspose2d,
+  kPool2d,
+  kReduce,
+};
+
+// A tensor of the lowered plan. The plan's values come first, under the same
+// index; behind them stand the statistics that lowering adds.
+struct LoweredValue {
+  std::string name;   // "i0", "v3", "v3_mean": valid in C++
+  TensorDesc desc;    // dtype: of inputs, as bound; else f32
+  int producer = -1;  // index into LoweredPlan::nodes; -1 for inputs
+};
+
+// A step that is either a barrier of its own or pointwise. The operands are:
+//   pointwise  those of the op; group_norm: input, mean, rstd, weight, bias;
+//              softmax: input, largest, sum
+//   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
+//              sum
+//   others     those of the op
+struct Node {
+  NodeKind kind = NodeKind::kPointwise;
+  OpKind op = OpKind::kRelu;
+  Attributes attributes;
+  std::vector<Operand> operands;  // ValueIds index LoweredPlan::values
+  std::vector<int> results;       // of equal dims
+  std::string text;               // "v1 = relu(v0)"; for people
+};
+
+struct LoweredPlan {
+  std::vector<LoweredValue> values;
+  std::vector<Node> nodes;  // in topological order
+  std::vector<PlanOutput> outputs;
+};
+
+// Splits group_norm into its statistics (a reduction) and a pointwise rest,
+// and softmax likewise; leaves everything else as it is.
+LoweredPlan Lower(const CanonicalPlan& plan);
+
+// The value in an operand's place, or -1 for a constant or nothing.
+int ValueOf(const Operand& operand);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_LOWERED_PLAN_H_

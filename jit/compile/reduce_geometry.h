@@ -1,0 +1,51 @@
+#ifndef KILN_JIT_COMPILE_REDUCE_GEOMETRY_H_
+#define KILN_JIT_COMPILE_REDUCE_GEOMETRY_H_
+
+#include <cstdint>
+
+#include "jit/compile/lowered_plan.h"
+
+namespace kiln {
+
+// A reduction's input as kept0 x reduced0 x kept1 x reduced1 x kept2: any
+// choice among four axes once neighbours of one kind are merged.
+struct ReduceView {
+  int64_t kept0 = 1;
+  int64_t reduced0 = 1;
+  int64_t kept1 = 1;
+  int64_t reduced1 = 1;
+  int64_t kept2 = 1;
+
+  int64_t outputs() const { return kept0 * kept1 * kept2; }
+  int64_t steps() const { return reduced0 * reduced1; }
+  // Whether neighbouring steps read neighbours in memory.
+  bool reduces_innermost() const {
+    return kept2 == 1 && (reduced1 > 1 || kept1 == 1);
+  }
+  friend bool operator==(const ReduceView&, const ReduceView&) = default;
+};
+
+// The view that `node`, a kReduce, has of an input with extents `dims`.
+ReduceView ViewOf(const Node& node, const Dims& dims);
+
+// How threads share the work; the names are those of reduce.cu.
+struct ReduceGeometry {
+  ReduceView view;
+  int threads = 256;  // of a block
+  int lanes = 1;      // threads of a block that share one output
+  int splits = 1;     // blocks that share one output
+
+  int64_t blocks() const {
+    const int64_t per_block = threads / lanes;
+    return (view.outputs() + per_block - 1) / per_block;
+  }
+};
+
+// Lanes where the reduced axis is innermost, so that neighbouring threads read
+// neighbours; splits where the blocks would be fewer than two for each of the
+// device's `sm_count` multiprocessors.
+ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_REDUCE_GEOMETRY_H_

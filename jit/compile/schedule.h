@@ -1,0 +1,59 @@
+#ifndef KILN_JIT_COMPILE_SCHEDULE_H_
+#define KILN_JIT_COMPILE_SCHEDULE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "jit/artifact/target.h"
+#include "jit/compile/fusion.h"
+#include "jit/compile/lowered_plan.h"
+#include "jit/compile/reduce_geometry.h"
+
+namespace kiln {
+
+// Where a tensor lies while a plan runs.
+struct Place {
+  int slot = -1;             // of the artifact; -1: in the workspace
+  int64_t offset_bytes = 0;  // in the workspace
+  DataType dtype = DataType::kF32;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+struct Store {
+  int value = 0;
+  Place place;
+};
+
+// One kernel: what it computes and what it leaves in memory.
+struct Kernel {
+  KernelGroup group;
+  std::vector<Store> stores;
+  // For a kReduce anchor only. `partials` is where split reductions leave
+  // their states.
+  std::optional<ReduceGeometry> reduce;
+  std::optional<Place> partials;
+};
+
+// A plan cut into kernels, in launch order.
+struct Schedule {
+  LoweredPlan lowered;
+  std::vector<Kernel> kernels;
+  // Where kernels read a value: its slot, or the place of its f32 copy. Empty
+  // for values that exist only inside one kernel.
+  std::vector<std::optional<Place>> homes;
+  int64_t workspace_bytes = 0;
+};
+
+// The plain schedule: one kernel for each barrier, values between kernels
+// materialised in f32. An output that is read again is read from its slot if
+// that is f32, else from an unrounded copy in the workspace.
+Schedule MakeSchedule(const CanonicalPlan& plan, const Target& target);
+
+// Bytes of the state that a split reduction leaves for each output and split:
+// the size of the reducer of reducers.cuh.
+int64_t ReducerStateBytes(const Node& reduce);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_SCHEDULE_H_

@@ -1,0 +1,121 @@
+#include "jit/compile/specialize.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+
+namespace kiln {
+namespace {
+
+constexpr size_t kColumns = 80;
+
+// `items` after `head`, with commas between, broken before column 80; lines
+// after the first begin with `continuation`.
+std::string Wrapped(std::string head, const std::vector<std::string>& items,
+                    const std::string& continuation, std::string_view tail) {
+  std::string text;
+  std::string line = std::move(head);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const std::string item =
+        items[i] + (i + 1 < items.size() ? "," : std::string(tail));
+    if (i > 0 && line.size() + 1 + item.size() > kColumns) {
+      text += line + "\n";
+      line = continuation + item;
+    } else {
+      line += (i > 0 ? " " : "") + item;
+    }
+  }
+  return text + line + "\n";
+}
+
+// "// v1 = conv2d(i0, i1, i2, padding=1)", broken between arguments.
+std::string Comment(const std::string& formula) {
+  std::vector<std::string> pieces;
+  size_t begin = 0;
+  for (size_t comma = formula.find(", "); comma != std::string::npos;
+       comma = formula.find(", ", begin)) {
+    pieces.push_back(formula.substr(begin, comma - begin));
+    begin = comma + 2;
+  }
+  pieces.push_back(formula.substr(begin));
+  return Wrapped("// ", pieces, "//     ", "");
+}
+
+std::string Indented(const std::vector<std::string>& lines, size_t indent) {
+  std::string text;
+  for (const std::string& line : lines) {
+    text += std::string(indent, ' ') + line + "\n";
+  }
+  return text;
+}
+
+std::string TensorsStruct(const KernelSpec& spec) {
+  std::string text = "  struct Tensors {\n";
+  for (const KernelTensor& tensor : spec.tensors) {
+    text += fmt::format("    {}{}* {};\n", tensor.is_output ? "" : "const ",
+                        tensor.type, tensor.name);
+  }
+  return text + "  };\n";
+}
+
+std::string ReadFunction(const KernelSpec& spec) {
+  return "\n  static __device__ float Read(const Tensors& t,\n"
+         "                               const kiln::Point<Index>& at) {\n" +
+         Indented(spec.read_body, 4) +
+         fmt::format("    return {};\n  }}\n", spec.read_result);
+}
+
+std::string ElementFunction(const KernelSpec& spec) {
+  std::vector<std::string> parameters = {"const Tensors& t",
+                                         "const kiln::Point<Index>& at"};
+  if (!spec.element_argument.empty()) {
+    parameters.push_back(spec.element_argument);
+  }
+  std::string text = "\n";
+  text += Wrapped("  static __device__ void Element(", parameters,
+                  std::string(33, ' '), ") {");
+  text += Indented(spec.element_body, 4);
+  return text + "  }\n";
+}
+
+std::string EntryFunction(const KernelSpec& spec, const EntrySpec& entry) {
+  std::vector<std::string> parameters;
+  std::vector<std::string> names;
+  for (const KernelTensor& tensor : spec.tensors) {
+    const std::string type =
+        tensor.type == "Reducer" ? "Spec::Reducer" : tensor.type;
+    parameters.push_back(fmt::format("{}{}* __restrict__ {}",
+                                     tensor.is_output ? "" : "const ", type,
+                                     tensor.name));
+    names.push_back(tensor.name);
+  }
+  const std::string head = entry.symbol + "(";
+  const std::string indent(head.size(), ' ');
+  return fmt::format("\nextern \"C\" __global__ void __launch_bounds__({})\n",
+                     entry.threads) +
+         Wrapped(head, parameters, indent, ") {") +
+         Wrapped(fmt::format("  {}<Spec>({{", entry.function), names,
+                 std::string(6, ' '), "});") +
+         "}\n";
+}
+
+}  // namespace
+
+std::string WriteUnit(const KernelSpec& spec) {
+  std::string unit;
+  for (const std::string& formula : spec.formula) unit += Comment(formula);
+  unit += fmt::format("#include \"{}\"\n\n", spec.source_file);
+  unit += fmt::format("struct Spec {{\n  using Index = {};\n", spec.index);
+  unit += Indented(spec.constants, 2) + "\n";
+  unit += TensorsStruct(spec);
+  if (spec.reads_elements) unit += ReadFunction(spec);
+  unit += ElementFunction(spec) + "};\n";
+  for (const EntrySpec& entry : spec.entries) {
+    unit += EntryFunction(spec, entry);
+  }
+  return unit;
+}
+
+}  // namespace kiln

@@ -1,0 +1,154 @@
+// What a reduction carries along: small states that take values in and merge
+// with each other. Merging in a fixed order makes results reproducible; every
+// state keeps enough to be as exact as f32 allows however long the input is.
+//
+//   kiln::Sum state;
+//   state.Add(1.0f);
+//   state.Merge(other);
+//   const float result = state.Value(count);
+#ifndef KILN_KERNEL_SOURCES_REDUCERS_CUH_
+#define KILN_KERNEL_SOURCES_REDUCERS_CUH_
+
+#include "math.cuh"
+
+namespace kiln {
+
+__device__ inline float Infinity() { return __int_as_float(0x7f800000); }
+
+// A running sum with the rounding errors summed beside it (Neumaier 1974, by
+// Knuth's exact two-sum): right to about one rounding of the result.
+struct Sum {
+  float sum = 0.0f;
+  float error = 0.0f;
+
+  __device__ void Add(float x) {
+    const float total = sum + x;
+    const float added = total - sum;
+    error += (sum - (total - added)) + (x - added);
+    sum = total;
+  }
+  __device__ void Merge(const Sum& other) {
+    Add(other.sum);
+    error += other.error;
+  }
+  // An infinite sum has a NaN for its error, which does not count.
+  __device__ float Total() const {
+    return fabsf(sum) < Infinity() ? sum + error : sum;
+  }
+  __device__ float Value(float) const { return Total(); }
+};
+
+struct Mean : Sum {
+  __device__ float Value(float count) const { return Total() / count; }
+};
+
+struct Amax {
+  float largest = -Infinity();
+
+  __device__ void Add(float x) { largest = Maximum(largest, x); }
+  __device__ void Merge(const Amax& other) { Add(other.largest); }
+  __device__ float Value(float) const { return largest; }
+};
+
+struct Amin {
+  float smallest = Infinity();
+
+  __device__ void Add(float x) { smallest = Minimum(smallest, x); }
+  __device__ void Merge(const Amin& other) { Add(other.smallest); }
+  __device__ float Value(float) const { return smallest; }
+};
+
+// log of the sum of e^x, kept as the largest x and the sum of e^(x - largest).
+// Equal values are counted without a subtraction, so infinities need no care:
+// any +inf gives +inf, all -inf give -inf, a NaN gives NaN.
+struct LogSumExp {
+  float largest = -Infinity();
+  Sum scaled;
+
+  __device__ void Add(float x) {
+    if (x > largest) {
+      Rescale(expf(largest - x));
+      largest = x;
+      scaled.Add(1.0f);
+    } else {
+      scaled.Add(x == largest ? 1.0f : expf(x - largest));
+    }
+  }
+  __device__ void Merge(LogSumExp other) {
+    const float larger = fmaxf(largest, other.largest);
+    if (largest != larger) Rescale(expf(largest - larger));
+    if (other.largest != larger) other.Rescale(expf(other.largest - larger));
+    largest = larger;
+    scaled.Merge(other.scaled);
+  }
+  __device__ float Value(float) const {
+    return largest + logf(scaled.Total());
+  }
+
+  __device__ void Rescale(float factor) {
+    scaled.sum *= factor;
+    scaled.error *= factor;
+  }
+};
+
+// The two numbers that softmax needs of its axis: the largest value and the
+// sum of e^(x - largest), which is NaN where an input is +inf, as in PyTorch.
+struct SoftmaxSum : LogSumExp {
+  __device__ float Denominator() const {
+    return largest == Infinity() ? largest - largest : scaled.Total();
+  }
+};
+
+// Count, mean and sum of squared differences from the mean, never a raw sum
+// of squares: right also where the mean is thousands of deviations from zero.
+// Merge: Chan, Golub and LeVeque, "Updating formulae", 1979.
+struct Moments {
+  float count = 0.0f;
+  float mean = 0.0f;
+  float m2 = 0.0f;
+
+  __device__ void Add(float x) {
+    Moments one;
+    one.count = 1.0f;
+    one.mean = x;
+    Merge(one);
+  }
+  __device__ void Merge(const Moments& other) {
+    if (count == 0.0f) {
+      *this = other;
+    } else if (other.count != 0.0f) {
+      const float total = count + other.count;
+      const float delta = other.mean - mean;
+      const float share = __fdividef(other.count, total);
+      mean += delta * share;
+      m2 += other.m2 + delta * delta * count * share;
+      count = total;
+    }
+  }
+  __device__ float Variance() const { return m2 / count; }
+};
+
+// Takes four values at once.
+template <typename Reducer>
+__device__ void AddFour(Reducer* state, const float (&x)[4]) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k) state->Add(x[k]);
+}
+
+// Mean and differences of the four while they are in registers, then one
+// merge. Added in pairs, equal values have exactly their own mean.
+__device__ inline void AddFour(Moments* state, const float (&x)[4]) {
+  Moments four;
+  four.count = 4.0f;
+  four.mean = ((x[0] + x[1]) + (x[2] + x[3])) * 0.25f;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const float difference = x[k] - four.mean;
+    four.m2 = fmaf(difference, difference, four.m2);
+  }
+  state->Merge(four);
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_REDUCERS_CUH_
