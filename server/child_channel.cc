@@ -96,7 +96,9 @@ bool ChildChannel::Drain() {
       process_->Kill();
       return true;
     } else {
-      End(std::string(received.status().message()));
+      std::string cause(received.status().message());
+      cause.pop_back();  // a sentence's full stop
+      End(std::move(cause));
       return false;
     }
   }

@@ -5,9 +5,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -22,6 +23,11 @@ absl::Status CannotStart(const std::string& executable, int error) {
   return absl::UnavailableError(
       fmt::format("The child process {} cannot start ({}).", executable,
                   std::strerror(error)));
+}
+
+// glibc 2.36 declares pidfd_open, but not for C++.
+FileDescriptor PidfdOf(pid_t pid) {
+  return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
@@ -78,7 +84,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options,
       Pointers(arguments).data(), Pointers(environment).data());
   if (error != 0) return CannotStart(options.executable, error);
 
-  ChildProcess child(pid, FileDescriptor(pidfd_open(pid, 0)));
+  ChildProcess child(pid, PidfdOf(pid));
   if (!child.pidfd_.valid()) return CannotStart(options.executable, errno);
   return child;
 }

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "server/ipc_channel.h"
 #include "server/process_converter.h"
 #include "server/roles.h"
+#include "server/worker_sandbox.h"
 
 namespace kiln {
 namespace {
@@ -142,6 +144,11 @@ int RunCompileWorker(int fd, const std::string& nvrtc_path) {
   DieWithParent();
   ConfineToShare();
   const Compiler compiler = LoadCompiler(nvrtc_path);
+  const absl::Status sandboxed = EnterWorkerSandbox();
+  if (!sandboxed.ok()) {
+    spdlog::warn("A compile worker runs without its sandbox: {}",
+                 std::string(sandboxed.message()));
+  }
   ipc::Reply ready;
   ready.mutable_ready();
   if (!channel.Send(ready).ok()) return 1;
