@@ -30,11 +30,16 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Creates `path` and what is missing above it. What it creates above is made
+// durable; `path` itself is the caller's to flush.
 int MakeDirectory(FileOps* ops, const std::string& path) {
   const int made = RetryInterrupted([&] { return ops->Mkdir(path, 0700); });
-  if (made != -ENOENT || ParentOf(path) == path) return made;
-  const int parent = MakeDirectory(ops, ParentOf(path));
-  if (parent < 0 && parent != -EEXIST) return parent;
+  const std::string parent = ParentOf(path);
+  if (made != -ENOENT || parent == path) return made;
+  const int parent_made = MakeDirectory(ops, parent);
+  if (parent_made < 0 && parent_made != -EEXIST) return parent_made;
+  const absl::Status flushed = FlushDirectory(ops, ParentOf(parent));
+  if (!flushed.ok()) spdlog::warn("{}", std::string(flushed.message()));
   return RetryInterrupted([&] { return ops->Mkdir(path, 0700); });
 }
 

@@ -32,9 +32,7 @@ int64_t SystemNowMs() {
 }
 
 // Eviction goes to 90% of the limit, so that it is rare.
-int64_t LowWater(int64_t limit_bytes) {
-  return limit_bytes - limit_bytes / 10;
-}
+int64_t LowWater(int64_t limit_bytes) { return limit_bytes - limit_bytes / 10; }
 
 int64_t FileSize(const CacheEntry& entry) {
   return static_cast<int64_t>(kEntryOverheadBytes + entry.key_text.size() +
