@@ -15,7 +15,7 @@ import operator
 import torch
 import torch.nn.functional as F
 
-from plan_text import Value, parse, to_f32
+from kiln.plan_text import Value, parse, to_f32
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 

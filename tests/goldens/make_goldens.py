@@ -14,10 +14,11 @@ import pathlib
 import struct
 import sys
 
-sys.path.append(str(pathlib.Path(__file__).parents[2] / "bench"))
+_ROOT = pathlib.Path(__file__).parents[2]
+sys.path += [str(_ROOT / "bench"), str(_ROOT / "client" / "python")]
 
 import case_list
-import plan_text
+from kiln import plan_text
 
 MAGIC = b"KILNGOLD"
 VERSION = 1

@@ -16,10 +16,20 @@
 cuda-bindings, which are imported on first use.
 """
 
-from kiln.client import Client, CompiledPlan, connect
-from kiln.errors import KilnError
-from kiln.session import Session
-from kiln.torch_kernel import TorchKernel
+from __future__ import annotations
 
-__all__ = ["Client", "CompiledPlan", "KilnError", "Session", "TorchKernel",
-           "connect"]
+import importlib
+from typing import Any
+
+_HOME = {"Client": "client", "CompiledPlan": "client", "connect": "client",
+         "KilnError": "errors", "Session": "session",
+         "TorchKernel": "torch_kernel"}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use, so that kiln.plan_text needs no gRPC.
+    if name not in _HOME:
+        raise AttributeError(f"module 'kiln' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"kiln.{_HOME[name]}"), name)

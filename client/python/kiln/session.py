@@ -94,5 +94,4 @@ def bind(compiled: CompiledPlan, inputs: Sequence[Any],
     pairs = [(slot, tensor) for slot, tensor
              in zip(compiled.slot_of_input, inputs) if slot >= 0]
     pairs += zip(compiled.slot_of_output, outputs)
-    # Equal inputs share a slot after canonicalisation never, outputs may.
     return sorted(dict(pairs).items())
