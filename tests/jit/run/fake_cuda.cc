@@ -326,7 +326,8 @@ Result cuLaunchKernelEx(const LaunchConfig* config, Function function,
   }
   std::string arguments;
   for (size_t i = 0; i < kernel->parameter_bytes.size(); ++i) {
-    arguments += " " + ArgumentText(params[i], kernel->parameter_bytes[i]);
+    arguments +=
+        fmt::format(" {}", ArgumentText(params[i], kernel->parameter_bytes[i]));
   }
   Get().log +=
       fmt::format("launch {} grid {},{},{} block {},{},{}{} shared {} args{}\n",

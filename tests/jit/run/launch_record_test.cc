@@ -79,7 +79,7 @@ TEST(LaunchRecordTest, EveryDamageIsRefusedWithItsPath) {
     const absl::Status status = CheckLaunchRecord(artifact);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << damage.path;
     EXPECT_THAT(std::string(status.message()),
-                testing::HasSubstr(" " + damage.path + ":"));
+                testing::HasSubstr(damage.path + ":"));
   }
 }
 
