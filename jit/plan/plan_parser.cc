@@ -242,7 +242,8 @@ class Parser {
       const Token at = reader_.Peek();
       if (call.info.op_class != OpClass::kBinary) {
         return TextError(
-            at, fmt::format("{} takes numbers by name only", call.info.name),
+            at,
+            fmt::format("{} takes a value here, not a number", call.info.name),
             Describe(at), ArgumentList(call));
       }
       return reader_.Read(&out->emplace<float>());
