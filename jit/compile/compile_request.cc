@@ -14,7 +14,7 @@ constexpr int kKeyVersion = 1;
 std::string KeyText(const CompileRequest& request) {
   return fmt::format(
       "key: {}\ncompiler: {}\ntarget: {}\ntoolchain: {}\ngrade: {}\n"
-      "variant: {}\n{}",
+      "variant: {}\nplan:\n{}",
       kKeyVersion, CompilerDigest(), ToString(request.target),
       request.toolchain, GradeName(request.plan.plan.grade), request.variant,
       CanonicalText(request.plan));

@@ -1,0 +1,86 @@
+// Just enough of CUDA for a C++ compiler to build generated units as ordinary
+// functions that are called once for each thread of a grid.
+#ifndef KILN_TESTS_JIT_COMPILE_HOST_HOST_CUDA_H_
+#define KILN_TESTS_JIT_COMPILE_HOST_HOST_CUDA_H_
+
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#define __device__
+#define __global__
+#define __shared__ static  // blocks run one after another
+#define __launch_bounds__(threads)
+
+struct HostDim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+inline thread_local HostDim3 threadIdx, blockIdx;
+inline HostDim3 blockDim, gridDim;
+inline std::barrier<>* block_barrier = nullptr;
+
+inline void __syncthreads() { block_barrier->arrive_and_wait(); }
+inline float __fdividef(float a, float b) { return a / b; }
+
+template <typename To, typename From>
+To HostBitCast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof(to));
+  return to;
+}
+inline float __int_as_float(int bits) { return HostBitCast<float>(bits); }
+inline float __uint_as_float(unsigned bits) { return HostBitCast<float>(bits); }
+inline unsigned __float_as_uint(float x) { return HostBitCast<unsigned>(x); }
+
+template <typename A, typename B>
+std::common_type_t<A, B> min(A a, B b) {
+  return b < a ? b : a;
+}
+template <typename A, typename B>
+std::common_type_t<A, B> max(A a, B b) {
+  return a < b ? b : a;
+}
+
+template <typename... Parameters, size_t... kIndices>
+void HostCall(void (*kernel)(Parameters...), void* const* args,
+              std::index_sequence<kIndices...>) {
+  kernel(static_cast<Parameters>(args[kIndices])...);
+}
+
+// Runs a grid of `kernel`. Threads of a block run one after another, or, where
+// they meet at barriers, at the same time.
+template <typename... Parameters>
+void HostLaunch(void (*kernel)(Parameters...), void* const* args,
+                const uint32_t* grid, uint32_t threads, bool has_barriers) {
+  gridDim = {grid[0], grid[1], grid[2]};
+  blockDim = {threads, 1, 1};
+  std::barrier<> barrier(threads);
+  block_barrier = &barrier;
+  const auto run = [&](uint32_t x, uint32_t y, uint32_t thread) {
+    blockIdx = {x, y, 0};
+    threadIdx = {thread, 0, 0};
+    HostCall(kernel, args, std::index_sequence_for<Parameters...>());
+  };
+  for (uint32_t y = 0; y < grid[1]; ++y) {
+    for (uint32_t x = 0; x < grid[0]; ++x) {
+      std::vector<std::thread> block;
+      for (uint32_t thread = 0; thread < threads; ++thread) {
+        if (has_barriers) {
+          block.emplace_back(run, x, y, thread);
+        } else {
+          run(x, y, thread);
+        }
+      }
+      for (std::thread& thread : block) thread.join();
+    }
+  }
+}
+
+#endif  // KILN_TESTS_JIT_COMPILE_HOST_HOST_CUDA_H_

@@ -1,0 +1,196 @@
+// Generated kernels against the reference, without a GPU. Prevents wrong
+// indices, broadcasts, fusions and workspace layouts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include "jit/plan/plan_text.h"
+#include "jit/plan/reference.h"
+#include "tests/jit/compile/host_kernels.h"
+#include "tests/jit/plan/plan_generator.h"
+#include "tests/shape_sets.h"
+
+namespace kiln {
+namespace {
+
+// Plans whose tensors are all below this many elements; larger ones take the
+// reference and single threads too long.
+constexpr int64_t kMaxElements = 40'000;
+
+uint16_t HalfOf(float value) {
+  const _Float16 half = static_cast<_Float16>(value);
+  uint16_t bits;
+  std::memcpy(&bits, &half, sizeof(bits));
+  return bits;
+}
+
+float FloatOf(DataType type, const char* element) {
+  uint16_t bits;
+  std::memcpy(&bits, element, sizeof(bits));
+  if (type == DataType::kF16) {
+    _Float16 half;
+    std::memcpy(&half, &bits, sizeof(half));
+    return static_cast<float>(half);
+  }
+  const uint32_t wide = uint32_t{bits} << 16;
+  float value;
+  std::memcpy(&value,
+              type == DataType::kF32 ? static_cast<const void*>(element)
+                                     : static_cast<const void*>(&wide),
+              sizeof(value));
+  return value;
+}
+
+std::vector<char> RandomTensor(const TensorDesc& desc, std::mt19937* random) {
+  std::uniform_real_distribution<float> uniform(0.1f, 2.0f);
+  std::vector<char> bytes(SizeBytes(desc));
+  for (int64_t i = 0; i < NumElements(desc.dims); ++i) {
+    const float value = uniform(*random) * ((*random)() % 4 == 0 ? -0.2f : 1);
+    char* const element = bytes.data() + i * ElementSize(desc.dtype);
+    uint32_t word;
+    std::memcpy(&word, &value, sizeof(word));
+    const uint16_t upper = static_cast<uint16_t>(word >> 16);
+    const uint16_t half = HalfOf(value);
+    if (desc.dtype == DataType::kF32) std::memcpy(element, &value, 4);
+    if (desc.dtype == DataType::kF16) std::memcpy(element, &half, 2);
+    if (desc.dtype == DataType::kBF16) std::memcpy(element, &upper, 2);
+  }
+  return bytes;
+}
+
+// Half a unit in the last place of the storage type, and what f32 arithmetic
+// over a few thousand terms may add.
+double Tolerance(DataType type, double reference) {
+  const double storage = type == DataType::kF32   ? 0
+                         : type == DataType::kF16 ? 0x1p-11
+                                                  : 0x1p-8;
+  return std::abs(reference) * (storage + 2e-6) + 2e-5;
+}
+
+struct Case {
+  NamedPlan named;
+  Plan plan;
+  CanonicalPlan canonical;
+};
+
+std::vector<Case> SmallCases() {
+  std::vector<Case> cases;
+  for (const std::string& set : ShapeSetNames()) {
+    for (NamedPlan& named : PlansOfShapeSet(set)) {
+      const Plan plan = *ParsePlanText(named.text);
+      CanonicalPlan canonical = *Canonicalize(plan);
+      bool is_small = true;
+      for (const TensorDesc& desc : canonical.values) {
+        is_small &= NumElements(desc.dims) < kMaxElements;
+      }
+      if (is_small) {
+        cases.push_back({std::move(named), plan, std::move(canonical)});
+      }
+    }
+  }
+  return cases;
+}
+
+// One run of a plan on the same random inputs: by its kernels in storage
+// types, and by the reference in double.
+struct Run {
+  std::vector<std::vector<char>> buffers;     // the slots
+  std::vector<std::vector<double>> expected;  // of each output
+};
+
+Run RunCase(const Case& test, const HostKernels& kernels, size_t program) {
+  std::mt19937 random(7);
+  const Plan& plan = test.canonical.plan;
+  Run run;
+  for (const PlanInput& input : plan.inputs) {
+    run.buffers.push_back(RandomTensor(input.desc, &random));
+  }
+  for (const PlanOutput& output : plan.outputs) {
+    const Dims& dims = test.canonical.values[output.value.index].dims;
+    run.buffers.emplace_back(SizeBytes({output.dtype, dims}), '\xff');
+    run.expected.emplace_back(NumElements(dims));
+  }
+  std::vector<void*> slots;
+  for (std::vector<char>& buffer : run.buffers) slots.push_back(buffer.data());
+  std::vector<double*> outputs;
+  for (std::vector<double>& values : run.expected) {
+    outputs.push_back(values.data());
+  }
+
+  const std::vector<const void*> inputs(slots.begin(),
+                                        slots.begin() + plan.inputs.size());
+  EXPECT_TRUE(EvaluateReferenceToDouble(plan, inputs, outputs).ok());
+  kernels.Run(program, slots);
+  return run;
+}
+
+// Share of wrong elements in the worst output; the first is printed.
+double WrongShare(const Case& test, const Run& run, double factor) {
+  const Plan& plan = test.canonical.plan;
+  double worst = 0;
+  for (size_t o = 0; o < run.expected.size(); ++o) {
+    const DataType type = plan.outputs[o].dtype;
+    const char* const bytes = run.buffers[plan.inputs.size() + o].data();
+    size_t wrong = 0;
+    for (size_t i = 0; i < run.expected[o].size(); ++i) {
+      const double expected = run.expected[o][i];
+      const double actual = FloatOf(type, bytes + i * ElementSize(type));
+      if (actual == expected || (actual != actual && expected != expected)) {
+        continue;
+      }
+      const double error = std::abs(actual - expected);
+      if (error <= factor * Tolerance(type, expected)) continue;
+      if (wrong++ > 0) continue;
+      std::printf("%s: output %zu, element %zu is %.9g, expected %.9g\n",
+                  test.named.name.c_str(), o, i, actual, expected);
+    }
+    const double size = static_cast<double>(run.expected[o].size());
+    worst = std::max(worst, static_cast<double>(wrong) / size);
+  }
+  return worst;
+}
+
+void CheckCases(const std::vector<Case>& cases, double factor,
+                double max_wrong_share) {
+  std::vector<Schedule> schedules;
+  for (const Case& test : cases) {
+    schedules.push_back(MakeSchedule(test.canonical, {"sm_90a", 132}));
+  }
+  const HostKernels kernels(std::move(schedules));
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Run run = RunCase(cases[i], kernels, i);
+    EXPECT_LE(WrongShare(cases[i], run, factor), max_wrong_share)
+        << cases[i].named.text;
+  }
+}
+
+TEST(HostExecutionTest, SmallPlansAgreeWithTheReference) {
+  const std::vector<Case> cases = SmallCases();
+  ASSERT_GT(cases.size(), 100u);
+  CheckCases(cases, 1.0, 0.0);
+}
+
+// Random chains may amplify an error without bound at single elements, where
+// a sum cancels or near a pole; wrong indices or a wrong order of kernels
+// spoil nearly all.
+TEST(HostExecutionTest, RandomPlansAgreeWithTheReference) {
+  constexpr uint64_t kSeed = 20261121;
+  PlanGeneratorOptions options;
+  options.max_ops = 8;
+  options.max_elements = 1024;
+  PlanGenerator generator(kSeed, options);
+  std::vector<Case> cases;
+  for (int i = 0; i < 100; ++i) {
+    const Plan plan = generator.Next();
+    CanonicalPlan canonical = *Canonicalize(plan);
+    cases.push_back(
+        {{"random plan", ToText(canonical.plan)}, plan, std::move(canonical)});
+  }
+  CheckCases(cases, 50.0, 0.1);
+}
+
+}  // namespace
+}  // namespace kiln
