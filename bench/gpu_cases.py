@@ -1,0 +1,80 @@
+"""The plans that the GPU checks run, and inputs for them."""
+
+import dataclasses
+import math
+import pathlib
+import re
+import zlib
+
+import gpu_daemon
+import case_list
+from kiln import plan_text
+
+
+@dataclasses.dataclass
+class Case:
+    name: str  # "tiny/relu_f32_2x4x6x5"
+    text: str
+    golden: case_list.Case | None = None  # with special values
+
+    @property
+    def set(self):
+        return self.name.split("/")[0]
+
+
+def golden_cases():
+    """The cases of tests/goldens, special values and NaNs included."""
+    return [Case(f"golden/{case.name}", case.plan, case)
+            for case in case_list.read_all()]
+
+
+def matrix_cases():
+    """The shape sets and random plans that the bundle carries."""
+    cases = []
+    for path in sorted((gpu_daemon.BUNDLE / "plans").glob("*.plan")):
+        for block in re.split(r"^== *", path.read_text(), flags=re.M)[1:]:
+            name, text = block.split("\n", 1)
+            cases.append(Case(name.strip(), text))
+    return cases
+
+
+def elements(plan):
+    """Elements of the largest input."""
+    return max((math.prod(i.dims) for i in plan.inputs), default=0)
+
+
+def inputs(case, plan, seed, torch):
+    """Tensors for a plan on the GPU. Fresh for each seed, except that golden
+    cases keep their values."""
+    import torch_plan
+
+    generator = torch.Generator("cuda")
+    generator.manual_seed(seed + zlib.crc32(case.name.encode()))
+    tensors = []
+    for declared in plan.inputs:
+        dtype = torch_plan.DTYPES[declared.dtype]
+        dims = tuple(declared.dims)
+        if case.golden is not None:
+            values = case_list.fill(case.golden, declared.name,
+                                    math.prod(dims))
+            tensor = torch.tensor(values, dtype=torch.float64)
+            tensors.append(tensor.reshape(dims).cuda().to(dtype))
+            continue
+        tensor = torch.randn(dims, generator=generator, device="cuda")
+        if declared.is_parameter and len(dims) == 4:
+            # Sums of products stay near 1, as in trained networks.
+            tensor /= math.sqrt(math.prod(dims[1:]))
+        if "var" in declared.name:
+            tensor = tensor.abs() + 0.5
+        tensors.append(tensor.to(dtype))
+    return tensors
+
+
+def large_case():
+    """One f16 plan above 2^31 elements."""
+    return Case("large/relu_f16_2pow31", "input x: f16[3,1024,1024,700]\n"
+                "y = relu(x)\noutput y\n")
+
+
+def read_plan(case):
+    return plan_text.parse(case.text)

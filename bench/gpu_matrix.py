@@ -1,0 +1,98 @@
+"""Runs many plans against the reference and says which are wrong."""
+
+import collections
+import json
+import subprocess
+import sys
+import time
+
+import gpu_cases
+import gpu_daemon
+
+_RESTARTS = 12
+# Inputs above this many elements need more memory in double than there is;
+# the chains at full size are checked by the benchmarks, in slices.
+_MAX_ELEMENTS = 1 << 29
+
+
+def golden_names():
+    return [case.name for case in gpu_cases.golden_cases()]
+
+
+def matrix_names(part, parts):
+    names = [case.name for case in gpu_cases.matrix_cases()
+             if gpu_cases.elements(gpu_cases.read_plan(case)) <= _MAX_ELEMENTS]
+    return names[part::parts]
+
+
+def run(daemon, names, scratch, budget_s):
+    """Results by name; a case that ends the process is one of them. Takes up
+    again what an earlier call wrote to `scratch`/results.jsonl."""
+    results_path = scratch / "results.jsonl"
+    give_up = time.monotonic() + budget_s
+    if set(names) <= _read(results_path)[0].keys():
+        results_path.unlink()
+    for _ in range(_RESTARTS):
+        results, started = _read(results_path)
+        if started is not None:
+            with open(results_path, "a") as file:
+                file.write(json.dumps({"name": started,
+                                       "error": "the process died"}) + "\n")
+            results[started] = {"error": "the process died"}
+        left = [name for name in names if name not in results]
+        seconds = give_up - time.monotonic()
+        if not left or seconds < 5:
+            break
+        (scratch / "cases.json").write_text(json.dumps(left))
+        with open(scratch / "worker.log", "ab") as log:
+            worker = subprocess.Popen(
+                [sys.executable, str(gpu_daemon.ROOT / "bench" /
+                                     "gpu_worker.py"),
+                 daemon.socket, str(scratch / "cases.json"), str(results_path),
+                 str(seconds)], stdout=log, stderr=log)
+            try:
+                worker.wait(seconds + 60)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
+    return {name: fact for name, fact in _read(results_path)[0].items()
+            if name in set(names)}
+
+
+def _read(path):
+    """(finished cases, the case that was started and not finished)."""
+    results, started = {}, None
+    if path.exists():
+        for line in path.read_text().splitlines():
+            fact = json.loads(line)
+            if "start" in fact:
+                started = fact["start"]
+            else:
+                results[fact["name"]] = fact
+                started = None
+    return results, started
+
+
+def summarise(names, results):
+    """Lines for people: a row per set, then failures."""
+    rows = collections.defaultdict(lambda: [0, 0, 0, 0.0])
+    for name in names:
+        row = rows[name.split("/")[0]]
+        row[0] += 1
+        if name not in results:
+            row[2] += 1
+            continue
+        row[1] += "error" in results[name]
+        for fact in results[name].values():
+            if isinstance(fact, dict) and fact["norm_torch"] > 0:
+                row[3] = max(row[3], fact["norm"] / fact["norm_torch"])
+    lines = [f"{'set':14}{'plans':>7}{'wrong':>7}{'not run':>9}"
+             f"{'worst norm/PyTorch':>20}"]
+    for name, (plans, wrong, missing, ratio) in sorted(rows.items()):
+        lines.append(f"{name:14}{plans:7}{wrong:7}{missing:9}{ratio:20.2f}")
+    failures = [(name, fact["error"]) for name, fact in results.items()
+                if "error" in fact]
+    lines += [f"  {name}: {error[:150]}" for name, error in failures[:25]]
+    if len(failures) > 25:
+        lines.append(f"  ... and {len(failures) - 25} more")
+    return lines, not failures and not any(row[2] for row in rows.values())

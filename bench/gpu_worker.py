@@ -1,0 +1,139 @@
+"""Runs cases on the GPU and appends one JSON line for each.
+
+    gpu_worker.py SOCKET CASES.json RESULTS.jsonl DEADLINE_S
+
+Its own process, because a faulty kernel takes the CUDA context with it:
+scripts/gpu_check starts it again behind the case that did.
+"""
+
+import concurrent.futures
+import dataclasses
+import json
+import sys
+import time
+
+import gpu_daemon
+
+import torch
+
+import accuracy
+import gpu_cases
+import kiln
+import torch_plan
+from kiln.errors import KilnError
+
+GUARD_ELEMENTS = 128  # a multiple of every slot's alignment
+
+
+def guarded(like, poison):
+    """An output filled with `poison` between guards, and the whole."""
+    whole = torch.full((like.numel() + 2 * GUARD_ELEMENTS,), poison,
+                       dtype=like.dtype, device="cuda")
+    inner = whole[GUARD_ELEMENTS:GUARD_ELEMENTS + like.numel()]
+    return inner.reshape(like.shape), whole
+
+
+def guards_hold(whole, poison):
+    edges = torch.cat([whole[:GUARD_ELEMENTS], whole[-GUARD_ELEMENTS:]])
+    expected = torch.full_like(edges, poison)
+    return bool(torch.equal(edges.view(torch.uint8),
+                            expected.view(torch.uint8)))
+
+
+class Runner:
+
+    def __init__(self, socket):
+        self.client = kiln.connect(socket, auto_start=False)
+        self.session = self.client.attach()
+        self.target = kiln.client.current_target()
+
+    def compile(self, case):
+        return self.client.compile(case.text, self.target)
+
+    def run(self, case, compiled, seed):
+        """A dict of facts; "error" is there if anything is wrong."""
+        plan = gpu_cases.read_plan(case)
+        tensors = gpu_cases.inputs(case, plan, seed, torch)
+        references = torch_plan.evaluate(plan, tensors, torch.float64)
+        eager = torch_plan.evaluate(plan, tensors)
+        kernel = kiln.TorchKernel(compiled)
+        runs = (("client", float("nan"),
+                 lambda outs: kernel.launch(tensors, outs)),
+                ("graph", 77.0, lambda outs: self._graph(kernel, tensors,
+                                                         outs)),
+                ("service", 77.0, lambda outs: self.session.execute(
+                    compiled, tensors, outs)))
+        facts = {}
+        for side, poison, launch in runs:
+            pairs = [guarded(t, poison) for t in kernel.empty_outputs()]
+            torch.cuda.synchronize()
+            launch([inner for inner, _ in pairs])
+            torch.cuda.synchronize()
+            for index, (inner, whole) in enumerate(pairs):
+                expected = eager[index].to(inner.dtype)
+                verdict = accuracy.judge(inner, references[index], expected)
+                facts[f"{side}{index}"] = dataclasses.asdict(verdict)
+                if not verdict.ok:
+                    facts.setdefault("error",
+                                     f"{side} output {index}: {verdict.why}")
+                if not guards_hold(whole, poison):
+                    facts.setdefault(
+                        "error", f"{side} output {index}: wrote outside")
+        return facts
+
+    def _graph(self, kernel, tensors, outputs):
+        kernel.prepare(tensors, outputs, parameter_version=1)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            kernel.launch(tensors, outputs, parameter_version=1)
+        graph.replay()
+        graph.replay()
+
+
+def compile_all(runner, cases):
+    """(case, compiled or None, error) in order, compiled ahead in parallel."""
+    def one(case):
+        try:
+            return case, runner.compile(case), ""
+        except (KilnError, ValueError) as error:
+            return case, None, f"compile: {error}"
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        yield from pool.map(one, cases)
+
+
+def main():
+    socket, cases_path, results_path, deadline = sys.argv[1:]
+    give_up = time.monotonic() + float(deadline)
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    names = set(json.load(open(cases_path)))
+    everything = (gpu_cases.golden_cases() + gpu_cases.matrix_cases() +
+                  [gpu_cases.large_case()])
+    cases = [case for case in everything if case.name in names]
+    runner = Runner(socket)
+    seed = time.time_ns() % 2**31
+    with open(results_path, "a", buffering=1) as results:
+        for case, compiled, error in compile_all(runner, cases):
+            if time.monotonic() > give_up:
+                break
+            results.write(json.dumps({"start": case.name}) + "\n")
+            line = {"name": case.name, "seed": seed}
+            if compiled is None:
+                line["error"] = error
+            else:
+                try:
+                    line.update(runner.run(case, compiled, seed))
+                except torch.cuda.OutOfMemoryError as failure:
+                    line["error"] = f"out of memory: {failure}"[:200]
+                except KilnError as failure:
+                    line["error"] = str(failure)[:300]
+                    if failure.code == "ABORTED":
+                        results.write(json.dumps(line) + "\n")
+                        sys.exit(3)
+            results.write(json.dumps(line) + "\n")
+            if gpu_cases.elements(gpu_cases.read_plan(case)) > 1 << 24:
+                torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    main()
