@@ -1,9 +1,6 @@
 #include "proto/plan_converter.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
-#include <google/protobuf/unknown_field_set.h>
 
 #include <string>
 #include <utility>
@@ -12,50 +9,11 @@
 #include "jit/plan/errors.h"
 #include "jit/plan/op_table.h"
 #include "jit/plan/validate.h"
+#include "proto/known_fields.h"
 #include "proto/plan_attributes_converter.h"
 
 namespace kiln {
 namespace {
-
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-using google::protobuf::Reflection;
-
-// A field that a newer client set and this build does not know would change
-// the plan's meaning if it were skipped.
-absl::Status CheckKnownFields(const Message& message, const std::string& path) {
-  const Reflection& reflection = *message.GetReflection();
-  const auto& unknown = reflection.GetUnknownFields(message);
-  if (!unknown.empty()) {
-    return UnknownField(path, "has a field that this build does not know",
-                        fmt::format("field {}", unknown.field(0).number()),
-                        "the fields of kiln/v1/plan.proto");
-  }
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    const std::string child =
-        path == "plan" ? field->name() : path + "." + field->name();
-    if (!field->is_repeated()) {
-      if (auto s =
-              CheckKnownFields(reflection.GetMessage(message, field), child);
-          !s.ok()) {
-        return s;
-      }
-      continue;
-    }
-    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      if (auto s =
-              CheckKnownFields(reflection.GetRepeatedMessage(message, field, i),
-                               fmt::format("{}[{}]", child, i));
-          !s.ok()) {
-        return s;
-      }
-    }
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<TensorDesc> DescFromProto(const v1::TensorDesc& message,
                                          const std::string& path) {
