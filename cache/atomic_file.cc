@@ -26,7 +26,7 @@ absl::Status WriteAll(FileOps* ops, int fd, const std::string& path,
 
 absl::Status WriteAndFlush(FileOps* ops, const std::string& path,
                            std::string_view contents) {
-  const FileDescriptor file =
+  const FileHandle file =
       OpenFile(ops, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (file.get() == -ENOENT) return EntryMissingError();
   if (!file.valid()) return WriteFailedError("open", path, -file.get());
@@ -60,7 +60,7 @@ absl::Status WriteFileAtomically(FileOps* ops, const std::string& path,
 }
 
 absl::Status FlushDirectory(FileOps* ops, const std::string& path) {
-  const FileDescriptor directory = OpenFile(ops, path, O_RDONLY | O_DIRECTORY);
+  const FileHandle directory = OpenFile(ops, path, O_RDONLY | O_DIRECTORY);
   if (!directory.valid()) {
     return WriteFailedError("open", path, -directory.get());
   }

@@ -56,7 +56,7 @@ absl::Status CheckRoot(FileOps* ops, const std::string& root) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return DirectoryModeError(root, status.st_mode);
   }
-  const FileDescriptor readable =
+  const FileHandle readable =
       OpenFile(ops, root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!readable.valid()) return DirectoryAccessError(root, -readable.get());
   return absl::OkStatus();

@@ -66,7 +66,7 @@ class CacheDirectory {
 
   FileOps* ops_;
   std::string root_;
-  FileDescriptor lock_;
+  FileHandle lock_;
   bool is_writer_ = false;
 };
 

@@ -29,7 +29,7 @@ absl::Status ReadError(int error_number) {
 }
 
 struct OpenEntry {
-  FileDescriptor file;
+  FileHandle file;
   uint64_t size = 0;
 };
 

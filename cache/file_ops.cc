@@ -86,11 +86,11 @@ int64_t ModifiedUnixMs(const struct stat& status) {
          status.st_mtim.tv_nsec / 1'000'000;
 }
 
-FileDescriptor OpenFile(FileOps* ops, const std::string& path, int flags,
-                        mode_t mode) {
-  return FileDescriptor(ops, RetryInterrupted([&] {
-                          return ops->Open(path, flags | O_CLOEXEC, mode);
-                        }));
+FileHandle OpenFile(FileOps* ops, const std::string& path, int flags,
+                    mode_t mode) {
+  return FileHandle(ops, RetryInterrupted([&] {
+                      return ops->Open(path, flags | O_CLOEXEC, mode);
+                    }));
 }
 
 }  // namespace kiln

@@ -52,17 +52,17 @@ auto RetryInterrupted(const Call& call) {
 int64_t ModifiedUnixMs(const struct stat& status);
 
 // Owns one file descriptor.
-class FileDescriptor {
+class FileHandle {
  public:
-  FileDescriptor() = default;
+  FileHandle() = default;
   // Negative `fd`: owns none.
-  FileDescriptor(FileOps* ops, int fd) : ops_(ops), fd_(fd) {}
-  ~FileDescriptor() {
+  FileHandle(FileOps* ops, int fd) : ops_(ops), fd_(fd) {}
+  ~FileHandle() {
     if (fd_ >= 0) ops_->Close(fd_);
   }
-  FileDescriptor(FileDescriptor&& other) noexcept
+  FileHandle(FileHandle&& other) noexcept
       : ops_(other.ops_), fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+  FileHandle& operator=(FileHandle&& other) noexcept {
     std::swap(ops_, other.ops_);
     std::swap(fd_, other.fd_);
     return *this;
@@ -78,8 +78,8 @@ class FileDescriptor {
 };
 
 // Opens with O_CLOEXEC added, again when interrupted.
-FileDescriptor OpenFile(FileOps* ops, const std::string& path, int flags,
-                        mode_t mode = 0);
+FileHandle OpenFile(FileOps* ops, const std::string& path, int flags,
+                    mode_t mode = 0);
 
 }  // namespace kiln
 

@@ -86,7 +86,7 @@ void CompilePool::Loop::Cancel(uint64_t job) {
 }
 
 CompilePool::Counters CompilePool::Loop::counters() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return counters_;
 }
 
@@ -329,12 +329,12 @@ void CompilePool::Loop::SetTimer(uint64_t worker_id,
 }
 
 void CompilePool::Loop::Count(int64_t Counters::*counter) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   ++(counters_.*counter);
 }
 
 void CompilePool::Loop::UpdateGauges() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   counters_.workers = static_cast<int>(workers_.size());
   counters_.queued = static_cast<int64_t>(queue_.size());
 }

@@ -5,10 +5,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "cache/mutex.h"
 #include "server/child_channel.h"
 #include "server/compile_pool.h"
 #include "server/event_loop.h"
@@ -85,8 +85,8 @@ class CompilePool::Loop {
   bool backing_off_ = false;
   bool shutting_down_ = false;
 
-  mutable std::mutex mutex_;
-  Counters counters_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  Counters counters_ KILN_GUARDED_BY(mutex_);
 
   EventLoop loop_{"kiln-compile"};
 };

@@ -36,7 +36,7 @@ EventLoop::~EventLoop() { Stop(); }
 
 void EventLoop::Post(std::function<void()> task) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (stopping_) return;
     posted_.push_back(std::move(task));
   }
@@ -45,7 +45,7 @@ void EventLoop::Post(std::function<void()> task) {
 
 void EventLoop::Stop() {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     stopping_ = true;
   }
   eventfd_write(wakeup_.get(), 1);
@@ -121,7 +121,7 @@ bool EventLoop::RunPosted() {
   std::vector<std::function<void()>> tasks;
   bool stopping;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     tasks.swap(posted_);
     stopping = stopping_;
   }

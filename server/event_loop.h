@@ -6,12 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "cache/mutex.h"
 #include "server/file_descriptor.h"
 
 namespace kiln {
@@ -64,9 +64,9 @@ class EventLoop {
   std::map<TimerKey, std::function<void()>> timers_;
   std::map<Id, TimerKey> timer_keys_;
 
-  std::mutex mutex_;
-  std::vector<std::function<void()>> posted_;  // guarded by mutex_
-  bool stopping_ = false;                      // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::function<void()>> posted_ KILN_GUARDED_BY(mutex_);
+  bool stopping_ KILN_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

@@ -58,7 +58,7 @@ void ExecutorProcess::Loop::Submit(Call call) {
 }
 
 std::string ExecutorProcess::Loop::state() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (Clock::now() < unhealthy_until_) {
     return fmt::format("unhealthy: {}", unhealthy_reason_);
   }
@@ -66,7 +66,7 @@ std::string ExecutorProcess::Loop::state() const {
 }
 
 int ExecutorProcess::Loop::pid() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return pid_;
 }
 
@@ -90,7 +90,7 @@ absl::Status ExecutorProcess::Loop::Admit(const Call& call) {
                     options_.device, kMaxCalls));
   }
   if (call.request.has_execute()) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (Clock::now() < unhealthy_until_) {
       return Unhealthy(options_.device, unhealthy_reason_);
     }
@@ -264,7 +264,7 @@ void ExecutorProcess::Loop::RecordDeath(const std::string& reason) {
   while (deaths_.front() + options_.death_window < now) deaths_.pop_front();
   if (static_cast<int>(deaths_.size()) < options_.max_deaths) return;
   deaths_.clear();
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   unhealthy_until_ = now + options_.unhealthy_period;
   unhealthy_reason_ = reason;
 }
@@ -284,7 +284,7 @@ void ExecutorProcess::Loop::Shutdown() {
 }
 
 void ExecutorProcess::Loop::SetState(const std::string& state) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   state_ = state;
   pid_ = channel_ == nullptr ? 0 : channel_->pid();
 }

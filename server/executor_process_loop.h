@@ -3,10 +3,10 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "cache/mutex.h"
 #include "server/child_channel.h"
 #include "server/event_loop.h"
 #include "server/executor_process.h"
@@ -72,11 +72,11 @@ class ExecutorProcess::Loop {
   EventLoop::Id deadline_ = 0;
   bool shutting_down_ = false;
 
-  mutable std::mutex mutex_;
-  std::string state_ = "idle";         // guarded by mutex_
-  int pid_ = 0;                        // guarded by mutex_
-  std::string unhealthy_reason_;       // guarded by mutex_
-  Clock::time_point unhealthy_until_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string state_ KILN_GUARDED_BY(mutex_) = "idle";
+  int pid_ KILN_GUARDED_BY(mutex_) = 0;
+  std::string unhealthy_reason_ KILN_GUARDED_BY(mutex_);
+  Clock::time_point unhealthy_until_ KILN_GUARDED_BY(mutex_);
 
   EventLoop loop_{"kiln-executor"};
 };

@@ -1,0 +1,205 @@
+#include "server/artifact_provider.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+
+#include "jit/compile/compile_plan.h"
+#include "proto/artifact_converter.h"
+#include "server/errors.h"
+
+namespace kiln {
+namespace {
+
+// Some thousand artifacts of the usual 50 KiB.
+constexpr int64_t kMemoryLimitBytes = int64_t{256} << 20;
+
+int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+}  // namespace
+
+ArtifactProvider::ArtifactProvider(DiskCache& disk,
+                                   std::shared_ptr<CompilePool> pool)
+    : disk_(disk),
+      memory_(kMemoryLimitBytes, SizeInMemory),
+      pool_(std::move(pool)),
+      store_loop_("kiln-store") {}
+
+ArtifactProvider::~ArtifactProvider() {
+  StopCompiling();
+  store_loop_.Stop();
+}
+
+std::shared_ptr<CompilePool> ArtifactProvider::pool() const {
+  MutexLock lock(mutex_);
+  return pool_;
+}
+
+void ArtifactProvider::StopCompiling() {
+  std::shared_ptr<CompilePool> pool;
+  MutexLock lock(mutex_);
+  // Destroyed after the lock: its answers come back here.
+  pool.swap(pool_);
+}
+
+ArtifactProvider::Ticket ArtifactProvider::Get(const KeyedRequest& keyed,
+                                               Done done) {
+  const auto shared_done = std::make_shared<Done>(std::move(done));
+  const auto lookup = memory_.Find(
+      keyed.key, [shared_done](const absl::StatusOr<Shared>& result) {
+        if (!result.ok()) return (*shared_done)(result.status());
+        (*shared_done)(Found{*result, (*result)->source});
+      });
+  using Outcome = SingleFlightLru<StoredArtifact>::Outcome;
+  if (lookup.outcome == Outcome::kHit) {
+    (*shared_done)(Found{lookup.value, v1::MEMORY});
+    return {};
+  }
+  if (lookup.outcome == Outcome::kLead) Produce(keyed);
+  return {keyed.key, lookup.waiter_id};
+}
+
+void ArtifactProvider::Cancel(const Ticket& ticket) {
+  if (ticket.waiter_id == 0) return;
+  if (!memory_.Cancel(ticket.key, ticket.waiter_id)) return;
+  uint64_t job = 0;
+  {
+    MutexLock lock(mutex_);
+    const auto found = work_.find(ticket.key);
+    if (found == work_.end()) return;
+    found->second->cancelled = true;
+    job = found->second->job;
+  }
+  const std::shared_ptr<CompilePool> compile_pool = pool();
+  if (job != 0 && compile_pool) compile_pool->Cancel(job);
+}
+
+absl::StatusOr<ArtifactProvider::Found> ArtifactProvider::Lookup(
+    const std::string& key) {
+  if (Shared value = memory_.Peek(key)) return Found{value, v1::MEMORY};
+  Shared value = FromDisk(key);
+  if (!value) return UnknownKey(key);
+  // Into memory, unless a compile of the key does that anyway.
+  const auto lookup = memory_.Find(key, [](const absl::StatusOr<Shared>&) {});
+  if (lookup.outcome == SingleFlightLru<StoredArtifact>::Outcome::kLead) {
+    memory_.Complete(key, value);
+  }
+  return Found{value, v1::DISK};
+}
+
+v1::Source ArtifactProvider::Where(const std::string& key) {
+  if (memory_.Peek(key)) return v1::MEMORY;
+  return disk_.Contains(key) ? v1::DISK : v1::SOURCE_UNSPECIFIED;
+}
+
+void ArtifactProvider::Forget(const std::vector<std::string>& keys) {
+  if (keys.empty()) return memory_.Clear();
+  for (const std::string& key : keys) memory_.Erase(key);
+}
+
+ArtifactProvider::Shared ArtifactProvider::FromDisk(const std::string& key) {
+  std::optional<DiskCache::Record> record = disk_.Get(key);
+  if (!record) return nullptr;
+  absl::StatusOr<StoredArtifact> stored =
+      MakeStoredArtifact(std::move(record->payload));
+  if (!stored.ok()) {
+    spdlog::warn("Dropping the cache entry {}: {}", key,
+                 std::string(stored.status().message()));
+    disk_.Purge({key});
+    return nullptr;
+  }
+  ++disk_hits_;
+  stored->source = v1::DISK;
+  return std::make_shared<const StoredArtifact>(*std::move(stored));
+}
+
+void ArtifactProvider::Produce(const KeyedRequest& keyed) {
+  if (Shared value = FromDisk(keyed.key)) {
+    return memory_.Complete(keyed.key, value);
+  }
+  ++misses_;
+  if (keyed.request.target.is_cpu()) return CompileHere(keyed);
+  CompileInPool(keyed);
+}
+
+void ArtifactProvider::CompileHere(const KeyedRequest& keyed) {
+  ++compiles_;
+  CompilePlanTiming timing;
+  const absl::StatusOr<Artifact> artifact =
+      CompilePlan(keyed.request, nullptr, &timing);
+  if (!artifact.ok()) return memory_.Complete(keyed.key, artifact.status());
+  CompilePool::Outcome outcome;
+  outcome.artifact = SerializeArtifact(*artifact);
+  outcome.generate_us = timing.generate_us;
+  store_loop_.Post([this, keyed, outcome] { Store(keyed, outcome); });
+}
+
+void ArtifactProvider::CompileInPool(const KeyedRequest& keyed) {
+  const std::shared_ptr<CompilePool> compile_pool = pool();
+  if (!compile_pool) {
+    return memory_.Complete(
+        keyed.key, absl::UnavailableError("The daemon does not compile now"));
+  }
+  ++compiles_;
+  const auto work = std::make_shared<Work>();
+  {
+    MutexLock lock(mutex_);
+    work_[keyed.key] = work;
+  }
+  const auto finished = [this, keyed,
+                         work](absl::StatusOr<CompilePool::Outcome> outcome) {
+    {
+      MutexLock lock(mutex_);
+      const auto found = work_.find(keyed.key);
+      if (found != work_.end() && found->second == work) work_.erase(found);
+    }
+    store_loop_.Post([this, keyed, outcome = std::move(outcome)] {
+      if (!outcome.ok()) return memory_.Complete(keyed.key, outcome.status());
+      Store(keyed, *outcome);
+    });
+  };
+  const uint64_t job = compile_pool->Submit(keyed.request, finished);
+  bool cancelled = false;
+  {
+    MutexLock lock(mutex_);
+    work->job = job;
+    cancelled = work->cancelled;
+  }
+  if (cancelled) compile_pool->Cancel(job);
+}
+
+void ArtifactProvider::Store(const KeyedRequest& keyed,
+                             CompilePool::Outcome outcome) {
+  const auto start = std::chrono::steady_clock::now();
+  absl::StatusOr<StoredArtifact> stored =
+      MakeStoredArtifact(std::move(outcome.artifact));
+  if (!stored.ok()) {
+    return memory_.Complete(
+        keyed.key, absl::InternalError("The compiled artifact is unreadable: " +
+                                       std::string(stored.status().message())));
+  }
+  disk_.Put(keyed.key, keyed.key_text, stored->bytes);
+  stored->source = v1::COMPILED;
+  stored->queue_us = outcome.queue_us;
+  stored->generate_us = outcome.generate_us;
+  stored->nvrtc_us = outcome.nvrtc_us;
+  stored->store_us = MicrosecondsSince(start);
+  memory_.Complete(keyed.key,
+                   std::make_shared<const StoredArtifact>(*std::move(stored)));
+}
+
+ArtifactProvider::Counters ArtifactProvider::counters() const {
+  return {memory_.counters(), disk_hits_, misses_, compiles_};
+}
+
+CompilePool::Counters ArtifactProvider::pool_counters() const {
+  const std::shared_ptr<CompilePool> compile_pool = pool();
+  return compile_pool ? compile_pool->counters() : CompilePool::Counters{};
+}
+
+}  // namespace kiln

@@ -1,0 +1,39 @@
+#ifndef KILN_SERVER_FRONT_H_
+#define KILN_SERVER_FRONT_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "cache/disk_cache.h"
+#include "server/activity.h"
+#include "server/artifact_provider.h"
+#include "server/device_table.h"
+#include "server/event_loop.h"
+#include "server/options.h"
+#include "server/request_recorder.h"
+#include "server/session_table.h"
+
+namespace kiln {
+
+// What the services of every connection share. Built by Daemon; outlives every
+// connection. The members are thread-safe.
+struct Front {
+  Options options;
+  std::chrono::steady_clock::time_point started;
+  std::string nvrtc_version;  // empty: none found
+  std::string toolchain_id;   // as it stands in keys; empty: none
+
+  Activity activity;  // calls that do work; draining waits for them
+  Activity streams;   // of sessions, which only the drain's end closes
+  std::unique_ptr<DiskCache> disk;
+  std::unique_ptr<ArtifactProvider> artifacts;
+  std::unique_ptr<RequestRecorder> recorder;  // null: not asked for
+  std::unique_ptr<SessionTable> sessions;
+  std::unique_ptr<DeviceTable> devices;
+  std::unique_ptr<EventLoop> maintenance;  // long work on the cache
+};
+
+}  // namespace kiln
+
+#endif  // KILN_SERVER_FRONT_H_

@@ -1,0 +1,31 @@
+#ifndef KILN_SERVER_KEYED_REQUEST_H_
+#define KILN_SERVER_KEYED_REQUEST_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "jit/compile/compile_request.h"
+#include "kiln/v1/plan.pb.h"
+
+namespace kiln {
+
+// A compile request and the key that it has. A value.
+struct KeyedRequest {
+  CompileRequest request;
+  std::string key_text;
+  std::string key;
+};
+
+// Converts, validates, canonicalises and hashes. `grade` unspecified: the
+// plan's. `toolchain_id` stands in the key, except for the cpu target.
+//
+// Errors: those of FromProto, Canonicalize and ParseTarget;
+// FAILED_PRECONDITION for a CUDA target without a toolchain.
+absl::StatusOr<KeyedRequest> MakeKeyedRequest(const v1::Plan& plan,
+                                              const std::string& target,
+                                              v1::Grade grade,
+                                              const std::string& toolchain_id);
+
+}  // namespace kiln
+
+#endif  // KILN_SERVER_KEYED_REQUEST_H_

@@ -1,0 +1,46 @@
+#include "server/request_recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+
+RequestRecorder::RequestRecorder(FileDescriptor file)
+    : file_(std::move(file)) {}
+
+absl::StatusOr<std::unique_ptr<RequestRecorder>> RequestRecorder::Open(
+    const std::string& path) {
+  FileDescriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file.valid()) {
+    return absl::FailedPreconditionError(
+        fmt::format("The manifest {} cannot be opened", path));
+  }
+  return std::unique_ptr<RequestRecorder>(
+      new RequestRecorder(std::move(file)));
+}
+
+void RequestRecorder::Record(const KeyedRequest& keyed) {
+  {
+    MutexLock lock(mutex_);
+    if (!seen_.insert(keyed.key).second) return;
+  }
+  const Plan& plan = keyed.request.plan.plan;
+  const nlohmann::json line = {
+      {"plan", ToText(plan)},
+      {"targets", {ToString(keyed.request.target)}},
+      {"grade", plan.grade == Grade::kTf32 ? "tf32" : "fp32"}};
+  const std::string text = line.dump() + "\n";
+  // One write, so that lines of several daemons do not mix.
+  if (write(file_.get(), text.data(), text.size()) < 0) {
+    spdlog::warn("A request could not be recorded");
+  }
+}
+
+}  // namespace kiln
