@@ -26,7 +26,7 @@ _ALIASES = {"max": "amax", "min": "amin"}
 
 _TOKEN = re.compile(r"""
     (?P<comment>\#[^\n]*) | (?P<newline>\n) | (?P<blank>[ \t\r]+) |
-    (?P<number>[+-]inf | [+-]?0[xX][0-9a-fA-F.]+(?:[pP][+-]?\d+)? |
+    (?P<number>[+-](?:inf|nan) | [+-]?0[xX][0-9a-fA-F.]+(?:[pP][+-]?\d+)? |
                [+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) |
     (?P<name>[A-Za-z_][A-Za-z0-9_.\-]*) | (?P<punct>[=()\[\],:])
     """, re.VERBOSE)
@@ -220,7 +220,7 @@ class _Parser:
 
 def _number(token):
     """An int, or a float; hexadecimal floats as C writes them."""
-    if "inf" in token:
+    if "inf" in token or "nan" in token:
         return float(token)
     if "0x" in token.lower():
         return float.fromhex(token)
