@@ -31,18 +31,17 @@ _HARDTANH_BOUNDS = {"min_val": "min", "max_val": "max"}
 def plan_message(plan: plan_text.Plan | str) -> Any:
     """The kiln.v1.Plan of `plan` (or of its text). Raises PlanError for text
     that is no plan; the server judges everything else."""
-    if isinstance(plan, str):
-        plan = plan_text.parse(plan)
+    parsed = plan_text.parse(plan) if isinstance(plan, str) else plan
     message = schema().Plan()
-    message.grade = schema().enum_number("Grade", plan.grade.upper())
+    message.grade = schema().enum_number("Grade", parsed.grade.upper())
     values: dict[str, int] = {}
-    for declared in plan.inputs:
+    for declared in parsed.inputs:
         values[declared.name] = len(values)
         _add_input(message, declared)
-    for op in plan.ops:
+    for op in parsed.ops:
         _add_op(message, op, values)
         values[op.name] = len(values)
-    for output in plan.outputs:
+    for output in parsed.outputs:
         added = message.outputs.add()
         added.value = _value(values, output.name)
         if output.dtype is not None:

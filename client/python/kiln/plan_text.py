@@ -7,9 +7,12 @@ Knows nothing of PyTorch and checks the grammar only, not shapes or types:
     plan.inputs[0].dims, plan.ops[0].attributes["num_groups"]
 """
 
+from __future__ import annotations
+
 import dataclasses
 import re
 import struct
+from typing import Any, Iterable, Iterator, NoReturn
 
 # Names of the operands of each op, in order; docs/ops.md lists them.
 _NORM_AFFINE = ("weight", "bias")
@@ -23,6 +26,8 @@ _BINARY = ("add", "sub", "mul", "div", "minimum", "maximum")
 _OPERANDS.update({name: ("input", "other") for name in _BINARY})
 _UNARY = ("input",)
 _ALIASES = {"max": "amax", "min": "amin"}
+
+_Token = tuple[str, str, int]  # kind, text, line
 
 _TOKEN = re.compile(r"""
     (?P<comment>\#[^\n]*) | (?P<newline>\n) | (?P<blank>[ \t\r]+) |
@@ -46,7 +51,7 @@ class Value:
 class Input:
     name: str
     dtype: str  # "f32", "f16", "bf16"
-    dims: list
+    dims: list[int]
     is_parameter: bool
 
 
@@ -54,44 +59,45 @@ class Input:
 class Op:
     kind: str  # "conv2d"
     name: str  # of its result
-    operands: list  # Value, float (a constant) or None, by position
-    attributes: dict  # those that the text gives
+    operands: list[Value | float | None]  # Value, float (a constant) or None, by position
+    attributes: dict[str, Any]  # those that the text gives
 
 
 @dataclasses.dataclass
 class Output:
     name: str
-    dtype: str  # None: by promotion
+    dtype: str | None  # None: by promotion
 
 
 @dataclasses.dataclass
 class Plan:
     grade: str
-    inputs: list
-    ops: list
-    outputs: list
+    inputs: list[Input]
+    ops: list[Op]
+    outputs: list[Output]
 
 
-def to_f32(value):
+def to_f32(value: float) -> float:
     """`value` rounded to f32, which attributes and constants are in a plan."""
-    return struct.unpack("<f", struct.pack("<f", value))[0]
+    return float(struct.unpack("<f", struct.pack("<f", value))[0])
 
 
-def parse(text):
+def parse(text: str) -> Plan:
     """The Plan that `text` describes. Raises PlanError."""
     return _Parser(_statements(text)).run()
 
 
-def _statements(text):
+def _statements(text: str) -> Iterator[list[_Token]]:
     """Token lists, one per statement; brackets join lines."""
-    statement, depth, line, position = [], 0, 1, 0
+    statement: list[_Token] = []
+    depth, line, position = 0, 1, 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
             raise PlanError(f"line {line}: no token starts at "
                             f"{text[position:position + 10]!r}")
         position = match.end()
-        kind, token = match.lastgroup, match.group()
+        kind, token = match.lastgroup or "", match.group()
         if kind == "newline":
             line += 1
             if depth == 0 and statement:
@@ -106,12 +112,12 @@ def _statements(text):
 
 class _Parser:
 
-    def __init__(self, statements):
+    def __init__(self, statements: Iterable[list[_Token]]):
         self._statements = statements
         self._plan = Plan("fp32", [], [], [])
-        self._tokens = []
+        self._tokens: list[_Token] = []
 
-    def run(self):
+    def run(self) -> Plan:
         for tokens in self._statements:
             self._tokens = tokens
             self._statement()
@@ -119,9 +125,10 @@ class _Parser:
                 self._fail("the end of the line")
         return self._plan
 
-    def _statement(self):
+    def _statement(self) -> None:
         if len(self._tokens) > 1 and self._tokens[1][1] == "=":
-            return self._definition()
+            self._definition()
+            return
         keyword = self._next("name")
         if keyword == "grade":
             self._plan.grade = self._next("name")
@@ -133,12 +140,13 @@ class _Parser:
                 Input(name, dtype, self._list(), keyword == "param"))
         elif keyword == "output":
             name = self._next("name")
-            dtype = self._next("name") if self._skip(":") else None
-            self._plan.outputs.append(Output(name, dtype))
+            typed = self._skip(":")
+            self._plan.outputs.append(
+                Output(name, self._next("name") if typed else None))
         else:
             raise PlanError(f"no statement starts with {keyword!r}")
 
-    def _definition(self):
+    def _definition(self) -> None:
         result = self._next("name")
         self._expect("=")
         kind = self._next("name")
@@ -164,13 +172,13 @@ class _Parser:
                 self._fail("',' or ')'")
         self._plan.ops.append(op)
 
-    def _operand(self):
+    def _operand(self) -> Value | float | None:
         value = self._literal()
         if isinstance(value, str):
             return Value(value)
         return None if value is None else to_f32(value)
 
-    def _literal(self):
+    def _literal(self) -> Any:
         """A number, list of numbers, boolean, None, or word."""
         if self._is("[") or self._is("("):
             return self._list()
@@ -184,7 +192,7 @@ class _Parser:
                  "nan": float("nan")}
         return words.get(token, token)
 
-    def _list(self):
+    def _list(self) -> list[int]:
         close = "]" if self._skip("[") else ")"
         if close == ")":
             self._expect("(")
@@ -195,30 +203,30 @@ class _Parser:
                 self._fail(f"',' or {close!r}")
         return entries
 
-    def _is(self, text):
+    def _is(self, text: str) -> bool:
         return bool(self._tokens) and self._tokens[0][1] == text
 
-    def _skip(self, text):
+    def _skip(self, text: str) -> bool:
         found = self._is(text)
         if found:
             self._tokens.pop(0)
         return found
 
-    def _expect(self, text):
+    def _expect(self, text: str) -> None:
         if not self._skip(text):
             self._fail(repr(text))
 
-    def _next(self, kind):
+    def _next(self, kind: str) -> str:
         if not self._tokens or self._tokens[0][0] != kind:
             self._fail(f"a {kind}")
         return self._tokens.pop(0)[1]
 
-    def _fail(self, wanted):
-        at = self._tokens[0] if self._tokens else (None, "end of line", "?")
+    def _fail(self, wanted: str) -> NoReturn:
+        at = self._tokens[0] if self._tokens else ("", "the end of the line", 0)
         raise PlanError(f"line {at[2]}: found {at[1]!r}, wanted {wanted}")
 
 
-def _number(token):
+def _number(token: str) -> int | float:
     """An int, or a float; hexadecimal floats as C writes them."""
     if "inf" in token or "nan" in token:
         return float(token)

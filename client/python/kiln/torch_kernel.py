@@ -38,8 +38,9 @@ class TorchKernel:
         variant = self._loaded.variant
         self._memory = [self._allocate(variant.workspace_bytes),
                         self._allocate(variant.prepared_bytes)]
-        self._areas = Areas(*(0 if memory is None else memory.data_ptr()
-                              for memory in self._memory))
+        workspace, prepared = (0 if memory is None else memory.data_ptr()
+                               for memory in self._memory)
+        self._areas = Areas(workspace, prepared)
 
     @property
     def variant_index(self) -> int:
