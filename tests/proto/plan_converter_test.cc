@@ -224,6 +224,8 @@ void ExpectClientError(const absl::Status& status) {
 }
 
 // Prevents: a request that crashes the daemon between wire and key.
+// Negative control: without the bound of spatial entries and the check that a
+// pooling has a kernel size, this test fails.
 TEST(HostileMessageTest, EveryDamagedMessageIsAnswered) {
   PlanGenerator generator(13, {8, 2048, true});
   TestRandom random(13);

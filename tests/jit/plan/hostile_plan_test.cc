@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "jit/plan/canonical.h"
 #include "jit/plan/errors.h"
@@ -26,6 +27,8 @@ void ExpectClientError(const absl::Status& status) {
   EXPECT_FALSE(detail.limit.empty()) << status;
 }
 
+// Negative control: without the bound of an operand's index this test fails,
+// without the check of a pooling's stride it divides by zero.
 TEST(HostilePlanTest, ValidationAnswersEveryDamagedPlan) {
   PlanGenerator generator(kSeed, {8, 2048, true});
   TestRandom random(kSeed);
@@ -49,13 +52,14 @@ TEST(HostilePlanTest, ValidationAnswersEveryDamagedPlan) {
   EXPECT_LT(refused, kHostilePlans);
 }
 
-// A byte changed, a piece cut out, doubled or moved.
+// A byte changed, a piece cut out or doubled, the end gone, words that do not
+// belong where they stand.
 std::string Damage(TestRandom* random, std::string text) {
   const auto position = [&] {
     return random->Int(0, static_cast<int64_t>(text.size()) - 1);
   };
   const int64_t size = random->Int(1, 12);
-  switch (random->Int(0, 3)) {
+  switch (random->Int(0, 4)) {
     case 0:
       text[position()] = static_cast<char>(random->Int(0, 255));
       return text;
@@ -63,11 +67,27 @@ std::string Damage(TestRandom* random, std::string text) {
       return text.erase(position(), size);
     case 2:
       return text.insert(position(), text.substr(position(), size));
-    default:
+    case 3:
       return text.substr(0, position());
+    default: {
+      constexpr std::string_view kWords[] = {
+          "none, ",
+          "none, none, none, none, none, none, ",
+          "1e999, ",
+          "(",
+          "]",
+          "stride=[1,2,3], ",
+          "9223372036854775808, ",
+          "="};
+      const size_t gap = text.find_first_of("(,[ ", position());
+      if (gap == std::string::npos) return text;
+      return text.insert(gap + 1, kWords[random->Int(0, 7)]);
+    }
   }
 }
 
+// Negative control: without the bound of the positional operands this test
+// writes past their end and crashes.
 TEST(HostilePlanTest, ParsingAnswersEveryDamagedText) {
   PlanGenerator generator(kSeed, {8, 2048, true});
   TestRandom random(kSeed);
