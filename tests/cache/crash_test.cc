@@ -19,7 +19,7 @@ using DataLoss = SimulatedDisk::DataLoss;
 
 constexpr DataLoss kLosses[] = {DataLoss::kDropped, DataLoss::kHalf,
                                 DataLoss::kZeros, DataLoss::kNone};
-constexpr size_t kMaxSubsets = 64;  // of unflushed changes; then a sample
+constexpr size_t kMaxSubsets = 48;  // of unflushed changes; then a sample
 
 std::string PayloadOf(int number) {
   return std::string(50 + static_cast<size_t>(number),
@@ -144,7 +144,7 @@ TEST(CrashTest, NothingAcknowledgedIsLostNothingBadIsServed) {
 // what is served is right.
 TEST(CrashTest, ControlWithoutFdatasyncEntriesAreLost) {
   CrashEnumeration run;
-  run.max_states = 2000;
+  run.max_states = 500;
   run.Run(true, false);
   EXPECT_GT(run.lost_entries, 0);
   EXPECT_EQ(run.bad_bytes, 0);
@@ -153,7 +153,7 @@ TEST(CrashTest, ControlWithoutFdatasyncEntriesAreLost) {
 
 TEST(CrashTest, ControlWithoutDirectoryFsyncEntriesAreLost) {
   CrashEnumeration run;
-  run.max_states = 2000;
+  run.max_states = 500;
   run.Run(false, true);
   EXPECT_GT(run.lost_entries, 0);
   EXPECT_EQ(run.bad_bytes, 0);
