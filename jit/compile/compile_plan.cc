@@ -107,12 +107,13 @@ absl::StatusOr<Module> CompileUnit(
   return module;
 }
 
-// Number of the module with this source; the number of modules if none has it.
-size_t FindModule(const std::vector<Module>& modules,
-                  const std::string& source) {
-  return std::find_if(
-             modules.begin(), modules.end(),
-             [&](const Module& module) { return module.source == source; }) -
+// Number of the module that `unit` shares; the number of modules if none.
+size_t FindModule(const std::vector<Module>& modules, const std::string& unit) {
+  const std::string identity = UnitIdentity(unit);
+  return std::find_if(modules.begin(), modules.end(),
+                      [&](const Module& module) {
+                        return UnitIdentity(module.source) == identity;
+                      }) -
          modules.begin();
 }
 

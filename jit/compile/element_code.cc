@@ -71,11 +71,22 @@ void ElementCode::Define(int value) {
 
 void ElementCode::Line(std::string line) { lines_.push_back(std::move(line)); }
 
+void ElementCode::Assign(const std::string& name,
+                         const std::string& expression) {
+  constexpr size_t kColumns = 76;  // behind the indentation of a member's body
+  const std::string head = fmt::format("const float {} =", name);
+  if (head.size() + expression.size() + 2 <= kColumns) {
+    Line(head + " " + expression + ";");
+  } else {
+    Line(head);
+    Line("    " + expression + ";");
+  }
+}
+
 void ElementCode::Compute(const Node& node) {
   const int result = node.results[0];
   const std::string expression = Expression(node);
-  Line(fmt::format("const float {} = {};",
-                   schedule_.lowered.values[result].name, expression));
+  Assign(schedule_.lowered.values[result].name, expression);
   Define(result);
 }
 
@@ -92,8 +103,8 @@ std::string ElementCode::LocalAt(int value, const std::string& index) {
       locals_.begin(), locals_.end(),
       [&](const auto& entry) { return entry.first.first == value; });
   if (others > 1) local += fmt::format("_{}", others);
-  Line(fmt::format("const float {} = kiln::Load({}, {});", local,
-                   tensors_->Read(value), index));
+  Assign(local,
+         fmt::format("kiln::Load({}, {})", tensors_->Read(value), index));
   return local;
 }
 
@@ -151,8 +162,8 @@ std::string ElementCode::BatchNormCall(const Node& node) {
   const std::string bias = ChannelVector(node.operands[4], node, "0.0f");
   const int result = node.results[0];
   const std::string rstd = schedule_.lowered.values[result].name + "_rstd";
-  Line(fmt::format("const float {} = kiln::ReciprocalStd({}, {});", rstd,
-                   variance, FloatLiteral(norm.eps)));
+  Assign(rstd, fmt::format("kiln::ReciprocalStd({}, {})", variance,
+                           FloatLiteral(norm.eps)));
   return fmt::format("kiln::Normalize({}, {}, {}, {}, {})", x, mean, rstd,
                      weight, bias);
 }

@@ -56,6 +56,9 @@ class ElementCode {
   // Adds a line as it is.
   void Line(std::string line);
 
+  // Adds the definition of a local variable.
+  void Assign(const std::string& name, const std::string& expression);
+
   // Adds the line that computes `node`, and before it the loads it needs.
   void Compute(const Node& node);
 

@@ -150,8 +150,8 @@ class SpecWriter {
       spec_.element_argument = "float " + NameOf(result);
     } else {
       spec_.element_argument = "float sum";
-      element_.Line(fmt::format("const float {} = sum + kiln::Load({}, at.c);",
-                                NameOf(result), tensors_.Read(bias, "bias")));
+      element_.Assign(NameOf(result), fmt::format("sum + kiln::Load({}, at.c)",
+                                                  tensors_.Read(bias, "bias")));
     }
     element_.Define(result);
   }
@@ -250,8 +250,7 @@ class SpecWriter {
                                  FloatLiteral(static_cast<float>(steps)))};
     }
     for (size_t i = 0; i < expressions.size(); ++i) {
-      element_.Line(fmt::format("const float {} = {};", NameOf(node.results[i]),
-                                expressions[i]));
+      element_.Assign(NameOf(node.results[i]), expressions[i]);
       element_.Define(node.results[i]);
     }
   }

@@ -1,5 +1,8 @@
 #include "jit/compile/specialize.h"
 
+#include <algorithm>
+#include <cctype>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -101,7 +104,44 @@ std::string EntryFunction(const KernelSpec& spec, const EntrySpec& entry) {
          "}\n";
 }
 
+bool IsWord(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+// Length of the name of a plan's value at the start of `word`, without what
+// lowering appends: 3 for "v12_mean"; 0 for other words.
+size_t ValueNameLength(std::string_view word) {
+  for (const std::string_view prefix : {"i", "v", "output"}) {
+    if (word.substr(0, prefix.size()) != prefix) continue;
+    size_t end = prefix.size();
+    while (end < word.size() && word[end] >= '0' && word[end] <= '9') ++end;
+    const bool is_whole = end == word.size() || word[end] == '_';
+    if (end > prefix.size() && is_whole) return end;
+  }
+  return 0;
+}
+
 }  // namespace
+
+std::string UnitIdentity(const std::string& unit) {
+  std::string identity;
+  std::map<std::string, size_t> numbers;
+  for (size_t at = 0; at < unit.size();) {
+    size_t end = at;
+    while (end < unit.size() && IsWord(unit[end])) ++end;
+    const std::string word = unit.substr(at, std::max<size_t>(end - at, 1));
+    const size_t length = ValueNameLength(word);
+    if (length == 0) {
+      identity += word;
+    } else {
+      const size_t number =
+          numbers.emplace(word.substr(0, length), numbers.size()).first->second;
+      identity += fmt::format("${}", number) + word.substr(length);
+    }
+    at += word.size();
+  }
+  return identity;
+}
 
 std::string WriteUnit(const KernelSpec& spec) {
   std::string unit;

@@ -12,6 +12,11 @@ namespace kiln {
 // nothing but `spec`.
 std::string WriteUnit(const KernelSpec& spec);
 
+// `unit` with the plan's values ("i3", "v12_mean", "output0") numbered in
+// order of appearance: equal for units that differ in those names alone, whose
+// cubins are the same.
+std::string UnitIdentity(const std::string& unit);
+
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_SPECIALIZE_H_

@@ -1,0 +1,196 @@
+#include "jit/compile/compile_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "jit/artifact/digest.h"
+#include "jit/plan/errors.h"
+#include "tests/jit/compile/compile_testing.h"
+#include "tests/shape_sets.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kChain[] = R"(
+input x: f16[2,8,14,14]
+param w: bf16[16,8,3,3]
+y = conv2d(x, w, padding=1)
+z = group_norm(y, num_groups=4)
+t = tanh(z)
+r = add(y, t)
+l = logsumexp(r, dim=1)
+output l
+output t: f16
+)";
+
+// All that an artifact is made of, as one text.
+std::string Fingerprint(const Artifact& artifact) {
+  std::string text = artifact.key;
+  for (const Module& module : artifact.modules) {
+    text += "\n" + module.sha256 + "\n" + module.source;
+  }
+  for (const Step& step : artifact.variants[0].launch) {
+    text += std::to_string(step.module) + " " + std::to_string(step.grid[0]);
+  }
+  return Sha256Hex(text);
+}
+
+TEST(CompilePlanTest, MakesOneModuleForEachKernel) {
+  const auto artifact = CompileText(kChain, "sm_90a/132");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  EXPECT_EQ(artifact->modules.size(), 4u);  // conv, statistics, chain, reduce
+  EXPECT_EQ(artifact->key, KeyOf(artifact->key_text));
+  for (const Module& module : artifact->modules) {
+    EXPECT_EQ(module.sha256, Sha256Hex(module.cubin));
+    EXPECT_THAT(module.source, HasSubstr("struct Spec {"));
+  }
+  CheckLaunchRecord(*artifact);
+}
+
+TEST(CompilePlanTest, EqualKernelsShareAModule) {
+  const auto artifact = CompileText(R"(
+input a: f32[4,8]
+input b: f32[4,8]
+x = sum(a, dim=1)
+y = sum(b, dim=1)
+output x
+output y
+)",
+                                    "sm_80/108");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  EXPECT_EQ(artifact->variants[0].launch.size(), 2u);
+  EXPECT_EQ(artifact->modules.size(), 1u);
+}
+
+TEST(CompilePlanTest, AnOutputMayBeAnInput) {
+  const auto artifact = CompileText(R"(
+input x: f32[3,5]
+output x
+output x: bf16
+)",
+                                    "sm_75/40");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  EXPECT_EQ(artifact->variants[0].launch.size(), 1u);
+  CheckLaunchRecord(*artifact);
+}
+
+TEST(CompilePlanTest, TheCpuTargetNeedsNoNvrtc) {
+  const auto artifact = CompilePlan(RequestFor(kChain, "cpu"), nullptr);
+  ASSERT_TRUE(artifact.ok());
+  EXPECT_THAT(artifact->modules, IsEmpty());
+  EXPECT_THAT(artifact->variants, IsEmpty());
+  EXPECT_EQ(artifact->slots.size(), 4u);
+}
+
+TEST(CompilePlanTest, ACudaTargetWithoutNvrtcIsAFailedPrecondition) {
+  const auto artifact = CompilePlan(RequestFor(kChain, "sm_80/108"), nullptr);
+  EXPECT_EQ(artifact.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(CompilePlanTest, AnUnknownVariantIsInvalid) {
+  CompileRequest request = RequestFor(kChain, "sm_80/108");
+  request.variant = "fastest";
+  const auto artifact = CompilePlan(request, &TestNvrtc());
+  EXPECT_EQ(artifact.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailOf(artifact.status()).value, "fastest");
+}
+
+TEST(CompilePlanTest, AnUnknownArchitectureIsUnimplemented) {
+  const auto artifact = CompileText(kChain, "sm_31/8");
+  EXPECT_EQ(artifact.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(DetailOf(artifact.status()).value, "sm_31");
+}
+
+TEST(CompilePlanTest, TimesNvrtcApartFromTheRest) {
+  CompilePlanTiming timing;
+  const auto artifact =
+      CompilePlan(RequestFor(kChain, "sm_90a/132"), &TestNvrtc(), &timing);
+  ASSERT_TRUE(artifact.ok());
+  EXPECT_GT(timing.nvrtc_us, timing.generate_us);
+}
+
+// Run as a child below: prints the fingerprint of a fresh process.
+TEST(CompilePlanTest, DISABLED_PrintFingerprint) {
+  const auto artifact = CompileText(kChain, "sm_90a/132");
+  ASSERT_TRUE(artifact.ok());
+  std::printf("fingerprint %s\n", Fingerprint(*artifact).c_str());
+}
+
+// Two clients that compile the same plan must be able to share the entry.
+TEST(CompilePlanTest, IsByteIdenticalAcrossProcesses) {
+  const auto here = CompileText(kChain, "sm_90a/132");
+  ASSERT_TRUE(here.ok());
+  char self[4096] = {};
+  ASSERT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
+  const std::string command =
+      std::string("cd / && TMPDIR=/ ") + self +
+      " --gtest_also_run_disabled_tests --gtest_filter=*PrintFingerprint";
+  FILE* const child = popen(command.c_str(), "r");
+  ASSERT_NE(child, nullptr);
+  std::string output;
+  for (char buffer[256];
+       std::fgets(buffer, sizeof(buffer), child) != nullptr;) {
+    output += buffer;
+  }
+  EXPECT_EQ(pclose(child), 0);
+  EXPECT_THAT(output, HasSubstr("fingerprint " + Fingerprint(*here)));
+}
+
+TEST(NvrtcCompilerTest, ARejectedSourceIsInternalWithLogAndSource) {
+  const auto output = TestNvrtc().Compile("int x = y;", {}, "sm_80");
+  EXPECT_EQ(output.status().code(), absl::StatusCode::kInternal);
+  const ErrorDetail detail = DetailOf(output.status());
+  EXPECT_THAT(detail.compile_log, HasSubstr("\"y\" is undefined"));
+  EXPECT_EQ(detail.generated_source, "int x = y;");
+}
+
+TEST(NvrtcCompilerTest, IncludesComeFromTheHeadersAlone) {
+  const std::vector<NvrtcCompiler::Header> headers = {
+      {"answer.cuh", "__device__ int Answer() { return 42; }"}};
+  const std::string source =
+      "#include \"answer.cuh\"\n"
+      "extern \"C\" __global__ void f(int* x) { *x = Answer(); }";
+  EXPECT_TRUE(TestNvrtc().Compile(source, headers, "sm_80").ok());
+  EXPECT_FALSE(TestNvrtc().Compile(source, {}, "sm_80").ok());
+}
+
+// A loop nest that NVRTC's optimiser unrolls, long enough to be asked during.
+TEST(NvrtcCompilerTest, CancellingEndsACompileWithDeadlineExceeded) {
+  const std::string source =
+      "extern \"C\" __global__ void f(float* x) {\n"
+      "#pragma unroll\n"
+      "  for (int i = 0; i < 20000; ++i) x[i] = x[i + 1] * sinf(x[i + 2]);\n"
+      "}";
+  TestNvrtc().set_cancelled([] { return true; });
+  const auto output = TestNvrtc().Compile(source, {}, "sm_80");
+  TestNvrtc().set_cancelled(nullptr);
+  EXPECT_EQ(output.status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(NvrtcCompilerTest, KnowsItsVersion) {
+  EXPECT_THAT(TestNvrtc().version(), HasSubstr("."));
+}
+
+TEST(NvrtcCompilerTest, AMissingLibraryIsAFailedPrecondition) {
+  Toolchain toolchain;
+  toolchain.library_path = "/nonexistent/libnvrtc.so.13";
+  const auto loaded = NvrtcCompiler::Load(toolchain);
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(NvrtcCompilerTest, ALibraryOfSomethingElseIsAFailedPrecondition) {
+  Toolchain toolchain;
+  toolchain.library_path = "libm.so.6";
+  const auto loaded = NvrtcCompiler::Load(toolchain);
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,257 @@
+#include "jit/compile/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/workspace.h"
+#include "jit/plan/plan_text.h"
+#include "tests/jit/plan/plan_generator.h"
+
+namespace kiln {
+namespace {
+
+const Target kTarget = {"sm_90a", 132};
+
+Schedule ScheduleOf(std::string_view text) {
+  return MakeSchedule(*Canonicalize(*ParsePlanText(text)), kTarget);
+}
+
+// "conv2d: + relu": anchor or nothing, prologue before, epilogue behind.
+std::string Shape(const Schedule& schedule) {
+  std::string shape;
+  const auto names = [&](const std::vector<int>& nodes) {
+    std::string text;
+    for (const int node : nodes) {
+      text +=
+          fmt::format("{} ", static_cast<int>(schedule.lowered.nodes[node].op));
+    }
+    return text;
+  };
+  for (const Kernel& kernel : schedule.kernels) {
+    const int anchor = kernel.group.anchor;
+    shape += fmt::format("[{}| {}| {}]", names(kernel.group.prologue),
+                         anchor < 0 ? "" : names({anchor}),
+                         names(kernel.group.epilogue));
+  }
+  return shape;
+}
+
+TEST(ScheduleTest, PointwiseOpsJoinTheKernelBeforeThem) {
+  const Schedule schedule = ScheduleOf(R"(
+input x: f32[1,4,8,8]
+param w: f32[4,4,3,3]
+y = conv2d(x, w)
+r = relu(y)
+t = tanh(r)
+output t
+)");
+  EXPECT_EQ(Shape(schedule), "[| 1 | 50 53 ]");
+  EXPECT_EQ(schedule.workspace_bytes, 0);
+}
+
+TEST(ScheduleTest, PointwiseOpsBeforeAReductionJoinIt) {
+  const Schedule schedule = ScheduleOf(R"(
+input x: f32[4,64]
+r = relu(x)
+s = sum(r, dim=1)
+output s
+)");
+  EXPECT_EQ(Shape(schedule), "[50 | 30 | ]");
+}
+
+TEST(ScheduleTest, GroupNormIsStatisticsAndARest) {
+  const Schedule schedule = ScheduleOf(R"(
+input x: f32[2,8,4,4]
+y = group_norm(x, num_groups=2)
+r = relu(y)
+output r
+)");
+  EXPECT_EQ(Shape(schedule), "[| 10 | ][| | 10 50 ]");
+  EXPECT_EQ(schedule.workspace_bytes, 512);  // mean and rstd
+}
+
+TEST(ScheduleTest, ResidualAcrossABarrierIsMaterialised) {
+  const Schedule schedule = ScheduleOf(R"(
+input x: f32[2,8,14,14]
+param w: f32[8,8,3,3]
+y = conv2d(x, w, padding=1)
+z = group_norm(y, num_groups=2)
+a = add(y, z)
+l = logsumexp(a, dim=1)
+output l
+)");
+  EXPECT_EQ(Shape(schedule), "[| 1 | ][| 10 | ][10 80 | 34 | ]");
+}
+
+TEST(ScheduleTest, PoolingTakesAPrologueOnlyWithDisjointWindows) {
+  const auto with_stride = [](int stride) {
+    return Shape(ScheduleOf(fmt::format(R"(
+input x: f32[1,2,12,12]
+t = tanh(x)
+p = max_pool2d(t, kernel_size=2, stride={})
+output p
+)",
+                                        stride)));
+  };
+  EXPECT_EQ(with_stride(2), "[53 | 20 | ]");
+  EXPECT_EQ(with_stride(1), "[| | 53 ][| 20 | ]");
+}
+
+TEST(ScheduleTest, AnF16OutputThatIsUsedAgainKeepsAnUnroundedCopy) {
+  const Schedule schedule = ScheduleOf(R"(
+input x: f32[4,64]
+t = tanh(x)
+s = sum(t, dim=1)
+output s
+output t: f16
+)");
+  ASSERT_EQ(schedule.kernels.size(), 2u);
+  EXPECT_EQ(schedule.kernels[0].stores.size(), 2u);
+  EXPECT_GT(schedule.workspace_bytes, 0);
+}
+
+TEST(ScheduleTest, FewLargeReductionsAreSplit) {
+  const Schedule schedule = ScheduleOf(R"(
+input x: f32[1048576]
+s = sum(x)
+output s
+)");
+  EXPECT_GT(schedule.kernels[0].reduce->splits, 100);
+  EXPECT_TRUE(schedule.kernels[0].partials.has_value());
+}
+
+// Who owns each range of the workspace as the kernels run one after another.
+class WorkspaceOwners {
+ public:
+  explicit WorkspaceOwners(const Schedule& schedule) : schedule_(schedule) {}
+
+  void Run() {
+    for (const Kernel& kernel : schedule_.kernels) {
+      const KernelSpec spec = MakeKernelSpec(schedule_, kernel);
+      for (const KernelTensor& tensor : spec.tensors) {
+        if (tensor.place.slot < 0 && !tensor.is_output) {
+          CheckRead(kernel, tensor);
+        }
+      }
+      for (const Store& store : kernel.stores) {
+        if (store.place.slot < 0) Write(spec, store);
+      }
+    }
+  }
+
+ private:
+  struct Range {
+    int64_t begin, end;
+    std::string owner;
+  };
+
+  // Whether `kernel` uses a value of this name.
+  bool Uses(const Kernel& kernel, const std::string& name) const {
+    std::vector<int> nodes = kernel.group.prologue;
+    nodes.insert(nodes.end(), kernel.group.epilogue.begin(),
+                 kernel.group.epilogue.end());
+    if (kernel.group.anchor >= 0) nodes.push_back(kernel.group.anchor);
+    for (const int node : nodes) {
+      for (const Operand& operand : schedule_.lowered.nodes[node].operands) {
+        const int value = ValueOf(operand);
+        if (value >= 0 && schedule_.lowered.values[value].name == name) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  void CheckRead(const Kernel& kernel, const KernelTensor& tensor) {
+    for (const Range& range : ranges_) {
+      if (range.begin != tensor.place.offset_bytes) continue;
+      EXPECT_TRUE(Uses(kernel, range.owner))
+          << tensor.name << " reads what " << range.owner << " left";
+      return;
+    }
+    ADD_FAILURE() << tensor.name << " is read but gone";
+  }
+
+  void Write(const KernelSpec& spec, const Store& store) {
+    const LoweredValue& value = schedule_.lowered.values[store.value];
+    const int64_t begin = store.place.offset_bytes;
+    const int64_t end = begin + 4 * NumElements(value.desc.dims);
+    EXPECT_LE(end, schedule_.workspace_bytes);
+    for (const KernelTensor& tensor : spec.tensors) {
+      if (tensor.place.slot >= 0 || tensor.is_output) continue;
+      EXPECT_FALSE(begin <= tensor.place.offset_bytes &&
+                   tensor.place.offset_bytes < end)
+          << value.name << " overwrites " << tensor.name << " while it is read";
+    }
+    std::vector<Range> kept = {{begin, end, value.name}};
+    for (const Range& range : ranges_) {
+      if (range.end <= begin || end <= range.begin) kept.push_back(range);
+    }
+    ranges_ = std::move(kept);
+  }
+
+  const Schedule& schedule_;
+  std::vector<Range> ranges_;
+};
+
+TEST(ScheduleTest, WorkspaceHoldsEachValueUntilItsLastReader) {
+  PlanGeneratorOptions options;
+  options.max_ops = 20;
+  PlanGenerator generator(11, options);
+  for (int i = 0; i < 500; ++i) {
+    const CanonicalPlan plan = *Canonicalize(generator.Next());
+    SCOPED_TRACE(ToText(plan.plan));
+    WorkspaceOwners(MakeSchedule(plan, kTarget)).Run();
+  }
+}
+
+TEST(ScheduleTest, EachNodeIsInOneKernel) {
+  PlanGenerator generator(12);
+  for (int i = 0; i < 200; ++i) {
+    const CanonicalPlan plan = *Canonicalize(generator.Next());
+    const Schedule schedule = MakeSchedule(plan, kTarget);
+    std::vector<int> seen(schedule.lowered.nodes.size(), 0);
+    for (const Kernel& kernel : schedule.kernels) {
+      if (kernel.group.anchor >= 0) ++seen[kernel.group.anchor];
+      for (const int node : kernel.group.prologue) ++seen[node];
+      for (const int node : kernel.group.epilogue) ++seen[node];
+    }
+    EXPECT_EQ(seen, std::vector<int>(seen.size(), 1)) << ToText(plan.plan);
+  }
+}
+
+TEST(WorkspaceTest, BuffersOfDifferentTimesShareMemory) {
+  const WorkspaceLayout layout =
+      LayOutWorkspace({{0, 1, 1000}, {1, 2, 1000}, {2, 3, 1000}});
+  EXPECT_EQ(layout.size_bytes, 2048);
+  EXPECT_EQ(layout.offsets[0], layout.offsets[2]);
+  EXPECT_NE(layout.offsets[0], layout.offsets[1]);
+}
+
+TEST(WorkspaceTest, NothingNeedsNothing) {
+  EXPECT_EQ(LayOutWorkspace({}).size_bytes, 0);
+}
+
+TEST(ReduceViewTest, MergesNeighboursOfOneKind) {
+  const auto view = [](std::vector<int64_t> dim, Dims dims) {
+    Node node;
+    node.kind = NodeKind::kReduce;
+    node.op = OpKind::kSum;
+    node.attributes = ReduceAttributes{std::move(dim)};
+    const ReduceView v = ViewOf(node, dims);
+    return std::vector<int64_t>{v.kept0, v.reduced0, v.kept1, v.reduced1,
+                                v.kept2};
+  };
+  using V = std::vector<int64_t>;
+  EXPECT_EQ(view({}, {2, 3, 5, 7}), (V{1, 210, 1, 1, 1}));
+  EXPECT_EQ(view({1}, {2, 3, 5, 7}), (V{2, 3, 35, 1, 1}));
+  EXPECT_EQ(view({2, 3}, {2, 3, 5, 7}), (V{6, 35, 1, 1, 1}));
+  EXPECT_EQ(view({0, 2}, {2, 3, 5, 7}), (V{1, 2, 3, 5, 7}));
+  EXPECT_EQ(view({1, 3}, {2, 3, 5, 7}), (V{2, 3, 5, 7, 1}));
+  EXPECT_EQ(view({1}, {2, 3, 1, 1}), (V{2, 3, 1, 1, 1}));
+  EXPECT_EQ(view({}, {}), (V{1, 1, 1, 1, 1}));
+}
+
+}  // namespace
+}  // namespace kiln
