@@ -104,15 +104,16 @@ void StartCompileCall(Front& front, std::shared_ptr<PendingCall> call,
     return answer(CompileByKey(front, call->call(), request, response));
   }
 
-  const absl::StatusOr<KeyedRequest> keyed = MakeKeyedRequest(
-      request.plan(), request.target(), request.grade(), front.toolchain_id);
-  if (!keyed.ok()) return answer(keyed.status());
-  FillKey(*keyed, call->call(), response);
-  if (front.recorder) front.recorder->Record(*keyed);
+  const absl::StatusOr<KeyedRequestTable::Shared> found =
+      front.requests->Get(request.plan(), request.target(), request.grade());
+  if (!found.ok()) return answer(found.status());
+  const KeyedRequest& keyed = **found;
+  FillKey(keyed, call->call(), response);
+  if (front.recorder) front.recorder->Record(keyed);
   if (request.policy() == v1::HIT_ONLY) {
-    return answer(HitOnly(front, call->call(), *keyed, request, response));
+    return answer(HitOnly(front, call->call(), keyed, request, response));
   }
-  FindOrCompile(front, std::move(call), *keyed, request, response);
+  FindOrCompile(front, std::move(call), keyed, request, response);
 }
 
 }  // namespace kiln

@@ -13,7 +13,7 @@ namespace {
 
 // A fresh worker costs 100 ms; what NVRTC may leak in this many is small.
 constexpr int kJobsPerWorker = 256;
-constexpr int64_t kMaxPeakResidentBytes = int64_t{1} << 30;
+constexpr int64_t kMaxResidentBytes = int64_t{1} << 30;
 // A job that killed two workers is taken to be the killer.
 constexpr int kMaxDeathsPerJob = 2;
 // Starts that fail this often in a row are not bad luck.
@@ -180,9 +180,12 @@ bool CompilePool::Loop::StartWorker() {
   const uint64_t id = next_worker_++;
   ChildProcess::Options process;
   process.executable = options_.executable;
-  process.arguments = {"--role",  "worker",
-                       "--fd",    std::to_string(kChildSocket),
-                       "--nvrtc", options_.toolchain.library_path};
+  process.arguments = {"--role", "worker", "--fd",
+                       std::to_string(kChildSocket)};
+  if (!options_.toolchain.library_path.empty()) {
+    process.arguments.insert(process.arguments.end(),
+                             {"--nvrtc", options_.toolchain.library_path});
+  }
   process.environment = WorkerEnvironment();
   auto channel = ChildChannel::Start(
       &loop_, process,
@@ -248,7 +251,7 @@ void CompilePool::Loop::OnAnswer(uint64_t worker_id, ipc::Reply reply) {
   }
   // NVRTC that gave up half-way is not asked again.
   const bool spent = worker.jobs_taken >= kJobsPerWorker ||
-                     reply.peak_resident_bytes() > kMaxPeakResidentBytes ||
+                     reply.resident_bytes() > kMaxResidentBytes ||
                      absl::IsDeadlineExceeded(outcome.status()) ||
                      absl::IsResourceExhausted(outcome.status());
   if (spent) {

@@ -87,10 +87,11 @@ grpc::ServerUnaryReactor* CompilerService::Explain(
     grpc::CallbackServerContext* context, const v1::ExplainRequest* request,
     v1::ExplainResponse* response) {
   return AnswerNow(front_.activity, context, peer_, "Explain", [&](Call&) {
-    const absl::StatusOr<KeyedRequest> keyed =
-        MakeKeyedRequest(request->plan(), request->target(), request->grade(),
-                         front_.toolchain_id);
-    if (!keyed.ok()) return keyed.status();
+    const absl::StatusOr<KeyedRequestTable::Shared> found =
+        front_.requests->Get(request->plan(), request->target(),
+                             request->grade());
+    if (!found.ok()) return found.status();
+    const KeyedRequest* keyed = found->get();
     response->set_key(keyed->key);
     response->set_key_text(keyed->key_text);
     response->set_source(front_.artifacts->Where(keyed->key));

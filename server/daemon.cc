@@ -96,6 +96,7 @@ absl::Status Daemon::StartFront(const Options& options) {
   front_.toolchain_id = toolchain->id.empty()
                             ? OnlyToolchain(front_.disk->List())
                             : toolchain->id;
+  front_.requests = std::make_unique<KeyedRequestTable>(front_.toolchain_id);
   absl::StatusOr<std::shared_ptr<CompilePool>> pool =
       StartPool(options, *toolchain);
   if (!pool.ok()) return pool.status();

@@ -10,6 +10,7 @@
 #include "server/artifact_provider.h"
 #include "server/device_table.h"
 #include "server/event_loop.h"
+#include "server/keyed_request.h"
 #include "server/options.h"
 #include "server/request_recorder.h"
 #include "server/session_table.h"
@@ -23,6 +24,7 @@ struct Front {
   std::chrono::steady_clock::time_point started;
   std::string nvrtc_version;  // empty: none found
   std::string toolchain_id;   // as it stands in keys; empty: none
+  std::unique_ptr<KeyedRequestTable> requests;
 
   Activity activity;  // calls that do work; draining waits for them
   Activity streams;   // of sessions, which only the drain's end closes

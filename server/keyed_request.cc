@@ -6,6 +6,26 @@
 #include "server/errors.h"
 
 namespace kiln {
+namespace {
+
+// Some thousand plans of the usual few KiB.
+constexpr int64_t kTableBytes = int64_t{16} << 20;
+
+int64_t SizeOf(const KeyedRequest& keyed) {
+  // The canonical plan takes about as much as its text.
+  return sizeof(KeyedRequest) + 4 * keyed.key_text.size();
+}
+
+// Equal bytes mean equal questions; the reverse need not hold.
+std::string Question(const v1::Plan& plan, const std::string& target,
+                     v1::Grade grade) {
+  std::string question = plan.SerializeAsString();
+  question += static_cast<char>(grade);
+  question += target;
+  return question;
+}
+
+}  // namespace
 
 absl::StatusOr<KeyedRequest> MakeKeyedRequest(
     const v1::Plan& message, const std::string& target_text, v1::Grade grade,
@@ -29,6 +49,26 @@ absl::StatusOr<KeyedRequest> MakeKeyedRequest(
   keyed.request.target = *std::move(target);
   keyed.key_text = KeyText(keyed.request);
   keyed.key = KeyOf(keyed.key_text);
+  return keyed;
+}
+
+KeyedRequestTable::KeyedRequestTable(std::string toolchain_id)
+    : toolchain_id_(std::move(toolchain_id)),
+      by_question_(kTableBytes, SizeOf) {}
+
+absl::StatusOr<KeyedRequestTable::Shared> KeyedRequestTable::Get(
+    const v1::Plan& plan, const std::string& target, v1::Grade grade) {
+  const std::string question = Question(plan, target, grade);
+  if (Shared known = by_question_.Peek(question)) return known;
+  absl::StatusOr<KeyedRequest> made =
+      MakeKeyedRequest(plan, target, grade, toolchain_id_);
+  if (!made.ok()) return made.status();
+  auto keyed = std::make_shared<const KeyedRequest>(*std::move(made));
+  const auto lookup =
+      by_question_.Find(question, [](const absl::StatusOr<Shared>&) {});
+  if (lookup.outcome == SingleFlightLru<KeyedRequest>::Outcome::kLead) {
+    by_question_.Complete(question, keyed);
+  }
   return keyed;
 }
 

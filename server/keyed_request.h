@@ -1,9 +1,11 @@
 #ifndef KILN_SERVER_KEYED_REQUEST_H_
 #define KILN_SERVER_KEYED_REQUEST_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "cache/single_flight_lru.h"
 #include "jit/compile/compile_request.h"
 #include "kiln/v1/plan.pb.h"
 
@@ -25,6 +27,24 @@ absl::StatusOr<KeyedRequest> MakeKeyedRequest(const v1::Plan& plan,
                                               const std::string& target,
                                               v1::Grade grade,
                                               const std::string& toolchain_id);
+
+// Keyed requests by the bytes of what was asked: the same plan comes again and
+// again, and canonicalising takes longer (0.1 ms) than all the rest of a call
+// that hits. Thread-safe.
+class KeyedRequestTable {
+ public:
+  using Shared = std::shared_ptr<const KeyedRequest>;
+
+  explicit KeyedRequestTable(std::string toolchain_id);
+
+  // As MakeKeyedRequest.
+  absl::StatusOr<Shared> Get(const v1::Plan& plan, const std::string& target,
+                             v1::Grade grade);
+
+ private:
+  const std::string toolchain_id_;
+  SingleFlightLru<KeyedRequest> by_question_;
+};
 
 }  // namespace kiln
 

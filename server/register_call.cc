@@ -84,16 +84,23 @@ struct Opening {
     if (call->Claim()) call->Finish(status);
   }
   void OnOpened(const absl::StatusOr<OpenedMemory>& opened) const;
+  absl::StatusOr<std::string> AddBuffer(const OpenedMemory& opened,
+                                        int64_t* size) const;
 };
+
+absl::StatusOr<std::string> Opening::AddBuffer(const OpenedMemory& opened,
+                                               int64_t* size) const {
+  const absl::StatusOr<int64_t> range =
+      ResolveRange(offset_bytes, size_bytes, opened.size_bytes);
+  if (!range.ok()) return range.status();
+  *size = *range;
+  return session->Add({device, opened.id, identity, offset_bytes, *range});
+}
 
 void Opening::OnOpened(const absl::StatusOr<OpenedMemory>& opened) const {
   if (!opened.ok()) return Answer(opened.status());
-  const absl::StatusOr<int64_t> size =
-      ResolveRange(offset_bytes, size_bytes, opened->size_bytes);
-  absl::StatusOr<std::string> id = size.status();
-  if (size.ok()) {
-    id = session->Add({device, opened->id, identity, offset_bytes, *size});
-  }
+  int64_t size = 0;
+  const absl::StatusOr<std::string> id = AddBuffer(*opened, &size);
   if (!id.ok()) {
     front.devices->Close(device, opened->id, [] {});
     return Answer(id.status());
@@ -101,7 +108,7 @@ void Opening::OnOpened(const absl::StatusOr<OpenedMemory>& opened) const {
   // A client that gave up never learns the id.
   if (!call->Claim()) return session->Remove(*id, [] {});
   response->set_buffer(*id);
-  response->set_size_bytes(*size);
+  response->set_size_bytes(size);
   call->Finish(absl::OkStatus());
 }
 

@@ -4,7 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,11 +49,23 @@ void ConfineToShare() {
   if (write(score.get(), kFirstToGo.data(), kFirstToGo.size()) < 0) return;
 }
 
-int64_t PeakResidentBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} << 10;
-}
+// The memory that this process holds now. Opened before the sandbox closes.
+// getrusage would do without, but counts from before exec: the front's size.
+class ResidentMemory {
+ public:
+  int64_t Bytes() const {
+    std::array<char, 128> text{};
+    long pages = 0;
+    if (pread(statm_.get(), text.data(), text.size() - 1, 0) <= 0 ||
+        std::sscanf(text.data(), "%*d %ld", &pages) != 1) {
+      return 0;
+    }
+    return int64_t{pages} * sysconf(_SC_PAGESIZE);
+  }
+
+ private:
+  FileDescriptor statm_{open("/proc/self/statm", O_RDONLY | O_CLOEXEC)};
+};
 
 // A worker's NVRTC, or why it has none.
 struct Compiler {
@@ -116,7 +130,8 @@ absl::StatusOr<ipc::Compiled> Compile(const ipc::CompileJob& job,
   return compiled;
 }
 
-ipc::Reply Answer(const ipc::Request& request, const Compiler& compiler) {
+ipc::Reply Answer(const ipc::Request& request, const Compiler& compiler,
+                  const ResidentMemory& memory) {
   ipc::Reply reply;
   auto compiled = Compile(request.compile(), compiler);
   if (compiled.ok()) {
@@ -125,7 +140,7 @@ ipc::Reply Answer(const ipc::Request& request, const Compiler& compiler) {
     *reply.mutable_failure() = ToProto(compiled.status());
   }
   reply.set_id(request.id());
-  reply.set_peak_resident_bytes(PeakResidentBytes());
+  reply.set_resident_bytes(memory.Bytes());
   return reply;
 }
 
@@ -144,6 +159,7 @@ int RunCompileWorker(int fd, const std::string& nvrtc_path) {
   DieWithParent();
   ConfineToShare();
   const Compiler compiler = LoadCompiler(nvrtc_path);
+  const ResidentMemory memory;
   const absl::Status sandboxed = EnterWorkerSandbox();
   if (!sandboxed.ok()) {
     spdlog::warn("A compile worker runs without its sandbox: {}",
@@ -158,7 +174,7 @@ int RunCompileWorker(int fd, const std::string& nvrtc_path) {
     const absl::Status received = channel.Receive(&request, &none);
     if (absl::IsUnavailable(received)) return 0;
     if (!received.ok() || !request.has_compile()) return 1;
-    if (!Send(Answer(request, compiler), &channel).ok()) return 0;
+    if (!Send(Answer(request, compiler, memory), &channel).ok()) return 0;
   }
 }
 
