@@ -1,5 +1,6 @@
 #include "jit/compile/pointwise_call.h"
 
+#include <cmath>
 #include <string_view>
 
 #include "fmt/format.h"
@@ -53,15 +54,18 @@ std::string_view PlainFunction(OpKind op) {
   }
 }
 
+// A NaN that is the only bound bounds nothing, as in PyTorch; one of two makes
+// everything NaN.
 std::string ClampCall(const ClampAttributes& clamp, const std::string& x) {
   if (clamp.min.has_value() && clamp.max.has_value()) {
     return fmt::format("kiln::Clamp({}, {}, {})", x, FloatLiteral(*clamp.min),
                        FloatLiteral(*clamp.max));
   }
-  if (clamp.min.has_value()) {
-    return fmt::format("kiln::Maximum({}, {})", x, FloatLiteral(*clamp.min));
-  }
-  return fmt::format("kiln::Minimum({}, {})", x, FloatLiteral(*clamp.max));
+  const float bound = clamp.min.has_value() ? *clamp.min : *clamp.max;
+  if (std::isnan(bound)) return x;
+  return fmt::format("kiln::{}({}, {})",
+                     clamp.min.has_value() ? "Maximum" : "Minimum", x,
+                     FloatLiteral(bound));
 }
 
 std::string CastCall(DataType type, const std::string& x) {
