@@ -58,8 +58,8 @@ class Client {
   // Connects to the daemon of this user, and starts one if none answers.
   //
   // Errors: UNAVAILABLE: none answers and none can be started, with the end of
-  // its log; NOT_FOUND: no kilnd to start; PERMISSION_DENIED: another user's
-  // socket; FAILED_PRECONDITION: a daemon of another protocol version.
+  // its log; PERMISSION_DENIED: another user's socket; FAILED_PRECONDITION: a
+  // daemon of another protocol version.
   static absl::StatusOr<Client> Connect(
       ConnectOptions options = DefaultConnectOptions());
 

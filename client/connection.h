@@ -23,7 +23,7 @@ class Connection {
   // Starts a daemon if none answers and the options allow it, and checks the
   // protocol version.
   //
-  // Errors: UNAVAILABLE, PERMISSION_DENIED, NOT_FOUND (no kilnd to start), as
+  // Errors: UNAVAILABLE (also: no kilnd to start), PERMISSION_DENIED, as
   // StartDaemon and ConnectUnix say; FAILED_PRECONDITION with field
   // "protocol" in the detail: a daemon of another protocol.
   static absl::StatusOr<std::shared_ptr<Connection>> Open(

@@ -121,7 +121,7 @@ bool HasExited(const FileDescriptor& pidfd) {
 absl::StatusOr<std::string> FindKilnd(const ConnectOptions& options) {
   if (!options.kilnd.empty()) {
     if (IsProgram(options.kilnd)) return options.kilnd;
-    return absl::NotFoundError(
+    return absl::UnavailableError(
         fmt::format("{} is not a program", options.kilnd));
   }
   std::error_code error;
@@ -136,7 +136,7 @@ absl::StatusOr<std::string> FindKilnd(const ConnectOptions& options) {
     if (IsProgram(folder / "kilnd")) return (folder / "kilnd").string();
     begin = end + 1;
   }
-  return absl::NotFoundError(
+  return absl::UnavailableError(
       fmt::format("There is no kilnd at {} or on PATH; start one yourself "
                   "(kilnd), or install Kiln",
                   beside.string()));

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "client/cli/commands.h"
+#include "client/cli/plan_file.h"
+#include "client/connection.h"
+#include "proto/plan_converter.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr char kExamples[] = R"(
+Examples:
+  kiln explain plan.kiln --target a100
+  kiln explain plan.kiln --target a100 -v
+      Also prints the key text, which the key is the SHA-256 of.
+
+Compiles nothing. The exit status is 0 for a hit and for a miss.)";
+
+struct Options {
+  std::string plan;
+  std::vector<std::string> targets = {"cpu"};
+};
+
+std::string SourceName(v1::Source source) {
+  if (source == v1::MEMORY) return "memory";
+  if (source == v1::DISK) return "disk";
+  return "";
+}
+
+Json ToJson(const std::string& target, const v1::ExplainResponse& response) {
+  Json differences = Json::array();
+  for (const v1::KeyDifference& difference : response.differences()) {
+    differences.push_back({{"field", difference.field()},
+                           {"wanted", difference.wanted()},
+                           {"found", difference.found()}});
+  }
+  Json json = {
+      {"target", target}, {"key", response.key()}, {"hit", response.hit()}};
+  if (response.hit()) json["source"] = SourceName(response.source());
+  if (!response.nearest_key().empty()) {
+    json["nearest_key"] = response.nearest_key();
+  }
+  json["differences"] = differences;
+  json["key_text"] = response.key_text();
+  return json;
+}
+
+std::string ToText(const Terminal& terminal, const std::string& target,
+                   const v1::ExplainResponse& response) {
+  using Style = Terminal::Style;
+  if (response.hit()) {
+    return fmt::format(
+        "{}  {:<12} {}\n", response.key(), target,
+        terminal.Styled(Style::kGood,
+                        "hit in " + SourceName(response.source())));
+  }
+  std::string text = fmt::format("{}  {:<12} {}\n", response.key(), target,
+                                 terminal.Styled(Style::kDoubtful, "miss"));
+  if (response.nearest_key().empty()) {
+    return text + "  the cache is empty\n";
+  }
+  text += fmt::format("  differs from the nearest entry, {}, in:\n",
+                      response.nearest_key().substr(0, 12));
+  for (const v1::KeyDifference& difference : response.differences()) {
+    text +=
+        fmt::format("    {}: {} (wanted) != {} (found)\n", difference.field(),
+                    difference.wanted(), difference.found());
+  }
+  return text;
+}
+
+ExitCode ExplainAll(const Terminal& terminal,
+                    const client::Connection& connection, const Plan& plan,
+                    const std::vector<std::string>& targets,
+                    const std::string& path) {
+  Json results = Json::array();
+  for (const std::string& target : targets) {
+    v1::ExplainRequest request;
+    *request.mutable_plan() = ToProto(plan);
+    request.set_target(target);
+    const absl::StatusOr<v1::ExplainResponse> response = connection.Call(
+        connection.compiler(), &v1::Compiler::Stub::Explain, request);
+    if (!response.ok()) {
+      terminal.Error(response.status());
+      return PlanExitCodeOf(response.status());
+    }
+    terminal.Print(ToText(terminal, target, *response));
+    if (terminal.verbose()) terminal.Print(response->key_text());
+    results.push_back(ToJson(target, *response));
+  }
+  terminal.PrintJson("kiln.explain/1", {{"plan", path}, {"results", results}});
+  return kOk;
+}
+
+ExitCode Explain(const Context& context, const Options& options) {
+  const Terminal terminal(context.terminal);
+  std::vector<std::string> remarks;
+  const auto targets = ResolveTargets(options.targets, remarks);
+  if (!targets.ok()) {
+    terminal.Error(targets.status());
+    return kUsage;
+  }
+  for (const std::string& remark : remarks) terminal.Note(remark);
+  const absl::StatusOr<Plan> plan = LoadPlan(options.plan);
+  if (!plan.ok()) {
+    terminal.Error(plan.status());
+    return PlanExitCodeOf(plan.status());
+  }
+  const auto connection = client::Connection::Open(context.connect);
+  if (!connection.ok()) {
+    terminal.Error(connection.status());
+    return ExitCodeOf(connection.status());
+  }
+  return ExplainAll(terminal, **connection, *plan, *targets, options.plan);
+}
+
+}  // namespace
+
+void AddExplainCommand(CLI::App& app, Command& chosen) {
+  CLI::App* command = app.add_subcommand(
+      "explain", "Would it hit the cache? If not, what differs?");
+  command->footer(kExamples);
+  command->fallthrough();
+  const auto options = std::make_shared<Options>();
+  command->add_option("PLAN", options->plan, "Plan file, or -")->required();
+  command
+      ->add_option("--target", options->targets, "Targets, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->callback([&chosen, options] {
+    chosen = [options](const Context& context) {
+      return Explain(context, *options);
+    };
+  });
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "client/cli/commands.h"
+#include "client/version.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr char kFooter[] = R"(
+Examples:
+  kiln compile plan.kiln --target h100-sxm,a100
+  kiln run plan.kiln --device cpu --verify
+  kiln explain plan.kiln --target a100
+  kiln prewarm fleet.jsonl --target h100-sxm --jobs 4
+  kiln doctor
+
+A plan is a file of plan text, or of proto JSON if its name ends in .json; "-"
+is standard input. Data goes to standard output, everything else to standard
+error. A daemon is started when none answers.
+
+Exit status: 0 done, 1 failed, 2 usage, 3 no daemon, 4 not permitted, 5 the
+plan does not compile, 6 deadline, 7 partly done, 8 corruption found, 9
+incompatible daemon, 130 interrupted.)";
+
+void AddGlobals(CLI::App& app, Context& context) {
+  static const std::map<std::string, Color> colors = {
+      {"auto", Color::kAuto},
+      {"always", Color::kAlways},
+      {"never", Color::kNever}};
+  app.add_option("--socket", context.connect.socket, "The daemon's socket")
+      ->capture_default_str();
+  app.add_flag(
+      "--no-start", [&context](int64_t) { context.connect.auto_start = false; },
+      "Do not start a daemon when none answers");
+  app.add_flag("--json", context.terminal.json,
+               "Print a JSON document, with a \"schema\", instead of text");
+  app.add_flag("-q,--quiet", context.terminal.quiet, "Say errors only");
+  app.add_flag("-v,--verbose", context.terminal.verbosity, "Say more");
+  app.add_option("--color", context.terminal.color,
+                 "auto, always or never; NO_COLOR is heeded")
+      ->transform(CLI::CheckedTransformer(colors).description(""))
+      ->type_name("WHEN");
+}
+
+void AddCommands(CLI::App& app, Command& chosen) {
+  AddServeCommand(app, chosen);
+  AddCompileCommand(app, chosen);
+  AddRunCommand(app, chosen);
+  AddValidateCommand(app, chosen);
+  AddExplainCommand(app, chosen);
+  AddPrewarmCommand(app, chosen);
+  AddCacheCommand(app, chosen);
+  AddInfoCommand(app, chosen);
+  AddDoctorCommand(app, chosen);
+}
+
+int Main(int argc, char** argv) {
+  Context context;
+  context.connect = DefaultConnectOptions();
+  const char* no_color = std::getenv("NO_COLOR");
+  context.terminal.no_color = no_color != nullptr && *no_color != '\0';
+
+  CLI::App app("kiln compiles fused GPU kernels with kilnd, and runs them.",
+               "kiln");
+  app.set_version_flag("--version", fmt::format("kiln {}", kClientVersion));
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.fallthrough();
+  Command chosen;
+  AddGlobals(app, context);
+  AddCommands(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == static_cast<int>(CLI::ExitCodes::Success) ? kOk : kUsage;
+  }
+  return chosen(context);
+}
+
+}  // namespace
+}  // namespace kiln::cli
+
+int main(int argc, char** argv) { return kiln::cli::Main(argc, argv); }

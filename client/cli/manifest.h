@@ -1,0 +1,40 @@
+#ifndef KILN_CLIENT_CLI_MANIFEST_H_
+#define KILN_CLIENT_CLI_MANIFEST_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/plan/plan.h"
+
+namespace kiln::cli {
+
+// One thing to prewarm: a plan for one target.
+struct WorkItem {
+  std::string name;    // "fleet.jsonl:12", "plans/p1.kiln"
+  std::string target;  // resolved: "sm_90a/132"
+  absl::StatusOr<Plan> plan;
+
+  // Names the work, however the files are called: SHA-256 of plan and target.
+  std::string Id() const;
+};
+
+// Everything that `paths` ask for. A path that ends in .jsonl is a manifest:
+// each line is a JSON object
+//
+//   {"plan": "<plan text, or path relative to the manifest>",
+//    "targets": ["sm_90a/132", "a100"], "grade": "fp32"}
+//
+// where "targets" and "grade" may be missing (`targets`; the plan's). Any
+// other path is a plan. If `targets` is not empty it replaces those of
+// manifests. A line or plan that is wrong becomes an item with its status;
+// so does one without any target.
+//
+// Errors: a manifest that cannot be read.
+absl::StatusOr<std::vector<WorkItem>> LoadWork(
+    const std::vector<std::string>& paths,
+    const std::vector<std::string>& targets);
+
+}  // namespace kiln::cli
+
+#endif  // KILN_CLIENT_CLI_MANIFEST_H_

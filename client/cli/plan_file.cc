@@ -1,0 +1,112 @@
+#include "client/cli/plan_file.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <system_error>
+
+#include "jit/artifact/target.h"
+#include "jit/plan/errors.h"
+#include "jit/plan/plan_text.h"
+#include "jit/plan/validate.h"
+#include "proto/plan_converter.h"
+
+namespace kiln::cli {
+namespace {
+
+absl::Status FileError(const std::string& path, std::string_view verb,
+                       int error) {
+  const std::string message =
+      fmt::format("The file {} cannot be {}: {}", path, verb,
+                  std::generic_category().message(error));
+  if (error == EACCES || error == EPERM) {
+    return absl::PermissionDeniedError(message);
+  }
+  if (error == ENOENT) return absl::NotFoundError(message);
+  return absl::UnknownError(message);
+}
+
+absl::StatusOr<Plan> FromJson(std::string_view text) {
+  v1::Plan message;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(
+      {text.data(), text.size()}, &message);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        "It is not the JSON of a kiln.v1.Plan: " +
+        std::string(parsed.message().data(), parsed.message().size()));
+  }
+  return FromProto(message);
+}
+
+absl::Status Prefixed(const std::string& name, const absl::Status& status) {
+  const absl::Status prefixed(
+      status.code(),
+      fmt::format("{}: {}", name, std::string(status.message())));
+  return WithDetail(prefixed, DetailOf(status));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  if (path == "-") {
+    return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  }
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return FileError(path, "read", EISDIR);
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return FileError(path, "read", errno);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+absl::Status WriteFile(const std::string& path, std::string_view bytes) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  return file ? absl::OkStatus() : FileError(path, "written", errno);
+}
+
+absl::StatusOr<Plan> ParsePlan(const std::string& name, std::string_view text,
+                               bool json) {
+  const absl::StatusOr<Plan> plan = json ? FromJson(text) : ParsePlanText(text);
+  if (!plan.ok()) return Prefixed(name, plan.status());
+  const auto values = ValidatePlan(*plan);
+  if (!values.ok()) return Prefixed(name, values.status());
+  return plan;
+}
+
+absl::StatusOr<Plan> LoadPlan(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  return ParsePlan(path, *text, path.ends_with(".json"));
+}
+
+std::string StemOf(const std::string& path) {
+  return path == "-" ? "plan" : std::filesystem::path(path).stem().string();
+}
+
+absl::StatusOr<std::vector<std::string>> ResolveTargets(
+    const std::vector<std::string>& targets,
+    std::vector<std::string>& remarks) {
+  std::vector<std::string> resolved;
+  for (const std::string& text : targets) {
+    const absl::StatusOr<Target> target = ParseTarget(text);
+    if (!target.ok()) return target.status();
+    resolved.push_back(ToString(*target));
+    if (text == target->arch && !target->is_cpu()) {
+      remarks.push_back(
+          fmt::format("{} is taken as {}", text, resolved.back()));
+    }
+  }
+  return resolved;
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,43 @@
+#ifndef KILN_CLIENT_CLI_PLAN_FILE_H_
+#define KILN_CLIENT_CLI_PLAN_FILE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/plan/plan.h"
+
+namespace kiln::cli {
+
+// The bytes of a file; "-" is standard input.
+//
+// Errors: NOT_FOUND, PERMISSION_DENIED.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Errors: PERMISSION_DENIED, or UNKNOWN with the system's reason.
+absl::Status WriteFile(const std::string& path, std::string_view bytes);
+
+// A plan from text or, if `json`, from the JSON form of kiln.v1.Plan. Valid:
+// ValidatePlan accepts it.
+//
+// Errors: INVALID_ARGUMENT, UNIMPLEMENTED, the message beginning with `name`.
+absl::StatusOr<Plan> ParsePlan(const std::string& name, std::string_view text,
+                               bool json);
+
+// ParsePlan of a file; JSON if its name ends in ".json".
+absl::StatusOr<Plan> LoadPlan(const std::string& path);
+
+// "p2_conv" of "plans/p2_conv.kiln"; "plan" of "-".
+std::string StemOf(const std::string& path);
+
+// Each text of `targets` in its resolved form ("sm_90a/132"); for a bare
+// architecture that says which SM count was assumed in `remarks`.
+//
+// Errors: INVALID_ARGUMENT.
+absl::StatusOr<std::vector<std::string>> ResolveTargets(
+    const std::vector<std::string>& targets, std::vector<std::string>& remarks);
+
+}  // namespace kiln::cli
+
+#endif  // KILN_CLIENT_CLI_PLAN_FILE_H_
