@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <string>
+#include <vector>
 
 #include "jit/compile/toolchain.h"
 #include "jit/plan/errors.h"
@@ -79,6 +80,18 @@ TEST_F(CompileWorkerTest, CompilesForTheCpuWithoutNvrtc) {
   EXPECT_TRUE(ParseArtifact(outcome->artifact)->target.is_cpu());
   EXPECT_TRUE(
       absl::IsFailedPrecondition(Compile(Target{"sm_80", kSms}, "").status()));
+}
+
+// Prevents that the workers of a large daemon are recycled after each job: the
+// kernel counts a child's peak from before exec.
+TEST_F(CompileWorkerTest, IsNotRecycledForTheSizeOfItsFront) {
+  const std::vector<char> large(size_t{1100} << 20, 'x');
+  Start(Toolchain());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Compile(Target{"cpu", 0}, "").ok()) << large[i];
+  }
+  EXPECT_EQ(pool_->counters().recycled, 0);
+  EXPECT_EQ(pool_->counters().started, 1);
 }
 
 // Prevents that code of a new compiler is stored under the old one's key.

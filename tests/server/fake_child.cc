@@ -99,7 +99,7 @@ ipc::Reply AnswerCompile(const ipc::Request& request) {
   } else if (variant == "give up") {
     reply.mutable_failure()->set_code(4);
   } else if (variant == "grow") {
-    reply.set_peak_resident_bytes(int64_t{2} << 30);
+    reply.set_resident_bytes(int64_t{2} << 30);
     reply.mutable_compiled()->set_artifact("large");
   } else if (variant == "surroundings") {
     reply.mutable_compiled()->set_artifact(Surroundings());
