@@ -18,8 +18,8 @@ __device__ float Conv2dAt(const typename Spec::Tensors& t, Point<Index> at) {
   using Input = typename Spec::Input;
   constexpr int kGroupChannels = Input::kC / Spec::kGroups;
   constexpr int kGroupOutputs = Spec::Output::kC / Spec::kGroups;
-  constexpr int kTaps = Spec::kKernelH * Spec::kKernelW;
-  constexpr long long kPlane = static_cast<long long>(Input::kH) * Input::kW;
+  constexpr Index kTaps = Spec::kKernelH * Spec::kKernelW;
+  constexpr Index kPlane = Input::kH * Input::kW;
 
   const Index first_channel = at.c / kGroupOutputs * kGroupChannels;
   const Index plane = (at.n * Input::kC + first_channel) * kPlane;

@@ -58,9 +58,13 @@ __device__ typename Spec::Reducer ReduceSteps(const typename Spec::Tensors& t,
       AddFour(&state, x);
     }
   }
+  // Code for a rest that cannot be costs time to compile.
+  if constexpr (!Spec::kFourAtOnce || Spec::kSplits > 1 ||
+                kNumSteps<typename Spec::View> % (4 * Spec::kLanes) != 0) {
 #pragma unroll 1
-  for (; step < end; step += Spec::kLanes) {
-    state.Add(ReadStep<Spec>(t, output, step));
+    for (; step < end; step += Spec::kLanes) {
+      state.Add(ReadStep<Spec>(t, output, step));
+    }
   }
   return state;
 }

@@ -125,7 +125,7 @@ struct Moments {
       count = total;
     }
   }
-  __device__ float Variance() const { return m2 / count; }
+  __device__ float Variance() const { return __fdividef(m2, count); }
 };
 
 // Takes four values at once.

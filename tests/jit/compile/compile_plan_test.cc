@@ -81,6 +81,31 @@ output x: bf16
   CheckLaunchRecord(*artifact);
 }
 
+// 64-bit positions through every template.
+TEST(CompilePlanTest, TensorsOfMoreThan2To31ElementsCompile) {
+  for (const char* target : {"sm_75/40", "sm_80/108", "sm_90a/132"}) {
+    const auto artifact = CompileText(R"(
+input x: f16[64,64,1024,1024]
+param w: f16[64,1,3,3]
+param v: bf16[64,32,3,3]
+y = conv2d(x, w, padding=1, groups=64)
+t = conv_transpose2d(y, v, stride=2, groups=2)
+z = group_norm(t, num_groups=8)
+p = avg_pool2d(z, kernel_size=3, stride=2, padding=1)
+s = softmax(p, dim=1)
+m = mean(s, dim=[0,2])
+output m
+output p: f16
+)",
+                                      target);
+    ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+    CheckLaunchRecord(*artifact);
+    for (const Module& module : artifact->modules) {
+      EXPECT_THAT(module.source, HasSubstr("using Index = long long;"));
+    }
+  }
+}
+
 TEST(CompilePlanTest, TheCpuTargetNeedsNoNvrtc) {
   const auto artifact = CompilePlan(RequestFor(kChain, "cpu"), nullptr);
   ASSERT_TRUE(artifact.ok());

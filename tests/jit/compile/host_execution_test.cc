@@ -4,12 +4,12 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <random>
 
 #include "jit/plan/plan_text.h"
 #include "jit/plan/reference.h"
+#include "jit/plan/reference_convert.h"
 #include "tests/jit/compile/host_kernels.h"
 #include "tests/jit/plan/plan_generator.h"
 #include "tests/shape_sets.h"
@@ -20,30 +20,6 @@ namespace {
 // Plans whose tensors are all below this many elements; larger ones take the
 // reference and single threads too long.
 constexpr int64_t kMaxElements = 40'000;
-
-uint16_t HalfOf(float value) {
-  const _Float16 half = static_cast<_Float16>(value);
-  uint16_t bits;
-  std::memcpy(&bits, &half, sizeof(bits));
-  return bits;
-}
-
-float FloatOf(DataType type, const char* element) {
-  uint16_t bits;
-  std::memcpy(&bits, element, sizeof(bits));
-  if (type == DataType::kF16) {
-    _Float16 half;
-    std::memcpy(&half, &bits, sizeof(half));
-    return static_cast<float>(half);
-  }
-  const uint32_t wide = uint32_t{bits} << 16;
-  float value;
-  std::memcpy(&value,
-              type == DataType::kF32 ? static_cast<const void*>(element)
-                                     : static_cast<const void*>(&wide),
-              sizeof(value));
-  return value;
-}
 
 // Mixed into random tensors by the tests of special values.
 constexpr float kSpecialValues[] = {0.0f, -0.0f,
@@ -61,14 +37,9 @@ std::vector<char> RandomTensor(const TensorDesc& desc, int one_in,
     if (one_in > 0 && (*random)() % one_in == 0) {
       value = kSpecialValues[(*random)() % std::size(kSpecialValues)];
     }
-    char* const element = bytes.data() + i * ElementSize(desc.dtype);
-    uint32_t word;
-    std::memcpy(&word, &value, sizeof(word));
-    const uint16_t upper = static_cast<uint16_t>(word >> 16);
-    const uint16_t half = HalfOf(value);
-    if (desc.dtype == DataType::kF32) std::memcpy(element, &value, 4);
-    if (desc.dtype == DataType::kF16) std::memcpy(element, &half, 2);
-    if (desc.dtype == DataType::kBF16) std::memcpy(element, &upper, 2);
+    const double wide = value;
+    ElementsFromDouble(desc.dtype, &wide, 1,
+                       bytes.data() + i * ElementSize(desc.dtype));
   }
   return bytes;
 }
@@ -150,7 +121,8 @@ double WrongShare(const Case& test, const Run& run, double factor) {
     size_t wrong = 0;
     for (size_t i = 0; i < run.expected[o].size(); ++i) {
       const double expected = run.expected[o][i];
-      const double actual = FloatOf(type, bytes + i * ElementSize(type));
+      double actual = 0;
+      ElementsToDouble(type, bytes + i * ElementSize(type), 1, &actual);
       if (actual == expected || (actual != actual && expected != expected)) {
         continue;
       }

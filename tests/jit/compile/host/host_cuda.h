@@ -27,6 +27,7 @@ inline std::barrier<>* block_barrier = nullptr;
 
 inline void __syncthreads() { block_barrier->arrive_and_wait(); }
 inline float __fdividef(float a, float b) { return a / b; }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 
 template <typename To, typename From>
 To HostBitCast(From from) {
