@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 #include "cache/entry_format.h"
@@ -334,15 +334,12 @@ TEST_F(DiskCacheTest, OpensTenThousandEntriesWithinASecond) {
     fs::create_directory(path.parent_path());
     WriteFile(path, "x");
   }
-  // The best of three: other processes may have the machine.
-  auto best = std::chrono::steady_clock::duration::max();
-  for (int i = 0; i < 3; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto cache = Open();
-    best = std::min(best, std::chrono::steady_clock::now() - start);
-    EXPECT_EQ(cache->counters().entries, 10'000);
-  }
-  EXPECT_LT(best, std::chrono::seconds(1));
+  // Processor time: other processes may have the machine.
+  const std::clock_t start = std::clock();
+  const auto cache = Open();
+  const std::clock_t elapsed = std::clock() - start;
+  EXPECT_EQ(cache->counters().entries, 10'000);
+  EXPECT_LT(elapsed, CLOCKS_PER_SEC);
 }
 
 // Prevents bad bytes, lost counts and races when many threads share a cache

@@ -41,6 +41,8 @@ class FaultyFileOps : public FileOps {
   }
   // How many calls were made to fail since.
   int64_t failures() const { return failures_; }
+  // By all reads so far.
+  uint64_t bytes_asked_for() const { return bytes_asked_for_; }
 
   int Open(const std::string& path, int flags, mode_t mode) override {
     const int fault = Fault(Call::kOpen);
@@ -49,6 +51,7 @@ class FaultyFileOps : public FileOps {
   void Close(int fd) override { next_->Close(fd); }
   ssize_t Pread(int fd, char* buffer, size_t size, off_t offset) override {
     const int fault = Fault(Call::kPread);
+    bytes_asked_for_ += size;
     return fault != 0 ? fault : next_->Pread(fd, buffer, size, offset);
   }
   ssize_t Write(int fd, const char* data, size_t size) override {
@@ -113,6 +116,7 @@ class FaultyFileOps : public FileOps {
   int error_number_ = 0;
   bool from_then_on_ = false;
   int64_t failures_ = 0;
+  uint64_t bytes_asked_for_ = 0;
 };
 
 }  // namespace kiln
