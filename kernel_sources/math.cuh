@@ -99,8 +99,8 @@ __device__ inline float Div(float a, float b) { return a / b; }
 
 // (x - mean) * rstd * weight + bias. The difference comes first: it is exact
 // for x near the mean, however large both are.
-__device__ inline float Normalize(float x, float mean, float rstd,
-                                  float weight, float bias) {
+__device__ inline float Normalize(float x, float mean, float rstd, float weight,
+                                  float bias) {
   return (x - mean) * rstd * weight + bias;
 }
 

@@ -20,8 +20,8 @@ struct Point {
 };
 
 template <typename Shape>
-constexpr long long kNumElements = static_cast<long long>(Shape::kN) *
-                                   Shape::kC * Shape::kH * Shape::kW;
+constexpr long long kNumElements =
+    static_cast<long long>(Shape::kN) * Shape::kC* Shape::kH* Shape::kW;
 
 // The point at position `i` of memory.
 template <typename Shape, typename Index>

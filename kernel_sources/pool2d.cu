@@ -13,8 +13,7 @@
 namespace kiln {
 
 template <typename Spec, typename Index>
-__device__ float MaxPool2dAt(const typename Spec::Tensors& t,
-                             Point<Index> at) {
+__device__ float MaxPool2dAt(const typename Spec::Tensors& t, Point<Index> at) {
   using Input = typename Spec::Input;
   const Index top = at.h * Spec::kStrideH - Spec::kPaddingH;
   const Index left = at.w * Spec::kStrideW - Spec::kPaddingW;
@@ -52,15 +51,12 @@ __device__ Window<Index> WindowAt(Index output, int kernel, int stride,
 }
 
 template <typename Spec, typename Index>
-__device__ float AvgPool2dAt(const typename Spec::Tensors& t,
-                             Point<Index> at) {
+__device__ float AvgPool2dAt(const typename Spec::Tensors& t, Point<Index> at) {
   using Input = typename Spec::Input;
-  const Window<Index> rows =
-      WindowAt<Index>(at.h, Spec::kKernelH, Spec::kStrideH, Spec::kPaddingH,
-                      Input::kH);
-  const Window<Index> columns =
-      WindowAt<Index>(at.w, Spec::kKernelW, Spec::kStrideW, Spec::kPaddingW,
-                      Input::kW);
+  const Window<Index> rows = WindowAt<Index>(
+      at.h, Spec::kKernelH, Spec::kStrideH, Spec::kPaddingH, Input::kH);
+  const Window<Index> columns = WindowAt<Index>(
+      at.w, Spec::kKernelW, Spec::kStrideW, Spec::kPaddingW, Input::kW);
   if (rows.begin >= rows.end || columns.begin >= columns.end) return 0.0f;
 
   // Row by row: short chains of additions keep the error small.
@@ -78,8 +74,7 @@ __device__ float AvgPool2dAt(const typename Spec::Tensors& t,
   if constexpr (Spec::kDivisorOverride != 0) {
     return sum / static_cast<float>(Spec::kDivisorOverride);
   } else if constexpr (Spec::kCountIncludePad) {
-    return sum / static_cast<float>(rows.padded_length *
-                                    columns.padded_length);
+    return sum / static_cast<float>(rows.padded_length * columns.padded_length);
   } else {
     return sum / static_cast<float>((rows.end - rows.begin) *
                                     (columns.end - columns.begin));

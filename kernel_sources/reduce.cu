@@ -18,12 +18,12 @@
 namespace kiln {
 
 template <typename View>
-constexpr long long kNumOutputs = static_cast<long long>(View::kKept0) *
-                                  View::kKept1 * View::kKept2;
+constexpr long long kNumOutputs =
+    static_cast<long long>(View::kKept0) * View::kKept1* View::kKept2;
 
 template <typename View>
-constexpr long long kNumSteps = static_cast<long long>(View::kReduced0) *
-                                View::kReduced1;
+constexpr long long kNumSteps =
+    static_cast<long long>(View::kReduced0) * View::kReduced1;
 
 // The input element of step `step` of output `output`.
 template <typename Spec, typename Index>
@@ -97,13 +97,12 @@ __device__ void Reduce(const typename Spec::Tensors& t) {
   static_assert(Spec::kThreads % Spec::kLanes == 0 &&
                     (Spec::kLanes & (Spec::kLanes - 1)) == 0,
                 "The merge tree needs a power of two that divides the block.");
-  static_assert(kNumOutputs<View> * kNumSteps<View> ==
-                    kNumElements<typename Spec::Input>,
-                "The view must have as many elements as the input.");
+  static_assert(
+      kNumOutputs<View> * kNumSteps<View> == kNumElements<typename Spec::Input>,
+      "The view must have as many elements as the input.");
 
-  const Index output =
-      static_cast<Index>(blockIdx.x) * kOutputsPerBlock +
-      static_cast<Index>(threadIdx.x / Spec::kLanes);
+  const Index output = static_cast<Index>(blockIdx.x) * kOutputsPerBlock +
+                       static_cast<Index>(threadIdx.x / Spec::kLanes);
   const bool inside = output < kNumOutputs<View>;
   const Index begin = static_cast<Index>(blockIdx.y) * kSplitSteps;
   const Index end = min(begin + kSplitSteps, kSteps);

@@ -81,9 +81,7 @@ struct LogSumExp {
     largest = larger;
     scaled.Merge(other.scaled);
   }
-  __device__ float Value(float) const {
-    return largest + logf(scaled.Total());
-  }
+  __device__ float Value(float) const { return largest + logf(scaled.Total()); }
 
   __device__ void Rescale(float factor) {
     scaled.sum *= factor;

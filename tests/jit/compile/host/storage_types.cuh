@@ -36,8 +36,8 @@ inline void FromFloat(float value, Float16* result) {
   } else if (magnitude >= 65520.0f) {
     result->bits = static_cast<unsigned short>(sign | 0x7c00u);
   } else {
-    const int exponent = std::max(magnitude > 0 ? std::ilogb(magnitude) : -14,
-                                  -14);
+    const int exponent =
+        std::max(magnitude > 0 ? std::ilogb(magnitude) : -14, -14);
     const float unit = std::ldexp(1.0f, exponent - 10);
     const float rounded = std::nearbyint(magnitude / unit) * unit;
     const float scaled = rounded * 0x1p-112f;
