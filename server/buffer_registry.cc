@@ -47,7 +47,8 @@ absl::Status CheckSlots(std::span<const Slot> slots,
   }
   for (size_t slot = 0; slot < slots.size(); ++slot) {
     if (!bound[slot]) {
-      return InvalidField("bindings", fmt::format("leave slot {} unbound", slot),
+      return InvalidField("bindings",
+                          fmt::format("leave slot {} unbound", slot),
                           fmt::format("{} bindings", bindings.size()),
                           fmt::format("one for each of {}", slots.size()));
     }

@@ -32,8 +32,8 @@ class BufferRegistry {
  public:
   struct Buffer {
     std::string device;
-    uint64_t memory = 0;    // id in the device's executor
-    std::string identity;   // equal for the same memory; a secret, not logged
+    uint64_t memory = 0;   // id in the device's executor
+    std::string identity;  // equal for the same memory; a secret, not logged
     int64_t offset_bytes = 0;
     int64_t size_bytes = 0;
   };

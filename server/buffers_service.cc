@@ -31,19 +31,18 @@ class EventStream : public Session::Stream {
 
 void OpenSession(Front& front, const v1::AttachRequest& request,
                  const Peer& peer, std::shared_ptr<EventWriter> writer) {
-  const std::shared_ptr<Session> session =
-      front.sessions->Open(*front.devices);
+  const std::shared_ptr<Session> session = front.sessions->Open(*front.devices);
   spdlog::info("{}Session opened for pid {} ({})",
                RequestPrefix(writer->call().id()), peer.pid,
                Printable(request.client().substr(0, 64)));
   // The writer keeps the stream, the session only looks at it.
   auto stream = std::make_shared<EventStream>(writer);
   session->SetStream(stream);
-  writer->OnEnd([&front, stream = std::move(stream),
-                 id = session->id()]() mutable {
-    stream.reset();
-    front.sessions->Close(id);
-  });
+  writer->OnEnd(
+      [&front, stream = std::move(stream), id = session->id()]() mutable {
+        stream.reset();
+        front.sessions->Close(id);
+      });
   v1::SessionEvent event;
   event.mutable_opened()->set_session(session->id());
   event.mutable_opened()->set_side_socket(front.options.socket_path + ".fd");

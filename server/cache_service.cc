@@ -154,9 +154,9 @@ grpc::ServerWriteReactor<v1::CacheVerifyEvent>* CacheService::Verify(
   return writer.get();
 }
 
-grpc::ServerUnaryReactor* CacheService::Gc(
-    grpc::CallbackServerContext* context, const v1::CacheGcRequest* request,
-    v1::CacheGcResponse* response) {
+grpc::ServerUnaryReactor* CacheService::Gc(grpc::CallbackServerContext* context,
+                                           const v1::CacheGcRequest* request,
+                                           v1::CacheGcResponse* response) {
   return AnswerNow(front_.activity, context, peer_, "Gc", [&](Call&) {
     const int64_t limit = request->limit_bytes() > 0
                               ? request->limit_bytes()

@@ -52,8 +52,8 @@ absl::Status HitOnly(Front& front, const Call& call, const KeyedRequest& keyed,
   const absl::StatusOr<ArtifactProvider::Found> found =
       front.artifacts->Lookup(keyed.key);
   if (!found.ok()) {
-    return NotCached(
-        keyed.key, ToText(ExplainMiss(keyed.key_text, front.disk->List())));
+    return NotCached(keyed.key,
+                     ToText(ExplainMiss(keyed.key_text, front.disk->List())));
   }
   FillArtifact(*found, request, response);
   FillTiming(call, *found, response->mutable_timing());
@@ -73,8 +73,7 @@ void FillKey(const KeyedRequest& keyed, const Call& call,
 }
 
 void FindOrCompile(Front& front, std::shared_ptr<PendingCall> call,
-                   const KeyedRequest& keyed,
-                   const v1::CompileRequest& request,
+                   const KeyedRequest& keyed, const v1::CompileRequest& request,
                    v1::CompileResponse* response) {
   const ArtifactProvider::Ticket ticket = front.artifacts->Get(
       keyed, [call, &request,
@@ -86,8 +85,7 @@ void FindOrCompile(Front& front, std::shared_ptr<PendingCall> call,
         FillTiming(call->call(), *found, response->mutable_timing());
         call->Finish(absl::OkStatus());
       });
-  call->OnClientGone(
-      [&front, ticket] { front.artifacts->Cancel(ticket); });
+  call->OnClientGone([&front, ticket] { front.artifacts->Cancel(ticket); });
 }
 
 }  // namespace

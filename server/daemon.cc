@@ -131,8 +131,7 @@ absl::Status Daemon::Listen() {
   AcceptLoop::Options loop_options;
   loop_options.max_connections = front_.options.max_connections;
   side_loop_ = std::make_unique<AcceptLoop>(
-      *std::move(side), loop_options,
-      [this](FileDescriptor fd, const Peer&) {
+      *std::move(side), loop_options, [this](FileDescriptor fd, const Peer&) {
         ReceiveDescriptor(fd, *front_.sessions);
         return std::unique_ptr<Connection>();
       });
@@ -175,8 +174,8 @@ void Daemon::WaitForEnd(int signal_fd) {
 void Daemon::Drain(int signal_fd) {
   const milliseconds grace = front_.options.drain;
   const auto deadline = steady_clock::now() + grace;
-  spdlog::info("Draining for at most {} ms ({} calls under way)",
-               grace.count(), front_.activity.calls());
+  spdlog::info("Draining for at most {} ms ({} calls under way)", grace.count(),
+               front_.activity.calls());
   front_.activity.StartDrain();
   accept_loop_->StopAccepting();
   v1::SessionEvent event;
@@ -201,9 +200,10 @@ void Daemon::Drain(int signal_fd) {
 
 Daemon::~Daemon() {
   // Connections first: their services use everything else.
+  const bool served = accept_loop_ != nullptr;
   accept_loop_.reset();
   side_loop_.reset();
-  spdlog::info("kilnd stopped");
+  if (served) spdlog::info("kilnd stopped");
 }
 
 }  // namespace kiln

@@ -40,8 +40,7 @@ int CountGpus() {
   constexpr std::string_view kPrefix = "nvidia";
   int count = 0;
   std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/dev", error)) {
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
     const std::string name = entry.path().filename().string();
     if (name.size() <= kPrefix.size() ||
         name.compare(0, kPrefix.size(), kPrefix) != 0) {

@@ -23,11 +23,10 @@ absl::Status NoToolchain() {
 }
 
 absl::Status NotCached(std::string_view key, std::string_view explanation) {
-  return WithHint(
-      absl::NotFoundError(fmt::format("The key {} is not in the cache{}{}",
-                                      key, explanation.empty() ? "" : ": ",
-                                      explanation)),
-      "allow compiling, or prewarm the cache with `kiln prewarm`");
+  return WithHint(absl::NotFoundError(fmt::format(
+                      "The key {} is not in the cache{}{}", key,
+                      explanation.empty() ? "" : ": ", explanation)),
+                  "allow compiling, or prewarm the cache with `kiln prewarm`");
 }
 
 absl::Status UnknownKey(std::string_view key) {
@@ -55,16 +54,15 @@ absl::Status WrongProtocol(int client, int server) {
 }
 
 absl::Status UnknownSession(std::string_view session) {
-  return WithHint(absl::FailedPreconditionError(fmt::format(
-                      "The session {} is not open", session)),
+  return WithHint(absl::FailedPreconditionError(
+                      fmt::format("The session {} is not open", session)),
                   "open one with Attach and keep its stream");
 }
 
 absl::Status UnknownBuffer(std::string_view buffer) {
-  return WithHint(
-      absl::FailedPreconditionError(
-          fmt::format("The session has no buffer {}", buffer)),
-      "register it first");
+  return WithHint(absl::FailedPreconditionError(
+                      fmt::format("The session has no buffer {}", buffer)),
+                  "register it first");
 }
 
 absl::Status LostBuffer(std::string_view buffer) {
@@ -82,15 +80,14 @@ absl::Status WrongDevice(std::string_view buffer, std::string_view its_device,
 }
 
 absl::Status UnknownDevice(std::string_view device) {
-  return WithHint(absl::FailedPreconditionError(fmt::format(
-                      "The daemon has no device \"{}\"", device)),
+  return WithHint(absl::FailedPreconditionError(
+                      fmt::format("The daemon has no device \"{}\"", device)),
                   "GetServerInfo lists the devices");
 }
 
 absl::Status WrongTarget(std::string_view artifact, std::string_view device) {
-  return absl::FailedPreconditionError(
-      fmt::format("The artifact is for {}, the device is {}", artifact,
-                  device));
+  return absl::FailedPreconditionError(fmt::format(
+      "The artifact is for {}, the device is {}", artifact, device));
 }
 
 absl::Status TooMany(std::string_view what, int64_t limit) {

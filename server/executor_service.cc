@@ -51,8 +51,8 @@ absl::Status StartExecute(Front& front, std::shared_ptr<PendingCall> call,
       FindArtifact(front, request);
   if (!artifact.ok()) return artifact.status();
   const std::shared_ptr<Session> session = *found;
-  absl::StatusOr<BufferRegistry::Bound> bound = session->Bind(
-      request.device(), (*artifact)->slots, Bindings(request));
+  absl::StatusOr<BufferRegistry::Bound> bound =
+      session->Bind(request.device(), (*artifact)->slots, Bindings(request));
   if (!bound.ok()) return bound.status();
 
   ExecuteJob job;
@@ -70,11 +70,10 @@ absl::Status StartExecute(Front& front, std::shared_ptr<PendingCall> call,
     }
     call->Finish(execute_us.status());
   };
-  (*executor)->Execute(
-      request.key(),
-      std::shared_ptr<const std::string>(
-          *artifact, &(*artifact)->bytes_without_source),
-      std::move(job), done);
+  (*executor)->Execute(request.key(),
+                       std::shared_ptr<const std::string>(
+                           *artifact, &(*artifact)->bytes_without_source),
+                       std::move(job), done);
   return absl::OkStatus();
 }
 

@@ -27,9 +27,10 @@ std::string Question(const v1::Plan& plan, const std::string& target,
 
 }  // namespace
 
-absl::StatusOr<KeyedRequest> MakeKeyedRequest(
-    const v1::Plan& message, const std::string& target_text, v1::Grade grade,
-    const std::string& toolchain_id) {
+absl::StatusOr<KeyedRequest> MakeKeyedRequest(const v1::Plan& message,
+                                              const std::string& target_text,
+                                              v1::Grade grade,
+                                              const std::string& toolchain_id) {
   absl::StatusOr<Plan> plan = FromProto(message);
   if (!plan.ok()) return plan.status();
   if (grade != v1::GRADE_UNSPECIFIED) {

@@ -62,8 +62,7 @@ int RunFront(const Options& options) {
   const FileDescriptor signals = BlockSignals();
   const absl::Status logging = StartLogging(options);
   if (!logging.ok()) return Fail(logging);
-  const absl::StatusOr<std::unique_ptr<Daemon>> daemon =
-      Daemon::Start(options);
+  const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options);
   if (!daemon.ok()) return Fail(daemon.status());
   (*daemon)->WaitForEnd(signals.get());
   (*daemon)->Drain(signals.get());

@@ -15,17 +15,13 @@ using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 
 constexpr const char* kServices[] = {
-    "grpc.health.v1.Health",
-    "grpc.reflection.v1alpha.ServerReflection",
-    "kiln.v1.Buffers",
-    "kiln.v1.Cache",
-    "kiln.v1.Compiler",
-    "kiln.v1.Executor",
+    "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection",
+    "kiln.v1.Buffers",       "kiln.v1.Cache",
+    "kiln.v1.Compiler",      "kiln.v1.Executor",
 };
 
 // `file` and all it imports, each once.
-void AddFile(const FileDescriptor& file,
-             std::unordered_set<std::string>& seen,
+void AddFile(const FileDescriptor& file, std::unordered_set<std::string>& seen,
              ServerReflectionResponse& response) {
   if (!seen.insert(file.name()).second) return;
   google::protobuf::FileDescriptorProto proto;

@@ -22,8 +22,7 @@ absl::StatusOr<std::unique_ptr<RequestRecorder>> RequestRecorder::Open(
     return absl::FailedPreconditionError(
         fmt::format("The manifest {} cannot be opened", path));
   }
-  return std::unique_ptr<RequestRecorder>(
-      new RequestRecorder(std::move(file)));
+  return std::unique_ptr<RequestRecorder>(new RequestRecorder(std::move(file)));
 }
 
 void RequestRecorder::Record(const KeyedRequest& keyed) {

@@ -64,8 +64,7 @@ absl::Status ParkMessage(Message message, const SessionTable& sessions) {
 
 void ReceiveDescriptor(const FileDescriptor& connection,
                        const SessionTable& sessions) {
-  const absl::Status status =
-      ParkMessage(Receive(connection.get()), sessions);
+  const absl::Status status = ParkMessage(Receive(connection.get()), sessions);
   if (!status.ok()) {
     spdlog::warn("Refusing a descriptor: {}", std::string(status.message()));
   }
