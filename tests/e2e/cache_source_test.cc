@@ -1,0 +1,90 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "tests/e2e/daemon.h"
+
+namespace kiln::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kTarget[] = "sm_80/108";
+
+ArtifactSource SourceOf(Client& client, const Plan& plan) {
+  CompileOptions options;
+  options.target = kTarget;
+  const absl::StatusOr<CompiledPlan> compiled = client.Compile(plan, options);
+  EXPECT_TRUE(compiled.ok()) << compiled.status().ToString();
+  return compiled.ok() ? compiled->source : ArtifactSource::kCompiled;
+}
+
+TEST(CacheSourceTest, CompiledThenMemoryThenDiskAfterRestart) {
+  Daemon daemon;
+  const Plan plan = SmallPlan(1);
+  {
+    Client client = daemon.Connect();
+    EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kCompiled);
+    EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kMemory);
+  }
+  daemon.process().Signal(SIGTERM);
+  EXPECT_EQ(daemon.process().Wait(), 0);
+  daemon.Start();
+  Client client = daemon.Connect();
+  EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kDisk);
+  EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kMemory);
+}
+
+// Prevents a compile where the client asked for none.
+TEST(CacheSourceTest, HitOnlyMissSaysWhatDiffersAndCompilesNothing) {
+  const Daemon daemon;
+  Client client = daemon.Connect();
+  SourceOf(client, SmallPlan(1));
+  const int64_t compiles = daemon.Compiles();
+  CompileOptions options;
+  options.target = "sm_90a/132";
+  options.hit_only = true;
+  const auto missed = client.Compile(SmallPlan(1), options);
+  EXPECT_EQ(missed.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missed.status().message()), HasSubstr("target"));
+  EXPECT_EQ(daemon.Compiles(), compiles);
+
+  options.target = kTarget;
+  EXPECT_TRUE(client.Compile(SmallPlan(1), options).ok());
+}
+
+TEST(CacheSourceTest, ExplainNamesTheDifferenceOfAMissAndTheTierOfAHit) {
+  const Daemon daemon;
+  WriteWhole(daemon.folder() / "plan.kiln", SmallPlanText(1));
+  const std::string plan = daemon.folder() / "plan.kiln";
+  EXPECT_THAT(daemon.Kiln({"explain", plan, "--target", "a100"}).out,
+              HasSubstr("the cache is empty"));
+  EXPECT_EQ(daemon.Kiln({"compile", plan, "--target", "a100"}).status, 0);
+  EXPECT_THAT(daemon.Kiln({"explain", plan, "--target", "a100"}).out,
+              HasSubstr("hit in memory"));
+  EXPECT_THAT(daemon.Kiln({"explain", plan, "--target", "h100-sxm"}).out,
+              HasSubstr("target: sm_90a/132 (wanted) != sm_80/108 (found)"));
+}
+
+// Prevents a stampede: each of the keys is compiled by whoever comes first,
+// and by nobody else.
+TEST(CacheSourceTest, ManyClientsWithTheSameColdKeysCauseOneCompileEach) {
+  constexpr int kClients = 64;
+  constexpr int kKeys = 100;
+  const Daemon daemon;
+  const int64_t before = daemon.Compiles();
+  std::vector<std::thread> threads;
+  for (int c = 0; c < kClients; ++c) {
+    threads.emplace_back([&daemon] {
+      Client client = daemon.Connect();
+      for (int key = 0; key < kKeys; ++key) SourceOf(client, SmallPlan(key));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(daemon.Compiles() - before, kKeys);
+}
+
+}  // namespace
+}  // namespace kiln::e2e

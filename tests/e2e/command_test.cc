@@ -1,0 +1,239 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "nlohmann/json.hpp"
+#include "tests/e2e/daemon.h"
+
+namespace kiln::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+// Replaces what differs between runs.
+json Normalised(json value) {
+  static const std::set<std::string> kVolatile = {"key",
+                                                  "pid",
+                                                  "uptime_ms",
+                                                  "cache_dir",
+                                                  "directory",
+                                                  "plan",
+                                                  "version",
+                                                  "nvrtc_version",
+                                                  "toolchain",
+                                                  "compiler",
+                                                  "key_text",
+                                                  "size_bytes",
+                                                  "last_used_unix_ms",
+                                                  "nearest_key",
+                                                  "artifact_bytes",
+                                                  "registers",
+                                                  "memory_bytes",
+                                                  "name",
+                                                  "workers",
+                                                  "files",
+                                                  "symbol",
+                                                  "message",
+                                                  "canonical"};
+  if (value.is_object()) {
+    for (auto& item : value.items()) {
+      if (item.key() == "timing_us" || item.key() == "execute_us" ||
+          kVolatile.contains(item.key())) {
+        item.value() = "<" + item.key() + ">";
+      } else {
+        item.value() = Normalised(item.value());
+      }
+    }
+  } else if (value.is_array()) {
+    for (json& element : value) element = Normalised(element);
+  }
+  return value;
+}
+
+class CommandTest : public testing::Test {
+ protected:
+  CommandTest() : plan_(daemon_.folder() / "plan.kiln") {
+    WriteWhole(plan_, SmallPlanText(1));
+  }
+
+  json Json(std::vector<std::string> arguments, int status = 0) {
+    arguments.push_back("--json");
+    const CommandResult result = daemon_.Kiln(arguments);
+    EXPECT_EQ(result.status, status) << result.err;
+    const json parsed = json::parse(result.out, nullptr, false);
+    EXPECT_FALSE(parsed.is_discarded()) << result.out;
+    return Normalised(parsed);
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    WriteWhole(daemon_.folder() / name, text);
+  }
+  std::string Path(const std::string& name) { return daemon_.folder() / name; }
+
+  Daemon daemon_;
+  const std::string plan_;
+};
+
+TEST_F(CommandTest, CompilePrintsItsDocument) {
+  EXPECT_EQ(Json({"compile", plan_, "--target", "cpu"}),
+            json::parse(R"({"schema": "kiln.compile/1", "plan": "<plan>",
+              "results": [{"target": "cpu", "key": "<key>",
+                "source": "compiled", "timing_us": "<timing_us>",
+                "artifact_bytes": "<artifact_bytes>", "kernels": []}]})"));
+}
+
+TEST_F(CommandTest, RunPrintsItsDocument) {
+  const json document = Json({"run", plan_, "--verify", "--repeat", "3"});
+  EXPECT_EQ(document["schema"], "kiln.run/1");
+  EXPECT_EQ(document["verified"], true);
+  EXPECT_EQ(document["repeat"], 3);
+  EXPECT_EQ(document["outputs"][0]["desc"], "f32[64]");
+}
+
+TEST_F(CommandTest, EveryDocumentNamesItsSchema) {
+  const std::map<std::string, std::vector<std::string>> commands = {
+      {"kiln.info/1", {"info"}},
+      {"kiln.doctor/1", {"doctor"}},
+      {"kiln.validate/1", {"validate", plan_}},
+      {"kiln.explain/1", {"explain", plan_}},
+      {"kiln.prewarm/1", {"prewarm", plan_, "--target", "cpu"}},
+      {"kiln.cache.stats/1", {"cache", "stats"}},
+      {"kiln.cache.ls/1", {"cache", "ls"}},
+      {"kiln.cache.verify/1", {"cache", "verify"}},
+      {"kiln.cache.gc/1", {"cache", "gc"}},
+      {"kiln.cache.purge/1", {"cache", "purge", "--yes"}}};
+  for (const auto& command : commands) {
+    EXPECT_EQ(Json(command.second)["schema"], command.first);
+  }
+}
+
+TEST_F(CommandTest, ErrorsAreDocumentsToo) {
+  Write("bad.kiln", "input x: f32[4]\ny = relu(z)\noutput y\n");
+  const json document =
+      Json({"compile", Path("bad.kiln"), "--target", "cpu"}, 5);
+  EXPECT_EQ(document["schema"], "kiln.error/1");
+  EXPECT_EQ(document["code"], "INVALID_ARGUMENT");
+}
+
+TEST_F(CommandTest, ReadsPlansFromStandardInputAndProtoJson) {
+  EXPECT_EQ(daemon_.Kiln({"compile", "-", "--target", "cpu"}, plan_).status, 0);
+  Write("plan.json", R"({
+      "inputs": [{"name": "x", "desc": {"dtype": "F32", "dims": [64]}}],
+      "ops": [{"kind": 50, "operands": [{"value": 0}]}],
+      "outputs": [{"value": 1}]})");
+  const CommandResult result = daemon_.Kiln({"validate", Path("plan.json")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("relu"));
+}
+
+TEST_F(CommandTest, RunReadsAndWritesNpy) {
+  const CommandResult first = daemon_.Kiln(
+      {"run", plan_, "--seed", "3", "--output", "y=" + Path("y.npy")});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const std::string y = ReadWhole(Path("y.npy"));
+  EXPECT_EQ(y.substr(1, 5), "NUMPY");
+  EXPECT_EQ(y.size() % 64, 0u);
+  // What was an output serves as an input: relu(x * 1.5) of x >= 0.
+  const CommandResult second =
+      daemon_.Kiln({"run", plan_, "--verify", "--input", "x=" + Path("y.npy"),
+                    "--output", "y=" + Path("z.npy")});
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_NE(ReadWhole(Path("z.npy")), y);
+}
+
+TEST_F(CommandTest, CompileWritesArtifactCubinAndSource) {
+  const CommandResult result =
+      daemon_.Kiln({"compile", plan_, "--target", "a100", "-o", Path("out")});
+  ASSERT_EQ(result.status, 0) << result.err;
+  for (const char* name : {"plan.sm_80-108.artifact", "plan.sm_80-108.0.cubin",
+                           "plan.sm_80-108.0.cu"}) {
+    EXPECT_TRUE(std::filesystem::exists(daemon_.folder() / "out" / name))
+        << name;
+  }
+  EXPECT_THAT(
+      daemon_.Kiln({"compile", plan_, "--target", "a100", "--show"}).out,
+      HasSubstr("extern \"C\""));
+}
+
+TEST_F(CommandTest, PrewarmGoesPastFailuresAndResumes) {
+  Write("fleet.jsonl",
+        R"({"plan": "plan.kiln", "targets": ["cpu", "a100"]})"
+        "\n"
+        R"({"plan": "input x: f32[4]\ny = nosuchop(x)\noutput y\n",)"
+        R"( "targets": ["cpu"]})"
+        "\n"
+        R"({"plan": "plan.kiln", "targets": ["cpu"], "grade": "tf32"})"
+        "\nnot json\n");
+  const std::vector<std::string> command = {"prewarm", Path("fleet.jsonl"),
+                                            "--resume"};
+  const json first = Json(command, 7);
+  EXPECT_EQ(first["total"], 5);
+  EXPECT_EQ(first["compiled"], 3);
+  EXPECT_EQ(first["failed"], 2);
+  EXPECT_EQ(first["failures"].size(), 2u);
+  const json second = Json(command, 7);
+  EXPECT_EQ(second["skipped"], 3);
+  EXPECT_EQ(second["failed"], 2);
+}
+
+TEST_F(CommandTest, SaysWhatIsWrongInWordsAndStatus) {
+  Write("bad.kiln", "nonsense\n");
+  const std::string nowhere = Path("nowhere.sock");
+  struct Case {
+    std::vector<std::string> arguments;
+    int status;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{"validate", Path("missing.kiln")}, 1, "cannot be read"},
+      {{"compile", plan_, "--target", "cpu", "--hit-only"}, 1, "not in the"},
+      {{"compile", plan_}, 2, "--target"},
+      {{"compile", plan_, "--target", "h1000"}, 2, "h100-sxm"},
+      {{"nosuchcommand"}, 2, ""},
+      {{"cache", "purge"}, 2, "--yes"},
+      {{"info", "--socket", nowhere}, 3, nowhere},
+      {{"validate", Path("bad.kiln")}, 5, "bad.kiln"},
+      {{"compile", plan_, "--target", "sm_13/1"}, 5, ""},
+      {{"prewarm", plan_, Path("bad.kiln"), "--target", "cpu"}, 7, "bad.kiln"},
+  };
+  for (const Case& item : cases) {
+    const CommandResult result = daemon_.Kiln(item.arguments);
+    EXPECT_EQ(result.status, item.status)
+        << testing::PrintToString(item.arguments) << result.out << result.err;
+    EXPECT_THAT(result.err, HasSubstr(item.message));
+  }
+}
+
+TEST_F(CommandTest, FindsDamageInTheCache) {
+  ASSERT_EQ(daemon_.Kiln({"compile", plan_, "--target", "cpu"}).status, 0);
+  const auto cache = daemon_.folder() / "cache";
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(cache)) {
+    if (!file.is_regular_file() || file.file_size() < 100) continue;
+    std::string bytes = ReadWhole(file.path());
+    bytes[bytes.size() / 2] ^= 1;
+    WriteWhole(file.path(), bytes);
+  }
+  const CommandResult result = daemon_.Kiln({"cache", "verify"});
+  EXPECT_EQ(result.status, 8) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("damaged"));
+}
+
+TEST_F(CommandTest, ColorIsHeeded) {
+  EXPECT_THAT(daemon_.Kiln({"doctor", "--color", "always"}).out,
+              HasSubstr("\033["));
+  EXPECT_THAT(daemon_.Kiln({"doctor"}).out, Not(HasSubstr("\033[")));
+}
+
+TEST_F(CommandTest, EveryCommandHasHelpWithExamples) {
+  for (const char* command : {"serve", "compile", "run", "validate", "explain",
+                              "prewarm", "cache", "info", "doctor"}) {
+    const CommandResult result = daemon_.Kiln({command, "--help"});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.out, HasSubstr("Examples:")) << command;
+  }
+}
+
+}  // namespace
+}  // namespace kiln::e2e
