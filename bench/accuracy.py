@@ -8,6 +8,7 @@ _EPSILON = {"torch.float32": 2.0**-23, "torch.float16": 2.0**-10,
             "torch.bfloat16": 2.0**-7}
 NORM_FACTOR = 2.0
 WORST_FACTOR = 4.0
+_SLICE = 1 << 27  # elements; bounds the memory that judging takes
 
 
 @dataclasses.dataclass
@@ -20,17 +21,43 @@ class Verdict:
     worst_torch: float
 
 
+class _Error:
+    """Sums over slices of one tensor's difference from the reference."""
+
+    def __init__(self):
+        self.squares = 0.0
+        self.worst = 0.0
+
+    def add(self, values, reference, finite):
+        difference = (values.double() - reference).where(finite, 0)
+        self.squares += float(difference.square().sum())
+        self.worst = max(self.worst, float(difference.abs().max()))
+
+
 def judge(output, reference, torch_output):
     """`reference` is in double and unrounded; the others are as stored."""
-    mismatch = _nonfinite_mismatch(output, reference, torch_output)
-    finite = (output.isfinite() & reference.to(output.dtype).isfinite() &
-              torch_output.isfinite())
-    reference = reference.double().where(finite, 0)
-    scale = float(reference.norm())
-    peak = float(reference.abs().max()) if reference.numel() else 0.0
-    norm, worst = _errors(output, reference, finite, scale)
-    norm_torch, worst_torch = _errors(torch_output, reference, finite, scale)
-    epsilon = _EPSILON[str(output.dtype)]
+    mine, torchs = _Error(), _Error()
+    squares, peak, mismatch = 0.0, 0.0, 0
+    parts = (tensor.reshape(-1).split(_SLICE)
+             for tensor in (output, reference, torch_output))
+    for values, truth, eager in zip(*parts):
+        if values.numel() == 0:
+            continue
+        mismatch += _nonfinite_mismatch(values, truth, eager)
+        finite = (values.isfinite() & truth.to(values.dtype).isfinite() &
+                  eager.isfinite())
+        truth = truth.double().where(finite, 0)
+        squares += float(truth.square().sum())
+        peak = max(peak, float(truth.abs().max()))
+        mine.add(values, truth, finite)
+        torchs.add(eager, truth, finite)
+    scale = squares**0.5 if squares > 0 else 1.0
+    return _verdict(mine.squares**0.5 / scale, torchs.squares**0.5 / scale,
+                    mine.worst, torchs.worst, mismatch, peak,
+                    _EPSILON[str(output.dtype)])
+
+
+def _verdict(norm, norm_torch, worst, worst_torch, mismatch, peak, epsilon):
     why = ""
     if mismatch:
         why = f"{mismatch} elements differ in being NaN or infinite"
@@ -41,21 +68,12 @@ def judge(output, reference, torch_output):
     return Verdict(not why, why, norm, norm_torch, worst, worst_torch)
 
 
-def _errors(values, reference, finite, scale):
-    difference = (values.double() - reference).where(finite, 0)
-    if difference.numel() == 0:
-        return 0.0, 0.0
-    worst = float(difference.abs().max())
-    norm = float(difference.norm())
-    return (norm / scale if scale > 0 else norm), worst
-
-
 def _nonfinite_mismatch(output, reference, torch_output):
     """Elements whose kind (finite, NaN, +inf, -inf) is neither that of the
     rounded reference nor that of PyTorch, whose f32 may overflow earlier."""
     def kinds(tensor):
-        return (tensor.isnan().int() + 2 * tensor.isposinf().int() +
-                4 * tensor.isneginf().int())
+        return (tensor.isnan().byte() + 2 * tensor.isposinf().byte() +
+                4 * tensor.isneginf().byte())
     mine = kinds(output)
     return int(((mine != kinds(reference.to(output.dtype))) &
                 (mine != kinds(torch_output))).sum())

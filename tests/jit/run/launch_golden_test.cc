@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -29,12 +30,17 @@ std::vector<std::string> GoldenFiles() {
   return files;
 }
 
-Artifact ReadArtifact(const json& golden) {
+// As far as it can be read and loaded.
+absl::StatusOr<std::unique_ptr<LoadedArtifact>> Load(const DriverTable& driver,
+                                                     const CudaDevice& device,
+                                                     const json& golden) {
   v1::Artifact message;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(
                   golden.at("artifact").dump(), &message)
                   .ok());
-  return FromProto(message).value();
+  const absl::StatusOr<Artifact> artifact = FromProto(message);
+  if (!artifact.ok()) return artifact.status();
+  return LoadedArtifact::Load(driver, device, *artifact);
 }
 
 class LaunchGoldenTest : public testing::TestWithParam<std::string> {};
@@ -47,8 +53,7 @@ TEST_P(LaunchGoldenTest, LeadsToTheDriverCalls) {
     fake.Set(name, value);
   }
   const CudaDevice device = DescribeDevice(fake.table(), 0).value();
-  const auto loaded =
-      LoadedArtifact::Load(fake.table(), device, ReadArtifact(golden));
+  const auto loaded = Load(fake.table(), device, golden);
   if (golden.contains("load_error")) {
     EXPECT_THAT(std::string(loaded.status().message()),
                 testing::HasSubstr(golden["load_error"]));
