@@ -70,6 +70,16 @@ def inputs(case, plan, seed, torch):
     return tensors
 
 
+def statistics_cases():
+    """Norms over inputs far from zero, where naive variances cancel."""
+    text = ("input x: f32[2,8,64,64]\ny = group_norm(x, num_groups=4)\n"
+            "output y\n")
+    return [Case(f"statistics/group_norm_mean_{mean}", text,
+                 case_list.Case(f"mean_{mean}", text,
+                                {"x": f"normal({mean}, 1)"}))
+            for mean in (0, 35, 346, 3000)]
+
+
 def large_case():
     """One f16 plan above 2^31 elements."""
     return Case("large/relu_f16_2pow31", "input x: f16[3,1024,1024,700]\n"

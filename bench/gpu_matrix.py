@@ -15,8 +15,10 @@ _RESTARTS = 12
 _MAX_ELEMENTS = 1 << 29
 
 
-def golden_names():
-    return [case.name for case in gpu_cases.golden_cases()]
+def test_names():
+    cases = (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
+             [gpu_cases.large_case()])
+    return [case.name for case in cases]
 
 
 def matrix_names(part, parts):

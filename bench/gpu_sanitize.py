@@ -16,6 +16,7 @@ CASES = (
     "golden/chain_p2_conv_norm_logsumexp_f32",
     "golden/chain_p3_conv_norm_pool_f32",
     "golden/chain_p4_conv_transpose_gelu_norm_f32",
+    "golden/softmax_dim_0_bf16", "golden/avg_pool2d_ceil_5_k3_s2_p1",
 )
 
 
