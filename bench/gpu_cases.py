@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import pathlib
 import re
 import zlib
 

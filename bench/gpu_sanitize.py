@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-import gpu_daemon
+import gpu_daemon  # extends sys.path
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
 # One of each template of the plain path, and the chains.

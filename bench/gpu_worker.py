@@ -12,7 +12,7 @@ import json
 import sys
 import time
 
-import gpu_daemon
+import gpu_daemon  # extends sys.path
 
 import torch
 

@@ -1,3 +1,4 @@
+// Longer than 400 lines because every entry point of the driver has to be here.
 // libfakecuda.so; contract and log format: fake_driver.h. One global state
 // object, because the driver API itself has no other place for it.
 #include <fmt/format.h>
