@@ -65,7 +65,8 @@ TEST(KillTest, ClientsKilledAtAnyPointLeaveNothingBehind) {
       << OpenDescriptors(executor);
 }
 
-// Prevents a dead worker from losing or failing a request of another.
+// Prevents a dead worker from losing or failing a request. One death each: a
+// request that kills two workers is answered with an error.
 TEST(KillTest, CompilesSurviveTheDeathOfAWorker) {
   const Daemon daemon;
   Client client = daemon.Connect();
@@ -75,9 +76,8 @@ TEST(KillTest, CompilesSurviveTheDeathOfAWorker) {
   for (int loop = 0; loop < kLoops; ++loop) {
     std::thread killer([&, delay_ms = static_cast<int>(random() % 60)] {
       SleepMs(delay_ms);
-      for (const pid_t pid : ChildrenOf(daemon.pid(), "--role worker")) {
-        kill(pid, SIGKILL);
-      }
+      const auto workers = ChildrenOf(daemon.pid(), "--role worker");
+      if (!workers.empty()) kill(workers.front(), SIGKILL);
     });
     const auto compiled = client.Compile(SmallPlan(loop), options);
     killer.join();

@@ -1,0 +1,71 @@
+#include "client/cli/verification.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "jit/plan/plan_text.h"
+#include "jit/plan/validate.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Bound BoundOfText(const char* text, bool on_cpu) {
+  const Plan plan = *ParsePlanText(text);
+  return BoundOf(plan, *ValidatePlan(plan), plan.outputs[0].dtype, on_cpu);
+}
+
+constexpr char kConv[] =
+    "input x: f32[1,8,9,9]\nparam w: f32[4,8,3,3]\ny = conv2d(x, w)\n"
+    "output y\n";
+
+TEST(VerificationTest, MeasuresNormAndWorstElement) {
+  const Deviation deviation = Compare({1, 2, 3.5, 4}, {1, 2, 3, 4});
+  EXPECT_DOUBLE_EQ(deviation.max_abs, 0.5);
+  EXPECT_EQ(deviation.max_at, 2);
+  EXPECT_DOUBLE_EQ(deviation.relative_norm, 0.5 / std::sqrt(30.0));
+  EXPECT_EQ(deviation.max_wanted, 4);
+}
+
+TEST(VerificationTest, SpecialValuesMustMatch) {
+  EXPECT_EQ(Compare({kNan, kInf, -kInf}, {kNan, kInf, -kInf}).unequal_special,
+            0);
+  EXPECT_EQ(
+      Compare({1, kNan, kInf, -kInf}, {kNan, 1, -kInf, 3}).unequal_special, 4);
+}
+
+// Prevents a verdict of "ok" for results that are not right.
+TEST(VerificationTest, BoundSeparatesRoundingFromMistakes) {
+  const Bound bound = BoundOfText(kConv, false);
+  const std::vector<double> wanted(100, 1.0);
+  std::vector<double> got(100, 1.0 + 1e-6);
+  EXPECT_TRUE(bound.Holds(Compare(got, wanted)));
+  got[7] = 1.01;
+  EXPECT_FALSE(bound.Holds(Compare(got, wanted)));
+  got[7] = kNan;
+  EXPECT_FALSE(bound.Holds(Compare(got, wanted)));
+  EXPECT_FALSE(bound.Holds(Compare(std::vector<double>(100, 0.0), wanted)));
+}
+
+TEST(VerificationTest, CpuMayOnlyRoundOnce) {
+  const Bound bound = BoundOfText(kConv, true);
+  EXPECT_TRUE(bound.Holds(Compare({1.0 + 0x1p-25}, {1.0})));
+  EXPECT_FALSE(bound.Holds(Compare({1.0 + 0x1p-22}, {1.0})));
+}
+
+TEST(VerificationTest, Tf32AndHalfMayDeviateMore) {
+  const Bound fp32 = BoundOfText(kConv, false);
+  const std::string tf32 = std::string("grade tf32\n") + kConv;
+  EXPECT_GT(BoundOfText(tf32.c_str(), false).relative_norm,
+            100 * fp32.relative_norm);
+  std::string half = kConv;
+  half.replace(half.rfind("output y"), 8, "output y: f16");
+  EXPECT_GT(BoundOfText(half.c_str(), false).relative_norm, 0x1p-11);
+}
+
+}  // namespace
+}  // namespace kiln::cli

@@ -1,0 +1,18 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/daemon.h"
+
+namespace kiln::e2e {
+namespace {
+
+TEST(ExampleTest, ReadmesExampleRuns) {
+  const Daemon daemon;
+  const CommandResult result =
+      RunCommand({Program("client_example"), daemon.folder() / "kilnd.sock"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, testing::HasSubstr("y[0,0,4,4] = 14 "));
+}
+
+}  // namespace
+}  // namespace kiln::e2e
