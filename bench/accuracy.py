@@ -1,5 +1,18 @@
 """The error of an output against double, in the metric of the grades: at most
-twice (norm) and four times (worst element) PyTorch's, each plus one ulp."""
+twice (norm) and four times (worst element) PyTorch's, each plus one ulp.
+
+PyTorch's error is that of float32 arithmetic, TF32 off, on inputs converted to
+float32, which is exact; only its outputs are rounded to their storage types.
+
+Where a result is ill-conditioned, PyTorch's error is luck: of a sum that
+cancels, one order of adding may be exact and another far off. So a verdict
+that fails is judged once more against the larger of PyTorch's error and the
+conditioning error: how far the exact result moves (in double) when each input
+element is off by one rounding to float32, 2^-24 of it, in random directions;
+the largest of four draws. A backward-stable float32 algorithm cannot promise
+less. Verdicts that pass only so have `ill_conditioned` set and are counted
+apart. NaNs and infinities have no second chance.
+"""
 
 import dataclasses
 
@@ -8,7 +21,9 @@ _EPSILON = {"torch.float32": 2.0**-23, "torch.float16": 2.0**-10,
             "torch.bfloat16": 2.0**-7}
 NORM_FACTOR = 2.0
 WORST_FACTOR = 4.0
-_SLICE = 1 << 27  # elements; bounds the memory that judging takes
+SLICE = 1 << 27  # elements; bounds the memory that judging takes
+_ROUNDING = 2.0**-24  # relative error of rounding to float32, at most
+DRAWS = 4
 
 
 @dataclasses.dataclass
@@ -19,6 +34,7 @@ class Verdict:
     norm_torch: float
     worst: float  # max |output − reference|
     worst_torch: float
+    ill_conditioned: bool = False  # ok by the conditioning error only
 
 
 class _Error:
@@ -38,7 +54,7 @@ def judge(output, reference, torch_output):
     """`reference` is in double and unrounded; the others are as stored."""
     mine, torchs = _Error(), _Error()
     squares, peak, mismatch = 0.0, 0.0, 0
-    parts = (tensor.reshape(-1).split(_SLICE)
+    parts = (tensor.reshape(-1).split(SLICE)
              for tensor in (output, reference, torch_output))
     for values, truth, eager in zip(*parts):
         if values.numel() == 0:
@@ -55,6 +71,38 @@ def judge(output, reference, torch_output):
     return _verdict(mine.squares**0.5 / scale, torchs.squares**0.5 / scale,
                     mine.worst, torchs.worst, mismatch, peak,
                     _EPSILON[str(output.dtype)])
+
+
+def perturbed(tensors, generator):
+    """The tensors in double, each element off by one rounding to float32."""
+    import torch
+
+    moved = []
+    for tensor in tensors:
+        sign = torch.randint(0, 2, tensor.shape, generator=generator,
+                             device=tensor.device).double() * 2 - 1
+        moved.append(tensor.double() * (1 + _ROUNDING * sign))
+    return moved
+
+
+def judge_by_conditioning(strict, output, reference, torch_output, moved):
+    """The second chance of a verdict that is not ok. `moved` holds the exact
+    outputs, in double, for inputs as perturbed() makes them."""
+    draws = [judge(output, reference, exact.to(output.dtype))
+             for exact in moved]
+    mismatch = _nonfinite_mismatch(output, reference, torch_output)
+    verdict = _verdict(
+        strict.norm, max([strict.norm_torch] + [d.norm_torch for d in draws]),
+        strict.worst,
+        max([strict.worst_torch] + [d.worst_torch for d in draws]),
+        mismatch, float(_finite(reference).abs().max()),
+        _EPSILON[str(output.dtype)])
+    verdict.ill_conditioned = verdict.ok
+    return verdict if verdict.ok else strict
+
+
+def _finite(reference):
+    return reference.where(reference.isfinite(), 0)
 
 
 def _verdict(norm, norm_torch, worst, worst_torch, mismatch, peak, epsilon):

@@ -8,6 +8,7 @@ import random
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -20,7 +21,11 @@ KILLS = 10
 _RECOVERY_S = 2.0
 _RETRYABLE = ("ABORTED", "UNAVAILABLE", "FAILED_PRECONDITION")
 _TOLERANCE_BYTES = 32 << 20
+_START_S = 60.0
 
+# Stands for a parameter of n bytes.
+_BYTES = ("template <int n> struct alignas(n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : "
+          "1) Bytes { char b[n]; };\n")
 BODIES = {
     "illegal address": "*reinterpret_cast<volatile int*>(16) = 1;",
     "endless kernel": "volatile int go = 1; while (go) {}",
@@ -78,13 +83,7 @@ def kills(daemon):
 
     baseline, worst = free_bytes(), 0
     for _ in range(KILLS):
-        process = subprocess.Popen(
-            [sys.executable, __file__, "victim", daemon.socket],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        process.stdout.readline()  # it has worked once
-        time.sleep(random.uniform(0, 0.3))
-        process.kill()
-        process.wait()
+        _kill_a_victim(daemon.socket)
         give_up = time.monotonic() + 5
         while (baseline - free_bytes() > _TOLERANCE_BYTES and
                time.monotonic() < give_up):
@@ -95,25 +94,57 @@ def kills(daemon):
             "note": f"{KILLS} kills leave {worst / 2**20:.0f} MiB"}
 
 
-def wrong_artifact(client, body):
-    """WRONG_PLAN's artifact with a kernel that only does `body`."""
-    from cuda.bindings import nvrtc
+def _kill_a_victim(socket):
+    """Starts a client and kills it at a random point of its work."""
+    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
+            [sys.executable, __file__, "victim", socket],
+            stdout=subprocess.PIPE, stderr=errors, text=True) as process:
+        too_long = threading.Timer(_START_S, process.kill)
+        too_long.start()
+        line = process.stdout.readline()
+        too_long.cancel()
+        time.sleep(random.uniform(0, 0.3))
+        process.kill()
+        process.wait()
+        errors.seek(0)
+        if line != "working\n":
+            raise RuntimeError(f"the victim never worked: "
+                               f"{errors.read()[-800:]}")
 
+
+def wrong_artifact(client, body):
+    """WRONG_PLAN's artifact with kernels that only do `body`."""
     from kiln.client import current_target
 
     artifact = client.compile(WRONG_PLAN).artifact
-    step = artifact.variants[-1].launch[0]
-    module = artifact.modules[step.module]
+    arch = current_target().split("/")[0]
+    steps = [step for variant in artifact.variants
+             for step in [*variant.prepare, *variant.launch]]
+    for index, module in enumerate(artifact.modules):
+        kernels = {}
+        for step in steps:
+            if step.module == index:
+                symbol = module.entries[step.entry].symbol
+                kernels[symbol] = _kernel(symbol, step.args, body)
+        module.cubin = _compiled(_BYTES + "".join(kernels.values()), arch)
+        module.sha256 = hashlib.sha256(module.cubin).hexdigest()
+    return artifact
+
+
+def _kernel(symbol, args, body):
     parameters = ", ".join(f"Bytes<{_bytes(arg)}> p{i}"
-                           for i, arg in enumerate(step.args))
-    source = ("template <int n> struct alignas(n < 8 ? 4 : 8) Bytes "
-              "{ char b[n]; };\n" f'extern "C" __global__ void '
-              f"{module.entries[step.entry].symbol}({parameters}) "
-              f"{{ {body} }}\n")
+                           for i, arg in enumerate(args))
+    return (f'extern "C" __global__ void {symbol}({parameters}) '
+            f"{{ {body} }}\n")
+
+
+def _compiled(source, arch):
+    from cuda.bindings import nvrtc
+
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"wrong.cu", 0, [],
                                           [])
-    arch = current_target().split("/")[0].encode()
-    (error,) = nvrtc.nvrtcCompileProgram(program, 1, [b"-arch=" + arch])
+    option = f"-arch={arch}".encode()
+    (error,) = nvrtc.nvrtcCompileProgram(program, 1, [option])
     if int(error) != 0:
         _, size = nvrtc.nvrtcGetProgramLogSize(program)
         log = b" " * size
@@ -122,14 +153,12 @@ def wrong_artifact(client, body):
     _, size = nvrtc.nvrtcGetCUBINSize(program)
     cubin = b" " * size
     nvrtc.nvrtcGetCUBIN(program, cubin)
-    module.cubin = cubin
-    module.sha256 = hashlib.sha256(cubin).hexdigest()
-    return artifact
+    return cubin
 
 
 def _bytes(arg):
-    kind = arg.WhichOneof("arg")
-    return len(arg.constant) if kind == "constant" else 8
+    sizes = {"constant": len(arg.constant), "tensor_map": 128}
+    return sizes.get(arg.WhichOneof("arg"), 8)
 
 
 def store(cache, artifact):
@@ -163,9 +192,9 @@ def wrong_kernel(daemon):
             except KilnError as error:
                 codes.append(error.code)
                 time.sleep(0.02)
-            except AssertionError as error:
-                lies.append(str(error))
-    thread = threading.Thread(target=work)
+            except Exception as error:
+                lies.append(repr(error))
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     time.sleep(0.3)
 
@@ -205,19 +234,28 @@ def run():
     results = {}
     with gpu_daemon.running() as daemon:
         results["kill -9"] = _guarded(kills, daemon)
-        client = daemon.connect()
-        wrong = {name: wrong_artifact(client, body)
-                 for name, body in BODIES.items()}
-    for name, artifact in wrong.items():
-        def fill(cache, artifact=artifact):
-            store(cache, artifact)
-        with gpu_daemon.running(fill_cache=fill) as daemon:
-            results[name] = _guarded(wrong_kernel, daemon)
+    for name, body in BODIES.items():
+        results[name] = _wrong_kernel_in_cache(body)
     ok = all(result["ok"] for result in results.values())
     with gpu_daemon.running() as daemon, daemon.connect() as client:
         report = gpu_report.report("faults", client, ok, results)
     return [f"{name:18}{'ok' if r['ok'] else 'FAILED':8}{r['note']}"
             for name, r in results.items()], ok, report
+
+
+def _wrong_kernel_in_cache(body):
+    artifacts = []
+
+    def build(daemon):
+        artifacts.append(wrong_artifact(daemon.connect(), body))
+        return {"ok": True, "note": ""}
+    with gpu_daemon.running() as daemon:
+        built = _guarded(build, daemon)
+    if not built["ok"]:
+        return built
+    with gpu_daemon.running(
+            fill_cache=lambda cache: store(cache, artifacts[0])) as daemon:
+        return _guarded(wrong_kernel, daemon)
 
 
 def _guarded(check, daemon):

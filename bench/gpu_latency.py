@@ -85,7 +85,24 @@ def measure(socket):
     result["launch, then Execute"] = microseconds(alternate, 200)
     result.update(_registration(client, session))
     session.close()
+    result.update(_in_cpp(compiled))
     return result
+
+
+def _in_cpp(compiled):
+    """What a C++ program pays for a launch through jit/run; "error" if it
+    does not run."""
+    with tempfile.NamedTemporaryFile(suffix=".kiln") as file:
+        file.write(compiled.artifact.SerializeToString())
+        file.flush()
+        done = subprocess.run(
+            [str(gpu_daemon.BUNDLE / "bin" / "kiln_latency"), file.name],
+            capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        return {"error": f"kiln_latency: {done.stderr[-500:]}"}
+    times = json.loads(done.stdout)
+    return {"launch, enqueue only (C++)": times["enqueue_us"],
+            "launch and wait (C++)": times["launch_and_wait_us"]}
 
 
 def _registration(client, session):
@@ -114,10 +131,13 @@ def _registration(client, session):
 @contextlib.contextmanager
 def mps():
     """The environment of processes that share an MPS server, or None."""
-    control = shutil.which("nvidia-cuda-mps-control")
-    with tempfile.TemporaryDirectory(prefix="kiln-mps-") as folder:
+    path = os.pathsep.join([os.environ.get("PATH", ""),
+                            "/usr/local/nvidia/bin"])
+    control = shutil.which("nvidia-cuda-mps-control", path=path)
+    with tempfile.TemporaryDirectory(prefix="kiln-mps-",
+                                     ignore_cleanup_errors=True) as folder:
         env = {"CUDA_MPS_PIPE_DIRECTORY": folder,
-               "CUDA_MPS_LOG_DIRECTORY": folder}
+               "CUDA_MPS_LOG_DIRECTORY": folder, "PATH": path}
         if control is None or subprocess.run(
                 [control, "-d"], env={**os.environ, **env},
                 capture_output=True).returncode != 0:
@@ -126,20 +146,27 @@ def mps():
         try:
             yield env
         finally:
-            subprocess.run([control], input="quit\n", text=True,
-                           env={**os.environ, **env}, capture_output=True,
-                           timeout=30)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run([control], input="quit -t 10\n", text=True,
+                               env={**os.environ, **env}, capture_output=True,
+                               timeout=30)
 
 
 def _measure_with(env):
     """Measures in a process of its own; what went wrong as text."""
-    with gpu_daemon.running(env=env) as daemon:
-        done = subprocess.run(
-            [sys.executable, __file__, daemon.socket], capture_output=True,
-            text=True, timeout=150, env={**os.environ, **env})
-        if done.returncode != 0:
-            return {}, (done.stdout + done.stderr + daemon.log_tail())[-1500:]
-        return json.loads(done.stdout.splitlines()[-1]), ""
+    try:
+        with gpu_daemon.running(env=env) as daemon:
+            done = subprocess.run(
+                [sys.executable, __file__, daemon.socket],
+                capture_output=True, text=True, timeout=150,
+                env={**os.environ, **env})
+            if done.returncode != 0:
+                log = daemon.log_tail()
+                return {}, (done.stdout + done.stderr + log)[-1500:]
+            times = json.loads(done.stdout.splitlines()[-1])
+            return times, times.pop("error", "")
+    except (subprocess.TimeoutExpired, RuntimeError) as error:
+        return {}, str(error)[-1500:]
 
 
 def run():
@@ -149,6 +176,8 @@ def run():
     with mps() as env:
         shared, why = ({}, "MPS does not start here") if env is None else (
             _measure_with(env))
+    # Without MPS on the machine the part is ok; a failure under it is not.
+    ok = not failure and (env is None or not why)
     lines = [text for text in (failure, why) if text]
     lines.append(f"{'microseconds, median':34}{'without MPS':>13}"
                  f"{'with MPS':>11}")
@@ -156,10 +185,10 @@ def run():
         other = f"{shared[name]:11.1f}" if name in shared else f"{'-':>11}"
         lines.append(f"{name:34}{value:13.1f}{other}")
     with gpu_daemon.running() as daemon, daemon.connect() as client:
-        report = gpu_report.report("latency", client, not failure,
+        report = gpu_report.report("latency", client, ok,
                                    {"plain": plain, "mps": shared,
                                     "mps_note": why})
-    return lines, not failure, report
+    return lines, ok, report
 
 
 if __name__ == "__main__":

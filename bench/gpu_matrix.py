@@ -76,8 +76,9 @@ def _read(path):
 
 
 def summarise(names, results):
-    """Lines for people: a row per set, then failures."""
-    rows = collections.defaultdict(lambda: [0, 0, 0, 0.0])
+    """Lines for people: a row per set, then failures. Plans that PyTorch
+    refuses are not judged, and so not ok."""
+    rows = collections.defaultdict(lambda: [0, 0, 0, 0, 0, 0.0])
     for name in names:
         row = rows[name.split("/")[0]]
         row[0] += 1
@@ -85,16 +86,43 @@ def summarise(names, results):
             row[2] += 1
             continue
         row[1] += "error" in results[name]
-        for fact in results[name].values():
-            if isinstance(fact, dict) and fact["norm_torch"] > 0:
-                row[3] = max(row[3], fact["norm"] / fact["norm_torch"])
-    lines = [f"{'set':14}{'plans':>7}{'wrong':>7}{'not run':>9}"
-             f"{'worst norm/PyTorch':>20}"]
-    for name, (plans, wrong, missing, ratio) in sorted(rows.items()):
-        lines.append(f"{name:14}{plans:7}{wrong:7}{missing:9}{ratio:20.2f}")
+        row[3] += "refused" in results[name]
+        row[4] += is_ill_conditioned(results[name])
+        for fact in _verdicts(results[name]):
+            if fact["norm_torch"] > 0 and not fact["ill_conditioned"]:
+                row[5] = max(row[5], fact["norm"] / fact["norm_torch"])
+    lines = [f"{'set':14}{'plans':>7}{'wrong':>7}{'not run':>9}{'refused':>9}"
+             f"{'ill-conditioned':>17}{'worst norm/PyTorch':>20}"]
+    for name, (plans, wrong, missing, refused, ill, ratio) in sorted(
+            rows.items()):
+        lines.append(f"{name:14}{plans:7}{wrong:7}{missing:9}{refused:9}"
+                     f"{ill:17}{ratio:20.2f}")
     failures = [(name, fact["error"]) for name, fact in results.items()
                 if "error" in fact]
     lines += [f"  {name}: {error[:150]}" for name, error in failures[:25]]
     if len(failures) > 25:
         lines.append(f"  ... and {len(failures) - 25} more")
-    return lines, not failures and not any(row[2] for row in rows.values())
+    lines += [f"  refused by PyTorch: {name}: {fact['refused'][:120]}"
+              for name, fact in results.items() if "refused" in fact][:10]
+    return lines, not failures and not any(row[2] + row[3]
+                                           for row in rows.values())
+
+
+def counts(names, results):
+    """What the result file says of a run."""
+    def named(wanted):
+        return {name: fact for name, fact in results.items() if wanted(fact)}
+    return {"plans": len(names), "run": len(results),
+            "wrong": named(lambda fact: "error" in fact),
+            "refused by PyTorch": named(lambda fact: "refused" in fact),
+            "refused by PyTorch in f32": named(
+                lambda fact: "refused_in_f32" in fact),
+            "ill-conditioned": named(is_ill_conditioned)}
+
+
+def is_ill_conditioned(fact):
+    return any(verdict["ill_conditioned"] for verdict in _verdicts(fact))
+
+
+def _verdicts(fact):
+    return [value for value in fact.values() if isinstance(value, dict)]

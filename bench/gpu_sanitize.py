@@ -10,6 +10,9 @@ import sys
 import gpu_daemon  # extends sys.path
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
+# Driver calls that fail by design, as reading the size of a parameter past the
+# last one, are no memory errors; calls that must succeed are checked by Kiln.
+OPTIONS = {"memcheck": ("--report-api-errors", "no")}
 # One of each template of the plain path, and the chains.
 CASES = (
     "golden/conv2d_stride_2", "golden/chain_p1_group_norm_f32",
@@ -25,18 +28,23 @@ def _sanitizer():
     return found or "/usr/local/cuda/bin/compute-sanitizer"
 
 
-def run(daemon, scratch):
+def run(daemon, scratch, budget_s):
     """{tool: "" or the end of its report}."""
     failures = {}
     for tool in TOOLS:
-        done = subprocess.run(
-            [_sanitizer(), "--tool", tool, "--error-exitcode", "9",
-             sys.executable, __file__, daemon.socket, *CASES],
-            capture_output=True, text=True, timeout=240)
-        text = done.stdout + done.stderr
-        (scratch / f"{tool}.log").write_text(text)
-        clean = done.returncode == 0 and "ran all" in text
-        failures[tool] = "" if clean else text[-600:]
+        log = scratch / f"{tool}.log"
+        with open(log, "wb") as output:
+            try:
+                status = subprocess.run(
+                    [_sanitizer(), "--tool", tool, "--error-exitcode", "9",
+                     *OPTIONS.get(tool, ()), sys.executable, __file__,
+                     daemon.socket, *CASES], stdout=output, stderr=output,
+                    timeout=budget_s / len(TOOLS)).returncode
+            except subprocess.TimeoutExpired:
+                status = "not finished in time"
+        text = log.read_text(errors="replace")
+        clean = status == 0 and "ran all" in text
+        failures[tool] = "" if clean else f"status {status}: {text[-600:]}"
     return failures
 
 

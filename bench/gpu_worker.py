@@ -40,6 +40,53 @@ def guards_hold(whole, poison):
                             expected.view(torch.uint8)))
 
 
+class Refused(Exception):
+    """PyTorch does not evaluate the plan."""
+
+
+class Truth:
+    """What one plan's outputs are judged against."""
+
+    def __init__(self, plan, tensors):
+        self._plan, self._tensors = plan, tensors
+        self._moved = None
+        try:
+            self.exact = torch_plan.evaluate(plan, tensors, torch.float64)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise Refused(f"{type(error).__name__}: {error}"[:300]) from None
+        self.note = ""
+        try:
+            self.eager = torch_plan.evaluate(plan, tensors, torch.float32)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception as error:
+            self.eager = self.exact
+            self.note = f"{type(error).__name__}: {error}"[:300]
+
+    def judge(self, index, output):
+        exact = self.exact[index]
+        eager = self.eager[index].to(output.dtype)
+        verdict = accuracy.judge(output, exact, eager)
+        if verdict.ok:
+            return verdict
+        return accuracy.judge_by_conditioning(
+            verdict, output, exact, eager,
+            [outputs[index] for outputs in self._draws()])
+
+    def _draws(self):
+        if self._moved is None:
+            generator = torch.Generator("cuda")
+            generator.manual_seed(1)
+            self._moved = [
+                torch_plan.evaluate(
+                    self._plan, accuracy.perturbed(self._tensors, generator),
+                    torch.float64)
+                for _ in range(accuracy.DRAWS)]
+        return self._moved
+
+
 class Runner:
 
     def __init__(self, socket):
@@ -53,8 +100,9 @@ class Runner:
         """A dict of facts; "error" is there if anything is wrong."""
         plan = gpu_cases.read_plan(case)
         tensors = gpu_cases.inputs(case, plan, seed, torch)
-        references = torch_plan.evaluate(plan, tensors, torch.float64)
-        eager = torch_plan.evaluate(plan, tensors)
+        if case.set == "large":
+            return self._run_large(plan, compiled, tensors)
+        truth = Truth(plan, tensors)
         kernel = kiln.TorchKernel(compiled)
         # The graph comes last: capturing returns PyTorch's unused memory to
         # the driver, and registered memory must stay.
@@ -64,15 +112,14 @@ class Runner:
                  lambda outs: self._serve(compiled, tensors, outs)),
                 ("graph", 77.0,
                  lambda outs: self._graph(kernel, tensors, outs)))
-        facts = {}
+        facts = {"refused_in_f32": truth.note} if truth.note else {}
         for side, poison, launch in runs:
             pairs = [guarded(t, poison) for t in kernel.empty_outputs()]
             torch.cuda.synchronize()
             launch([inner for inner, _ in pairs])
             torch.cuda.synchronize()
             for index, (inner, whole) in enumerate(pairs):
-                expected = eager[index].to(inner.dtype)
-                verdict = accuracy.judge(inner, references[index], expected)
+                verdict = truth.judge(index, inner)
                 facts[f"{side}{index}"] = dataclasses.asdict(verdict)
                 if not verdict.ok:
                     facts.setdefault("error",
@@ -80,6 +127,26 @@ class Runner:
                 if not guards_hold(whole, poison):
                     facts.setdefault(
                         "error", f"{side} output {index}: wrote outside")
+        return facts
+
+    def _run_large(self, plan, compiled, tensors):
+        """One pointwise plan with one output, launched in this process and
+        judged in slices: in double it would not fit on the device."""
+        kernel = kiln.TorchKernel(compiled)
+        (like,) = kernel.empty_outputs()
+        kernel.launch(tensors, [like.fill_(float("nan"))])
+        torch.cuda.synchronize()
+        worst = None
+        flat = [t.reshape(-1).split(accuracy.SLICE) for t in (*tensors, like)]
+        for *inputs, output in zip(*flat):
+            (exact,) = torch_plan.evaluate(plan, inputs, torch.float64)
+            (eager,) = torch_plan.evaluate(plan, inputs, torch.float32)
+            verdict = accuracy.judge(output, exact, eager.to(output.dtype))
+            if worst is None or (worst.ok and not verdict.ok):
+                worst = verdict
+        facts = {"client0": dataclasses.asdict(worst)}
+        if not worst.ok:
+            facts["error"] = f"client output 0: {worst.why}"
         return facts
 
     def _serve(self, compiled, tensors, outputs):
@@ -109,6 +176,34 @@ def compile_all(runner, cases):
         pool.shutdown(cancel_futures=True)
 
 
+def attempt(runner, case, compiled, seed):
+    """The facts of a case, whatever happens in it. "aborted" says that this
+    process's context is lost."""
+    try:
+        if case.set == "large":
+            torch.cuda.empty_cache()
+        return runner.run(case, compiled, seed)
+    except Refused as refusal:
+        return {"refused": str(refusal)}
+    except torch.cuda.OutOfMemoryError as failure:
+        torch.cuda.empty_cache()
+        return {"error": f"out of memory: {failure}"[:200]}
+    except KilnError as failure:
+        return {"error": str(failure)[:300],
+                "aborted": failure.code == "ABORTED"}
+    except Exception as failure:
+        return {"error": f"{type(failure).__name__}: {failure}"[:300],
+                "aborted": _context_is_lost()}
+
+
+def _context_is_lost():
+    try:
+        torch.cuda.synchronize()
+        return False
+    except RuntimeError:
+        return True
+
+
 def main():
     socket, cases_path, results_path, deadline = sys.argv[1:]
     give_up = time.monotonic() + float(deadline)
@@ -129,16 +224,11 @@ def main():
             if compiled is None:
                 line["error"] = error
             else:
-                try:
-                    line.update(runner.run(case, compiled, seed))
-                except torch.cuda.OutOfMemoryError as failure:
-                    line["error"] = f"out of memory: {failure}"[:200]
-                except KilnError as failure:
-                    line["error"] = str(failure)[:300]
-                    if failure.code == "ABORTED":
-                        results.write(json.dumps(line) + "\n")
-                        sys.exit(3)
+                line.update(attempt(runner, case, compiled, seed))
+            aborted = line.pop("aborted", False)
             results.write(json.dumps(line) + "\n")
+            if aborted:
+                sys.exit(3)
 
 
 if __name__ == "__main__":
