@@ -29,12 +29,14 @@ DRAWS = 4
 @dataclasses.dataclass
 class Verdict:
     ok: bool
-    why: str  # empty if ok
+    why: str  # empty if ok by PyTorch's error
     norm: float  # ‖output − reference‖ / ‖reference‖
     norm_torch: float
     worst: float  # max |output − reference|
     worst_torch: float
     ill_conditioned: bool = False  # ok by the conditioning error only
+    norm_conditioning: float | None = None  # known if that was looked at
+    worst_conditioning: float | None = None
 
 
 class _Error:
@@ -91,18 +93,15 @@ def judge_by_conditioning(strict, output, reference, torch_output, moved):
     draws = [judge(output, reference, exact.to(output.dtype))
              for exact in moved]
     mismatch = _nonfinite_mismatch(output, reference, torch_output)
-    verdict = _verdict(
-        strict.norm, max([strict.norm_torch] + [d.norm_torch for d in draws]),
-        strict.worst,
-        max([strict.worst_torch] + [d.worst_torch for d in draws]),
-        mismatch, float(_finite(reference).abs().max()),
-        _EPSILON[str(output.dtype)])
-    verdict.ill_conditioned = verdict.ok
-    return verdict if verdict.ok else strict
-
-
-def _finite(reference):
-    return reference.where(reference.isfinite(), 0)
+    norm = max(draw.norm_torch for draw in draws)
+    worst = max(draw.worst_torch for draw in draws)
+    peak = float(reference.where(reference.isfinite(), 0).abs().max())
+    again = _verdict(strict.norm, max(strict.norm_torch, norm), strict.worst,
+                     max(strict.worst_torch, worst), mismatch, peak,
+                     _EPSILON[str(output.dtype)])
+    return dataclasses.replace(strict, ok=again.ok, ill_conditioned=again.ok,
+                               norm_conditioning=norm,
+                               worst_conditioning=worst)
 
 
 def _verdict(norm, norm_torch, worst, worst_torch, mismatch, peak, epsilon):
