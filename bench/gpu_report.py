@@ -13,7 +13,8 @@ def environment(client):
         ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
         capture_output=True, text=True).stdout.split("\n")[0].strip()
     return {"gpu": torch.cuda.get_device_name(0), "driver": driver,
-            "cuda": torch.version.cuda, "nvrtc": info.nvrtc_version, "torch": torch.__version__,
+            "cuda": torch.version.cuda, "nvrtc": info.nvrtc_version,
+            "torch": torch.__version__,
             "kiln": info.version, "compiler": info.compiler,
             "date": datetime.date.today().isoformat()}
 
