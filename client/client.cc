@@ -108,8 +108,8 @@ absl::StatusOr<ServerInfo> Client::GetServerInfo() {
   info.cache_dir = response->cache_dir();
   info.nvrtc_version = response->nvrtc_version();
   for (const v1::DeviceInfo& device : response->devices()) {
-    info.devices.push_back(
-        {device.device(), device.name(), device.target(), device.state()});
+    info.devices.push_back({device.device(), device.name(), device.target(),
+                            device.state(), device.uuid()});
   }
   return info;
 }

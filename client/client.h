@@ -37,6 +37,7 @@ struct DeviceDescriptor {
   std::string name;
   std::string target;  // what to compile for
   std::string state;   // "ready", "idle", "unhealthy: <why>"
+  std::string uuid;    // "GPU-..."; empty for cpu
 };
 
 struct ServerInfo {

@@ -20,6 +20,10 @@ struct ConnectOptions {
   std::string log_file;                 // its log, appended to
   std::chrono::milliseconds start_timeout{10'000};
 
+  // The CUDA driver of this process, a file or a soname; opened when a session
+  // first shares memory of a GPU.
+  std::string cuda_driver = "libcuda.so.1";
+
   // Deadline of every call that does not take one of its own. Compiling ends
   // within 60 s on the server, beside time spent in its queue.
   std::chrono::milliseconds call_timeout{120'000};

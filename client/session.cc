@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "client/cuda_memory.h"
 #include "client/memory_file.h"
 #include "client/session_state.h"
 #include "jit/plan/errors.h"
@@ -61,10 +62,33 @@ const std::string& Session::id() const { return state_->id(); }
 
 absl::StatusOr<SharedBuffer> Session::CreateBuffer(int64_t size_bytes,
                                                    const std::string& device) {
+  if (device != "cpu") {
+    const auto context = state_->Cuda(device);
+    if (!context.ok()) return context.status();
+    absl::StatusOr<client::CudaMemory> memory =
+        client::CudaMemory::Allocate(*context, size_bytes);
+    if (!memory.ok()) return memory.status();
+    return SharedBuffer::Register(state_, device, *std::move(memory));
+  }
   absl::StatusOr<client::MemoryFile> memory =
       client::MemoryFile::Create(size_bytes);
   if (!memory.ok()) return memory.status();
   return SharedBuffer::Register(state_, device, *std::move(memory));
+}
+
+absl::StatusOr<SharedBuffer> Session::RegisterCuda(void* address,
+                                                   int64_t size_bytes,
+                                                   const std::string& device) {
+  if (size_bytes <= 0) {
+    return InvalidField("size_bytes", "a buffer holds at least one byte",
+                        std::to_string(size_bytes), "1 or more");
+  }
+  const auto context = state_->Cuda(device);
+  if (!context.ok()) return context.status();
+  return SharedBuffer::Register(
+      state_, device,
+      client::CudaMemory(*context, reinterpret_cast<uintptr_t>(address),
+                         size_bytes));
 }
 
 absl::StatusOr<ExecuteTiming> Session::Execute(const CompiledPlan& plan,

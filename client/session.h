@@ -76,13 +76,25 @@ struct ExecuteTiming {
 // when the process dies, however it dies. Thread-safe; movable.
 class Session {
  public:
-  // Memory of `size_bytes` that this process and the executor of `device`
-  // (only "cpu" for now) both map. Filled with zeros.
+  // Memory of `size_bytes` that this process and the executor of `device` both
+  // map. For "cpu" filled with zeros; for "cuda:0" GPU memory with undefined
+  // contents, taken in steps of 2 MiB.
   //
   // Errors: RESOURCE_EXHAUSTED: no memory, or too many buffers;
-  // FAILED_PRECONDITION: the session has ended, no such device.
+  // INVALID_ARGUMENT, FAILED_PRECONDITION: the session has ended, the daemon
+  // has no such device, or this process cannot use it.
   absl::StatusOr<SharedBuffer> CreateBuffer(int64_t size_bytes,
                                             const std::string& device = "cpu");
+
+  // Shares GPU memory of this process, of cuMemAlloc or cudaMalloc, that the
+  // caller frees after the buffer. The daemon can reach the whole allocation
+  // around `address`, and small allocations near it. Work that writes the
+  // memory must be complete before Execute.
+  //
+  // Errors: as CreateBuffer; INVALID_ARGUMENT: memory that CUDA IPC cannot
+  // share (managed, host, virtual memory management, cudaMallocAsync).
+  absl::StatusOr<SharedBuffer> RegisterCuda(
+      void* address, int64_t size_bytes, const std::string& device = "cuda:0");
 
   // Runs `plan` on `bindings`, which name every input that the result depends
   // on and every output; returns when the outputs are complete.

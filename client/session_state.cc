@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/version.h"
+#include "jit/plan/errors.h"
 #include "proto/protocol.h"
 
 namespace kiln::client {
@@ -21,6 +22,22 @@ SessionEvent FromProto(const v1::SessionEvent& message) {
     event.grace_ms = message.draining().grace_ms();
   }
   return event;
+}
+
+absl::StatusOr<std::string> UuidOf(const Connection& connection,
+                                   const std::string& device) {
+  const absl::StatusOr<v1::GetServerInfoResponse> info =
+      connection.Call(connection.compiler(), &v1::Compiler::Stub::GetServerInfo,
+                      v1::GetServerInfoRequest());
+  if (!info.ok()) return info.status();
+  std::string known;
+  for (const v1::DeviceInfo& candidate : info->devices()) {
+    if (candidate.uuid().empty()) continue;
+    if (candidate.device() == device) return candidate.uuid();
+    known += (known.empty() ? "" : ", ") + candidate.device();
+  }
+  return InvalidField("device", "the daemon has no such GPU", device,
+                      known.empty() ? "none" : known);
 }
 
 }  // namespace
@@ -56,6 +73,19 @@ absl::Status SessionState::WaitUntilOpened() {
   if (is_opened_) return absl::OkStatus();
   if (ended_) return end_;
   return absl::DeadlineExceededError("The daemon opens no session in time");
+}
+
+absl::StatusOr<std::shared_ptr<const CudaContext>> SessionState::Cuda(
+    const std::string& device) {
+  const std::lock_guard<std::mutex> lock(cuda_mutex_);
+  std::shared_ptr<const CudaContext>& opened = cuda_[device];
+  if (opened != nullptr) return opened;
+  const absl::StatusOr<std::string> uuid = UuidOf(*connection_, device);
+  if (!uuid.ok()) return uuid.status();
+  absl::StatusOr<std::shared_ptr<const CudaContext>> context =
+      CudaContext::Open(*uuid, connection_->options().cuda_driver);
+  if (context.ok()) opened = *context;
+  return context;
 }
 
 void SessionState::Read() {

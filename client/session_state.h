@@ -6,12 +6,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "client/connection.h"
+#include "client/cuda_context.h"
 #include "client/session.h"
 
 namespace kiln::client {
@@ -35,6 +37,12 @@ class SessionState {
   const std::string& side_socket() const { return opened_.side_socket(); }
   const std::string& side_token() const { return opened_.side_token(); }
   uint64_t NextTag() { return ++last_tag_; }
+  // The GPU that the daemon calls `device`, opened here by the first call.
+  //
+  // Errors: INVALID_ARGUMENT: the daemon has no such GPU; those of
+  // CudaContext::Open.
+  absl::StatusOr<std::shared_ptr<const CudaContext>> Cuda(
+      const std::string& device);
 
  private:
   SessionState(std::shared_ptr<const Connection> connection, OnEvent on_event);
@@ -47,6 +55,10 @@ class SessionState {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::SessionEvent>> stream_;
   std::atomic<uint64_t> last_tag_{0};
+
+  std::mutex cuda_mutex_;
+  // By name. Guarded by cuda_mutex_.
+  std::map<std::string, std::shared_ptr<const CudaContext>> cuda_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

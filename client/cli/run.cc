@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "client/cli/commands.h"
+#include "client/cli/launch.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/run_tensors.h"
 #include "client/cli/verification.h"
@@ -20,7 +21,10 @@ constexpr char kExamples[] = R"(
 Examples:
   kiln run plan.kiln --verify
       On random inputs, on the cpu device, checked against the reference.
-  kiln run plan.kiln --device cpu --repeat 20 --seed 7
+  kiln run plan.kiln --device cuda:0 --verify --repeat 20 --seed 7
+      In the daemon, on GPU memory of this process.
+  kiln run plan.kiln --device cuda:0 --verify --client-side
+      The same machine code, launched by this process itself.
   kiln run plan.kiln --input x=x.npy --input w=w.npy --output y=y.npy
       bf16 tensors travel as their bits, in .npy files of type uint16.
 
@@ -30,6 +34,7 @@ struct Options {
   std::string plan;
   std::string device = "cpu";
   bool verify = false;
+  bool client_side = false;
   int repeat = 1;
   uint64_t seed = 0;
   std::vector<std::string> inputs;   // "x=f.npy"
@@ -50,13 +55,13 @@ absl::StatusOr<std::map<std::string, std::string>> ParsePairs(
   return pairs;
 }
 
-absl::StatusOr<std::string> TargetOf(Client& client,
-                                     const std::string& device) {
+absl::StatusOr<DeviceDescriptor> FindDevice(Client& client,
+                                            const std::string& device) {
   const absl::StatusOr<ServerInfo> info = client.GetServerInfo();
   if (!info.ok()) return info.status();
   std::string known;
   for (const DeviceDescriptor& descriptor : info->devices) {
-    if (descriptor.device == device) return descriptor.target;
+    if (descriptor.device == device) return descriptor;
     known += (known.empty() ? "" : ", ") + descriptor.device;
   }
   return InvalidField("--device", "the daemon has no such device", device,
@@ -66,22 +71,30 @@ absl::StatusOr<std::string> TargetOf(Client& client,
 // One run from compile to verdict.
 class Run {
  public:
-  Run(const Terminal& terminal, const Options& options, const Plan& plan,
+  Run(const Terminal& terminal, const Options& options,
+      const std::string& cuda_driver, const Plan& plan,
       const std::vector<TensorDesc>& values)
-      : terminal_(terminal), options_(options), plan_(plan), values_(values) {}
+      : terminal_(terminal),
+        options_(options),
+        cuda_driver_(cuda_driver),
+        plan_(plan),
+        values_(values) {}
 
   // True if every output is within its bound, or none was checked.
   absl::StatusOr<bool> Execute(Client& client);
 
  private:
-  absl::Status Launch(Session& session, const CompiledPlan& compiled,
-                      const RunTensors& tensors);
+  absl::StatusOr<std::vector<int64_t>> Launch(Client& client,
+                                              const DeviceDescriptor& device,
+                                              const CompiledPlan& compiled,
+                                              RunTensors& tensors) const;
+  void Report(const CompiledPlan& compiled, std::vector<int64_t> times_us);
   absl::StatusOr<bool> Verify(const RunTensors& tensors);
-  bool Judge(const RunTensors& tensors, size_t output,
-             const std::vector<double>& wanted);
+  bool Judge(const RunTensor& output, const std::vector<double>& wanted);
 
   const Terminal& terminal_;
   const Options& options_;
+  const std::string& cuda_driver_;
   const Plan& plan_;
   const std::vector<TensorDesc>& values_;
   Json json_;
@@ -92,47 +105,46 @@ absl::StatusOr<bool> Run::Execute(Client& client) {
   if (!inputs.ok()) return inputs.status();
   const auto outputs = ParsePairs(options_.outputs, "--output");
   if (!outputs.ok()) return outputs.status();
-  const absl::StatusOr<std::string> target = TargetOf(client, options_.device);
-  if (!target.ok()) return target.status();
-
-  CompileOptions compile;
-  compile.target = *target;
-  const absl::StatusOr<CompiledPlan> compiled = client.Compile(plan_, compile);
-  if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<Session> session = client.OpenSession();
-  if (!session.ok()) return session.status();
-  const absl::StatusOr<RunTensors> tensors =
-      MakeTensors(*session, plan_, values_, *inputs, options_.seed);
+  const auto device = FindDevice(client, options_.device);
+  if (!device.ok()) return device.status();
+  absl::StatusOr<RunTensors> tensors =
+      MakeTensors(plan_, values_, *inputs, options_.seed);
   if (!tensors.ok()) return tensors.status();
 
-  json_ = {{"plan", options_.plan},
-           {"device", options_.device},
-           {"target", *target},
-           {"key", compiled->key},
-           {"source", ArtifactSourceName(compiled->source)},
-           {"seed", options_.seed}};
-  absl::Status done = Launch(*session, *compiled, *tensors);
-  if (done.ok()) done = SaveOutputs(*tensors, *outputs);
-  if (!done.ok()) return done;
+  CompileOptions compile;
+  compile.target = device->target;
+  compile.include_artifact = options_.client_side;
+  const absl::StatusOr<CompiledPlan> compiled = client.Compile(plan_, compile);
+  if (!compiled.ok()) return compiled.status();
+  const auto times_us = Launch(client, *device, *compiled, *tensors);
+  if (!times_us.ok()) return times_us.status();
+  Report(*compiled, *times_us);
+  const absl::Status saved = SaveOutputs(*tensors, *outputs);
+  if (!saved.ok()) return saved;
   const absl::StatusOr<bool> right =
       options_.verify ? Verify(*tensors) : absl::StatusOr<bool>(true);
   if (right.ok()) terminal_.PrintJson("kiln.run/1", json_);
   return right;
 }
 
-absl::Status Run::Launch(Session& session, const CompiledPlan& compiled,
-                         const RunTensors& tensors) {
-  const Bindings bindings = BindAll(tensors);
-  ExecuteOptions execute;
-  execute.device = options_.device;
-  execute.parameter_version = 1;
-  std::vector<int64_t> times_us;
-  for (int i = 0; i < options_.repeat; ++i) {
-    const absl::StatusOr<ExecuteTiming> timing =
-        session.Execute(compiled, bindings, execute);
-    if (!timing.ok()) return timing.status();
-    times_us.push_back(timing->execute_us);
+absl::StatusOr<std::vector<int64_t>> Run::Launch(Client& client,
+                                                 const DeviceDescriptor& device,
+                                                 const CompiledPlan& compiled,
+                                                 RunTensors& tensors) const {
+  if (!options_.client_side) {
+    return LaunchInDaemon(client, compiled, device.device, options_.repeat,
+                          tensors);
   }
+  if (device.uuid.empty()) {
+    return InvalidField("--client-side", "needs a GPU", device.device,
+                        "--device cuda:N");
+  }
+  const auto context = client::CudaContext::Open(device.uuid, cuda_driver_);
+  if (!context.ok()) return context.status();
+  return LaunchHere(*context, compiled, options_.repeat, tensors);
+}
+
+void Run::Report(const CompiledPlan& compiled, std::vector<int64_t> times_us) {
   std::sort(times_us.begin(), times_us.end());
   const int64_t median_us = times_us[times_us.size() / 2];
   terminal_.Print(fmt::format(
@@ -140,20 +152,26 @@ absl::Status Run::Launch(Session& session, const CompiledPlan& compiled,
       compiled.key.substr(0, 12), options_.device,
       ArtifactSourceName(compiled.source), options_.repeat,
       options_.repeat == 1 ? "" : "s", median_us / 1e3, times_us[0] / 1e3));
-  json_["repeat"] = options_.repeat;
-  json_["execute_us"] = {{"median", median_us}, {"best", times_us[0]}};
-  return absl::OkStatus();
+  json_ = {{"plan", options_.plan},
+           {"device", options_.device},
+           {"client_side", options_.client_side},
+           {"target", compiled.target},
+           {"key", compiled.key},
+           {"source", ArtifactSourceName(compiled.source)},
+           {"seed", options_.seed},
+           {"repeat", options_.repeat},
+           {"execute_us", {{"median", median_us}, {"best", times_us[0]}}}};
 }
 
 absl::StatusOr<bool> Run::Verify(const RunTensors& tensors) {
   std::vector<const void*> inputs;
-  for (const SharedBuffer& buffer : tensors.inputs) {
-    inputs.push_back(buffer.data());
+  for (const RunTensor& input : tensors.inputs) {
+    inputs.push_back(input.elements.data());
   }
   std::vector<std::vector<double>> wanted;
   std::vector<double*> wanted_data;
-  for (const TensorDesc& desc : tensors.output_descs) {
-    wanted.emplace_back(NumElements(desc.dims));
+  for (const RunTensor& output : tensors.outputs) {
+    wanted.emplace_back(NumElements(output.desc.dims));
     wanted_data.push_back(wanted.back().data());
   }
   const absl::Status evaluated =
@@ -163,17 +181,16 @@ absl::StatusOr<bool> Run::Verify(const RunTensors& tensors) {
   json_["outputs"] = Json::array();
   bool right = true;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    right = Judge(tensors, i, wanted[i]) && right;
+    right = Judge(tensors.outputs[i], wanted[i]) && right;
   }
   json_["verified"] = right;
   return right;
 }
 
-bool Run::Judge(const RunTensors& tensors, size_t output,
-                const std::vector<double>& wanted) {
-  const TensorDesc& desc = tensors.output_descs[output];
+bool Run::Judge(const RunTensor& output, const std::vector<double>& wanted) {
+  const TensorDesc& desc = output.desc;
   std::vector<double> got(wanted.size());
-  ElementsToDouble(desc.dtype, tensors.outputs[output].data(),
+  ElementsToDouble(desc.dtype, output.elements.data(),
                    static_cast<int64_t>(got.size()), got.data());
   const Deviation deviation = Compare(got, wanted);
   const Bound bound =
@@ -183,8 +200,8 @@ bool Run::Judge(const RunTensors& tensors, size_t output,
   using Style = Terminal::Style;
   std::string text = fmt::format(
       "{}: {}  max error {:.3g}, relative norm {:.3g} (bound {:.3g})  {}\n",
-      tensors.output_names[output], ToString(desc), deviation.max_abs,
-      deviation.relative_norm, bound.relative_norm,
+      output.name, ToString(desc), deviation.max_abs, deviation.relative_norm,
+      bound.relative_norm,
       right ? terminal_.Styled(Style::kGood, "ok")
             : terminal_.Styled(Style::kBad, "WRONG"));
   if (!right) {
@@ -194,7 +211,7 @@ bool Run::Judge(const RunTensors& tensors, size_t output,
         deviation.unequal_special);
   }
   terminal_.Print(text);
-  json_["outputs"].push_back({{"name", tensors.output_names[output]},
+  json_["outputs"].push_back({{"name", output.name},
                               {"desc", ToString(desc)},
                               {"max_abs_error", deviation.max_abs},
                               {"relative_norm_error", deviation.relative_norm},
@@ -216,7 +233,8 @@ ExitCode RunCommand(const Context& context, const Options& options) {
   absl::StatusOr<Client> client = Client::Connect(context.connect);
   if (!client.ok()) return fail(client.status(), ExitCodeOf(client.status()));
   const absl::StatusOr<bool> right =
-      Run(terminal, options, *plan, *values).Execute(*client);
+      Run(terminal, options, context.connect.cuda_driver, *plan, *values)
+          .Execute(*client);
   if (!right.ok()) return fail(right.status(), ExitCodeOf(right.status()));
   return *right ? kOk : kFailure;
 }
@@ -234,6 +252,8 @@ void AddRunCommand(CLI::App& app, Command& chosen) {
       ->capture_default_str();
   command->add_flag("--verify", options->verify,
                     "Check the outputs against the reference in double");
+  command->add_flag("--client-side", options->client_side,
+                    "Launch from this process, not in the daemon");
   command->add_option("--repeat", options->repeat, "Execute so many times")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -3,41 +3,39 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/session.h"
 #include "jit/plan/plan.h"
 
 namespace kiln::cli {
 
-// The tensors of one run, in memory that the daemon shares. `values` are
-// those of ValidatePlan.
-struct RunTensors {
-  std::vector<SharedBuffer> inputs;
-  std::vector<SharedBuffer> outputs;
-  std::vector<TensorDesc> output_descs;
-  std::vector<std::string> output_names;
+// An input or output in ordinary memory, contiguous.
+struct RunTensor {
+  std::string name;
+  TensorDesc desc;
+  std::vector<char> elements;
 };
 
-// The place of `name` among `names`.
-//
-// Errors: INVALID_ARGUMENT listing the names.
-absl::StatusOr<int> FindName(const std::vector<std::string>& names,
-                             const std::string& name, std::string_view what);
+// The tensors of one run, in the order of the plan.
+struct RunTensors {
+  std::vector<RunTensor> inputs;
+  std::vector<RunTensor> outputs;
+};
 
-// Makes a buffer for every input, filled from `files` (name to .npy path) or
-// at random, and one for every output, filled with NaN so that an element
-// nobody writes is seen.
+// Makes every input, filled from `files` (name to .npy path) or at random, and
+// every output, filled with NaN so that an element nobody writes is seen.
+// `values` are those of ValidatePlan.
 //
-// Errors: those of Session::CreateBuffer, ReadFile, ParseNpy.
+// Errors: INVALID_ARGUMENT: no input of that name; those of ReadFile, ParseNpy.
 absl::StatusOr<RunTensors> MakeTensors(
-    Session& session, const Plan& plan, const std::vector<TensorDesc>& values,
+    const Plan& plan, const std::vector<TensorDesc>& values,
     const std::map<std::string, std::string>& files, uint64_t seed);
 
-Bindings BindAll(const RunTensors& tensors);
-
 // Writes the outputs named in `files` (name to path) as .npy.
+//
+// Errors: INVALID_ARGUMENT: no output of that name; those of WriteFile.
 absl::Status SaveOutputs(const RunTensors& tensors,
                          const std::map<std::string, std::string>& files);
 

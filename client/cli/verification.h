@@ -29,15 +29,30 @@ struct Bound {
   bool Holds(const Deviation& deviation) const;
 };
 
-// The bound of an output of type `dtype`, from first principles:
-//   u      half an ulp of `dtype`, for the one rounding of the output;
-//   sum over ops of e * sqrt(k), the expected growth of rounding errors in a
-//   sum of k terms (Higham, Accuracy and Stability, section 2.8), with e the
-//   unit roundoff of f32, or of tf32 in the products of convolutions of that
-//   grade;
-// times 16 for the relative norm, room for what later ops magnify, and 8 times
-// that for single elements. On `cpu`, which computes in double: u alone.
-// `values` are those of ValidatePlan.
+// The bound of an output of type `dtype` on a device that computes in f32, as
+// norm_bound = u_out + 16 * sum over ops of e * sqrt(k), and for one element
+// u_out + 8 * (norm_bound - u_out):
+//
+//   u_out    the one rounding of the output: half an ulp of `dtype`.
+//   e        the unit roundoff of the op's arithmetic: 2^-24 for f32; 2^-11
+//            for products of tf32 in convolutions of that grade; for a cast
+//            that of its type, because a value that f32 moves across the
+//            middle of two neighbours rounds to the other one.
+//   sqrt(k)  a sum of k terms makes k roundings whose errors are independent
+//            and of mean zero, so they add up to sqrt(k), not k, of them
+//            (Higham, Accuracy and Stability, section 2.8). That holds relative
+//            to the result both for terms of one sign and for random signs,
+//            where partial sums and result shrink alike. Order of summation,
+//            split sums and fused multiply-adds only lower it.
+//   16       what later ops make of the error so far: the relative error of
+//            x - mean grows by |x| / |x - mean|, that of exp(x) by |x|, that
+//            of a residual sum by its cancellation. All are below 16 for
+//            values of order 1, which the random inputs are made to give.
+//   8        the largest of n errors of normal distribution is sqrt(2 ln n)
+//            times their root mean square: less than 8 for n below 2^46.
+//
+// On `cpu`, which computes in double: u_out alone, and slack for sums in
+// double. `values` are those of ValidatePlan.
 Bound BoundOf(const Plan& plan, const std::vector<TensorDesc>& values,
               DataType dtype, bool on_cpu);
 
