@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -38,6 +38,14 @@ void AddGlobals(CLI::App& app, Context& context) {
   app.add_flag(
       "--no-start", [&context](int64_t) { context.connect.auto_start = false; },
       "Do not start a daemon when none answers");
+  app.add_option_function<double>(
+         "--timeout",
+         [&context](double seconds) {
+           context.connect.call_timeout =
+               std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+         },
+         "Deadline of each call in seconds (default: 120)")
+      ->check(CLI::Range(0.001, 86400.0));
   app.add_flag("--json", context.terminal.json,
                "Print a JSON document, with a \"schema\", instead of text");
   app.add_flag("-q,--quiet", context.terminal.quiet, "Say errors only");

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
+
 #include "tests/e2e/daemon.h"
 
 namespace kiln::e2e {

@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
+
 #include "tests/e2e/daemon.h"
 
 namespace kiln::e2e {

@@ -74,13 +74,21 @@ TEST(KillTest, CompilesSurviveTheDeathOfAWorker) {
   options.target = "sm_80/108";
   std::mt19937 random(20241);
   for (int loop = 0; loop < kLoops; ++loop) {
+    pid_t victim = 0;
     std::thread killer([&, delay_ms = static_cast<int>(random() % 60)] {
       SleepMs(delay_ms);
       const auto workers = ChildrenOf(daemon.pid(), "--role worker");
-      if (!workers.empty()) kill(workers.front(), SIGKILL);
+      if (workers.empty()) return;
+      victim = workers.front();
+      kill(victim, SIGKILL);
     });
     const auto compiled = client.Compile(SmallPlan(loop), options);
     killer.join();
+    // Until the front has seen the death, it may hand out the next request.
+    EXPECT_TRUE(Eventually([victim] {
+      return victim == 0 ||
+             !std::filesystem::exists("/proc/" + std::to_string(victim));
+    }));
     EXPECT_TRUE(compiled.ok()) << loop << ": " << compiled.status().ToString();
   }
 }

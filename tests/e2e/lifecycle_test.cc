@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "client/unix_socket.h"
-#include "nlohmann/json.hpp"
 #include "tests/e2e/daemon.h"
 
 namespace kiln::e2e {
