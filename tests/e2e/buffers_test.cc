@@ -34,6 +34,14 @@ class BuffersTest : public testing::Test {
     return session_->Execute(compiled_, bindings).status();
   }
 
+  // Whether the front refuses it, naming the binding; behind it the executor
+  // checks again.
+  bool Refused(const Bindings& bindings) {
+    const absl::Status status = Execute(bindings);
+    return absl::IsInvalidArgument(status) &&
+           DetailOf(status).field.starts_with("bindings");
+  }
+
   Daemon daemon_;
   Client client_;
   CompiledPlan compiled_;
@@ -69,12 +77,8 @@ TEST_F(BuffersTest, RefusesEveryRangeOutsideTheBuffer) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   for (const int64_t offset : {int64_t{4}, kBytes - 4, kBytes, int64_t{-4},
                                kMax, kMax - kBytes + 4, kMin, kMin + 4}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(
-        Execute(Bindings().Input(0, x, offset).Output(0, y))))
-        << offset;
-    EXPECT_TRUE(absl::IsInvalidArgument(
-        Execute(Bindings().Input(0, x).Output(0, y, offset))))
-        << offset;
+    EXPECT_TRUE(Refused(Bindings().Input(0, x, offset).Output(0, y))) << offset;
+    EXPECT_TRUE(Refused(Bindings().Input(0, x).Output(0, y, offset))) << offset;
   }
   EXPECT_TRUE(Execute(Bindings().Input(0, x).Output(0, y)).ok());
 }
@@ -83,8 +87,7 @@ TEST_F(BuffersTest, RefusesEveryRangeOutsideTheBuffer) {
 TEST_F(BuffersTest, RefusesAnOutputThatOverlapsAnything) {
   const SharedBuffer both = Buffer(2 * kBytes);
   for (const int64_t offset : {int64_t{0}, int64_t{4}, kBytes - 4}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(
-        Execute(Bindings().Input(0, both).Output(0, both, offset))))
+    EXPECT_TRUE(Refused(Bindings().Input(0, both).Output(0, both, offset)))
         << offset;
   }
 }
@@ -99,9 +102,8 @@ TEST_F(BuffersTest, RefusesMisalignedAddresses) {
 TEST_F(BuffersTest, RefusesMissingAndRepeatedBindings) {
   const SharedBuffer x = Buffer(kBytes);
   const SharedBuffer y = Buffer(kBytes);
-  EXPECT_TRUE(absl::IsInvalidArgument(Execute(Bindings().Input(0, x))));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      Execute(Bindings().Input(0, x).Input(0, x).Output(0, y))));
+  EXPECT_TRUE(Refused(Bindings().Input(0, x)));
+  EXPECT_TRUE(Refused(Bindings().Input(0, x).Input(0, x).Output(0, y)));
   const absl::Status named = Execute(Bindings().Input("z", x).Output(0, y));
   EXPECT_TRUE(absl::IsInvalidArgument(named));
   EXPECT_THAT(std::string(named.message()), HasSubstr("allowed: x"));
