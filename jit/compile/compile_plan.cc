@@ -56,7 +56,8 @@ Arg ArgOf(const KernelTensor& tensor) {
   if (tensor.place.slot >= 0) {
     arg.slot = tensor.place.slot;
   } else {
-    arg.kind = ArgKind::kWorkspace;
+    arg.kind = tensor.place.area == Area::kPrepared ? ArgKind::kPrepared
+                                                    : ArgKind::kWorkspace;
     arg.offset_bytes = tensor.place.offset_bytes;
   }
   return arg;
@@ -74,6 +75,9 @@ void AddSteps(const KernelSpec& spec, int module, std::vector<Step>* steps) {
     step.entry = static_cast<int>(i);
     step.grid = spec.entries[i].grid;
     step.block = {static_cast<uint32_t>(spec.entries[i].threads), 1, 1};
+    step.cluster = spec.entries[i].cluster;
+    step.dynamic_shared_bytes = spec.entries[i].dynamic_shared_bytes;
+    step.cooperative = spec.entries[i].cooperative;
     step.args = args;
     steps->push_back(std::move(step));
   }
@@ -98,6 +102,7 @@ absl::StatusOr<Module> CompileUnit(
     compiled.symbol = entry.symbol;
     compiled.registers = usage->registers;
     compiled.static_shared_bytes = usage->static_shared_bytes;
+    compiled.max_dynamic_shared_bytes = entry.dynamic_shared_bytes;
     compiled.local_bytes = usage->stack_bytes;
     module.entries.push_back(std::move(compiled));
   }
@@ -117,29 +122,65 @@ size_t FindModule(const std::vector<Module>& modules, const std::string& unit) {
          modules.begin();
 }
 
-absl::Status AddKernels(const CompileRequest& request, NvrtcCompiler* nvrtc,
-                        CompilePlanTiming* timing, Artifact* artifact) {
-  const Schedule schedule = MakeSchedule(request.plan, request.target);
-  const std::vector<NvrtcCompiler::Header> headers = Headers();
-  Variant variant;
-  variant.workspace_bytes = schedule.workspace_bytes;
-  for (const Kernel& kernel : schedule.kernels) {
-    const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+// Compiles one plan's kernels into one artifact.
+class Compilation {
+ public:
+  Compilation(const CompileRequest& request, NvrtcCompiler* nvrtc,
+              Artifact* artifact)
+      : arch_(request.target.arch),
+        nvrtc_(nvrtc),
+        headers_(Headers()),
+        artifact_(artifact) {}
+
+  absl::Status AddVariant(const Schedule& schedule) {
+    Variant variant;
+    variant.requires_ = schedule.requires_;
+    variant.workspace_bytes = schedule.workspace_bytes;
+    variant.prepared_bytes = schedule.prepared_bytes;
+    variant.zero = schedule.zero;
+    for (const Kernel& kernel : schedule.kernels) {
+      const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+      const absl::StatusOr<int> module = ModuleOf(spec);
+      if (!module.ok()) return module.status();
+      if (kernel.prepares) AddPreparedFrom(spec, &variant);
+      AddSteps(spec, *module,
+               kernel.prepares ? &variant.prepare : &variant.launch);
+    }
+    artifact_->variants.push_back(std::move(variant));
+    return absl::OkStatus();
+  }
+
+  int64_t nvrtc_us() const { return nvrtc_us_; }
+
+ private:
+  static void AddPreparedFrom(const KernelSpec& spec, Variant* variant) {
+    for (const KernelTensor& tensor : spec.tensors) {
+      if (tensor.place.slot < 0) continue;
+      variant->prepared_from.push_back(tensor.place.slot);
+    }
+  }
+
+  // The number of the module with this kernel, compiled on first use.
+  absl::StatusOr<int> ModuleOf(const KernelSpec& spec) {
     const std::string source = WriteUnit(spec);
-    const size_t module = FindModule(artifact->modules, source);
-    if (module == artifact->modules.size()) {
+    const size_t module = FindModule(artifact_->modules, source);
+    if (module == artifact_->modules.size()) {
       const auto start = std::chrono::steady_clock::now();
       absl::StatusOr<Module> compiled =
-          CompileUnit(spec, source, request.target.arch, headers, nvrtc);
-      timing->nvrtc_us += MicrosecondsSince(start);
+          CompileUnit(spec, source, arch_, headers_, nvrtc_);
+      nvrtc_us_ += MicrosecondsSince(start);
       if (!compiled.ok()) return compiled.status();
-      artifact->modules.push_back(*std::move(compiled));
+      artifact_->modules.push_back(*std::move(compiled));
     }
-    AddSteps(spec, static_cast<int>(module), &variant.launch);
+    return static_cast<int>(module);
   }
-  artifact->variants.push_back(std::move(variant));
-  return absl::OkStatus();
-}
+
+  const std::string arch_;
+  NvrtcCompiler* const nvrtc_;
+  const std::vector<NvrtcCompiler::Header> headers_;
+  Artifact* const artifact_;
+  int64_t nvrtc_us_ = 0;
+};
 
 }  // namespace
 
@@ -159,8 +200,13 @@ absl::StatusOr<Artifact> CompilePlan(const CompileRequest& request,
   artifact.target = request.target;
   artifact.slots = SlotsOf(request.plan);
   if (!request.target.is_cpu()) {
-    absl::Status status = AddKernels(request, nvrtc, &spent, &artifact);
-    if (!status.ok()) return status;
+    Compilation compilation(request, nvrtc, &artifact);
+    for (const Schedule& schedule :
+         MakeSchedules(request.plan, request.target)) {
+      absl::Status status = compilation.AddVariant(schedule);
+      if (!status.ok()) return status;
+    }
+    spent.nvrtc_us = compilation.nvrtc_us();
   }
   spent.generate_us = MicrosecondsSince(start) - spent.nvrtc_us;
   if (timing != nullptr) *timing = spent;

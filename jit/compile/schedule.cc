@@ -152,8 +152,13 @@ class Scheduling {
 
 }  // namespace
 
-Schedule MakeSchedule(const CanonicalPlan& plan, const Target& target) {
+Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
   return Scheduling(plan, target).Run();
+}
+
+std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
+                                    const Target& target) {
+  return {MakePlainSchedule(plan, target)};
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "jit/artifact/target.h"
+#include "jit/artifact/artifact.h"
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/reduce_geometry.h"
@@ -14,9 +14,10 @@ namespace kiln {
 
 // Where a tensor lies while a plan runs.
 struct Place {
-  int slot = -1;             // of the artifact; -1: in the workspace
-  int64_t offset_bytes = 0;  // in the workspace
+  int slot = -1;             // of the artifact; -1: in `area`
+  int64_t offset_bytes = 0;  // in `area`
   DataType dtype = DataType::kF32;
+  Area area = Area::kWorkspace;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
@@ -33,6 +34,9 @@ struct Kernel {
   // their states.
   std::optional<ReduceGeometry> reduce;
   std::optional<Place> partials;
+  // Runs only when a parameter has changed: reads parameters, fills the
+  // prepared area.
+  bool prepares = false;
 };
 
 // A plan cut into kernels, in launch order.
@@ -43,12 +47,20 @@ struct Schedule {
   // for values that exist only inside one kernel.
   std::vector<std::optional<Place>> homes;
   int64_t workspace_bytes = 0;
+  int64_t prepared_bytes = 0;
+  std::vector<ZeroRange> zero;
+  Requirements requires_;  // of the device, for the whole schedule
 };
 
 // The plain schedule: one kernel for each barrier, values between kernels
 // materialised in f32. An output that is read again is read from its slot if
 // that is f32, else from an unrounded copy in the workspace.
-Schedule MakeSchedule(const CanonicalPlan& plan, const Target& target);
+Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
+
+// What an artifact carries: the fastest schedule known for the target, and
+// behind it, if that asks anything of the device, the plain one.
+std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
+                                    const Target& target);
 
 // Bytes of the state that a split reduction leaves for each output and split:
 // the size of the reducer of reducers.cuh.

@@ -142,7 +142,7 @@ void CheckCases(const std::vector<Case>& cases, double factor,
                 double max_wrong_share, const std::vector<int>& specials) {
   std::vector<Schedule> schedules;
   for (const Case& test : cases) {
-    schedules.push_back(MakeSchedule(test.canonical, {"sm_90a", 132}));
+    schedules.push_back(MakePlainSchedule(test.canonical, {"sm_90a", 132}));
   }
   const HostKernels kernels(std::move(schedules));
   for (size_t i = 0; i < cases.size(); ++i) {

@@ -14,7 +14,7 @@ namespace {
 const Target kTarget = {"sm_90a", 132};
 
 Schedule ScheduleOf(std::string_view text) {
-  return MakeSchedule(*Canonicalize(*ParsePlanText(text)), kTarget);
+  return MakePlainSchedule(*Canonicalize(*ParsePlanText(text)), kTarget);
 }
 
 // "conv2d: + relu": anchor or nothing, prologue before, epilogue behind.
@@ -202,7 +202,7 @@ TEST(ScheduleTest, WorkspaceHoldsEachValueUntilItsLastReader) {
   for (int i = 0; i < 500; ++i) {
     const CanonicalPlan plan = *Canonicalize(generator.Next());
     SCOPED_TRACE(ToText(plan.plan));
-    WorkspaceOwners(MakeSchedule(plan, kTarget)).Run();
+    WorkspaceOwners(MakePlainSchedule(plan, kTarget)).Run();
   }
 }
 
@@ -210,7 +210,7 @@ TEST(ScheduleTest, EachNodeIsInOneKernel) {
   PlanGenerator generator(12);
   for (int i = 0; i < 200; ++i) {
     const CanonicalPlan plan = *Canonicalize(generator.Next());
-    const Schedule schedule = MakeSchedule(plan, kTarget);
+    const Schedule schedule = MakePlainSchedule(plan, kTarget);
     std::vector<int> seen(schedule.lowered.nodes.size(), 0);
     for (const Kernel& kernel : schedule.kernels) {
       if (kernel.group.anchor >= 0) ++seen[kernel.group.anchor];

@@ -22,7 +22,7 @@ bool update_goldens = false;
 // The units of a plan, one after another.
 std::string UnitsOf(std::string_view text) {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
-  const Schedule schedule = MakeSchedule(plan, {"sm_90a", 132});
+  const Schedule schedule = MakePlainSchedule(plan, {"sm_90a", 132});
   std::string units;
   for (const Kernel& kernel : schedule.kernels) {
     if (!units.empty()) units += "\n";
