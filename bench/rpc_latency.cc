@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "client/connection.h"
-#include "client/file_descriptor.h"
 #include "client/plan_builder.h"
 #include "health.grpc.pb.h"
+#include "proto/file_descriptor.h"
 #include "proto/plan_converter.h"
 
 namespace kiln {
@@ -87,7 +87,7 @@ class Bench {
 
   void Stop() {
     const auto pid = static_cast<pid_t>(connection_->greeting().pid());
-    const client::FileDescriptor process(
+    const FileDescriptor process(
         static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     kill(pid, SIGTERM);
     pollfd exited = {process.get(), POLLIN, 0};

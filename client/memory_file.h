@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "client/file_descriptor.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln::client {
 

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "client/file_descriptor.h"
 #include "client/unix_socket.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln::client {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/file_descriptor.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln::client {
 

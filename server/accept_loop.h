@@ -8,8 +8,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "proto/file_descriptor.h"
 #include "server/event_loop.h"
-#include "server/file_descriptor.h"
 #include "server/listen_socket.h"
 
 namespace kiln {

@@ -18,7 +18,7 @@ namespace {
 using EventWriter = QueuedWriter<v1::SessionEvent>;
 
 // The session's view of its stream.
-class EventStream : public Session::Stream {
+class EventStream : public ClientSession::Stream {
  public:
   explicit EventStream(std::shared_ptr<EventWriter> writer)
       : writer_(std::move(writer)) {}
@@ -31,7 +31,8 @@ class EventStream : public Session::Stream {
 
 void OpenSession(Front& front, const v1::AttachRequest& request,
                  const Peer& peer, std::shared_ptr<EventWriter> writer) {
-  const std::shared_ptr<Session> session = front.sessions->Open(*front.devices);
+  const std::shared_ptr<ClientSession> session =
+      front.sessions->Open(*front.devices);
   spdlog::info("{}Session opened for pid {} ({})",
                RequestPrefix(writer->call().id()), peer.pid,
                Printable(request.client().substr(0, 64)));
@@ -83,7 +84,7 @@ grpc::ServerUnaryReactor* BuffersService::Unregister(
     v1::UnregisterResponse*) {
   std::shared_ptr<PendingCall> call =
       PendingCall::Start(front_.activity, context, peer_, "Unregister");
-  const absl::StatusOr<std::shared_ptr<Session>> session =
+  const absl::StatusOr<std::shared_ptr<ClientSession>> session =
       front_.sessions->Find(request->session());
   const auto answer = [call](const absl::Status& status) {
     if (call->Claim()) call->Finish(status);
@@ -101,7 +102,7 @@ grpc::ServerUnaryReactor* BuffersService::List(
     grpc::CallbackServerContext* context, const v1::ListBuffersRequest* request,
     v1::ListBuffersResponse* response) {
   return AnswerNow(front_.activity, context, peer_, "List", [&](Call&) {
-    const absl::StatusOr<std::shared_ptr<Session>> session =
+    const absl::StatusOr<std::shared_ptr<ClientSession>> session =
         front_.sessions->Find(request->session());
     if (!session.ok()) return session.status();
     for (const BufferRegistry::Info& info : (*session)->List()) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cache/mutex.h"
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln {
 

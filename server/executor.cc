@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "proto/artifact_converter.h"
+#include "proto/file_descriptor.h"
 #include "server/child_process.h"
 #include "server/executor_artifacts.h"
 #include "server/executor_backend.h"
-#include "server/file_descriptor.h"
 #include "server/ipc_channel.h"
 #include "server/process_converter.h"
 #include "server/roles.h"

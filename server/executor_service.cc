@@ -41,7 +41,7 @@ absl::Status StartExecute(Front& front, std::shared_ptr<PendingCall> call,
                           v1::ExecuteResponse* response) {
   const absl::Status admitted = call->call().admitted();
   if (!admitted.ok()) return admitted;
-  const absl::StatusOr<std::shared_ptr<Session>> found =
+  const absl::StatusOr<std::shared_ptr<ClientSession>> found =
       front.sessions->Find(request.session());
   if (!found.ok()) return found.status();
   const absl::StatusOr<std::shared_ptr<ExecutorProcess>> executor =
@@ -50,7 +50,7 @@ absl::Status StartExecute(Front& front, std::shared_ptr<PendingCall> call,
   const absl::StatusOr<ArtifactProvider::Shared> artifact =
       FindArtifact(front, request);
   if (!artifact.ok()) return artifact.status();
-  const std::shared_ptr<Session> session = *found;
+  const std::shared_ptr<ClientSession> session = *found;
   absl::StatusOr<BufferRegistry::Bound> bound =
       session->Bind(request.device(), (*artifact)->slots, Bindings(request));
   if (!bound.ok()) return bound.status();

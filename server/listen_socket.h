@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln {
 

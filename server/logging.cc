@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/status/statusor.h"
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln {
 namespace {

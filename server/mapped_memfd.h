@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 
 namespace kiln {
 

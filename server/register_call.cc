@@ -19,8 +19,8 @@ struct Memory {
   std::string identity;  // equal for the same memory
 };
 
-absl::StatusOr<Memory> FromMemfd(Session& session, const std::string& device,
-                                 uint64_t tag) {
+absl::StatusOr<Memory> FromMemfd(ClientSession& session,
+                                 const std::string& device, uint64_t tag) {
   absl::StatusOr<FileDescriptor> fd = session.TakeParked(tag);
   if (!fd.ok()) return fd.status();
   if (device != "cpu") {
@@ -56,7 +56,7 @@ absl::StatusOr<Memory> FromIpc(Front& front, const std::string& device,
   return Memory{MemoryIpcHandle{handle.handle()}, handle.handle()};
 }
 
-absl::StatusOr<Memory> TakeMemory(Front& front, Session& session,
+absl::StatusOr<Memory> TakeMemory(Front& front, ClientSession& session,
                                   const v1::RegisterRequest& request) {
   switch (request.memory_case()) {
     case v1::RegisterRequest::kMemfd:
@@ -73,7 +73,7 @@ absl::StatusOr<Memory> TakeMemory(Front& front, Session& session,
 struct Opening {
   Front& front;
   std::shared_ptr<PendingCall> call;
-  std::shared_ptr<Session> session;
+  std::shared_ptr<ClientSession> session;
   std::string device;
   std::string identity;
   int64_t offset_bytes;
@@ -117,7 +117,7 @@ absl::Status StartOpening(Front& front, std::shared_ptr<PendingCall> call,
                           v1::RegisterResponse* response) {
   const absl::Status admitted = call->call().admitted();
   if (!admitted.ok()) return admitted;
-  const absl::StatusOr<std::shared_ptr<Session>> session =
+  const absl::StatusOr<std::shared_ptr<ClientSession>> session =
       front.sessions->Find(request.session());
   if (!session.ok()) return session.status();
   const absl::StatusOr<std::shared_ptr<ExecutorProcess>> executor =

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "cache/mutex.h"
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 #include "server/keyed_request.h"
 
 namespace kiln {

@@ -4,15 +4,15 @@
 
 namespace kiln {
 
-std::shared_ptr<Session> SessionTable::Open(DeviceTable& devices) {
-  auto session = std::make_shared<Session>(devices);
+std::shared_ptr<ClientSession> SessionTable::Open(DeviceTable& devices) {
+  auto session = std::make_shared<ClientSession>(devices);
   MutexLock lock(mutex_);
   sessions_[session->id()] = session;
   return session;
 }
 
 void SessionTable::Close(const std::string& id) {
-  std::shared_ptr<Session> session;
+  std::shared_ptr<ClientSession> session;
   {
     MutexLock lock(mutex_);
     const auto found = sessions_.find(id);
@@ -23,7 +23,7 @@ void SessionTable::Close(const std::string& id) {
   session->End();
 }
 
-absl::StatusOr<std::shared_ptr<Session>> SessionTable::Find(
+absl::StatusOr<std::shared_ptr<ClientSession>> SessionTable::Find(
     const std::string& id) const {
   MutexLock lock(mutex_);
   const auto found = sessions_.find(id);
@@ -31,7 +31,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionTable::Find(
   return found->second;
 }
 
-std::shared_ptr<Session> SessionTable::FindByToken(
+std::shared_ptr<ClientSession> SessionTable::FindByToken(
     const std::string& token) const {
   MutexLock lock(mutex_);
   for (const auto& [id, session] : sessions_) {
@@ -40,8 +40,8 @@ std::shared_ptr<Session> SessionTable::FindByToken(
   return nullptr;
 }
 
-std::vector<std::shared_ptr<Session>> SessionTable::All() const {
-  std::vector<std::shared_ptr<Session>> sessions;
+std::vector<std::shared_ptr<ClientSession>> SessionTable::All() const {
+  std::vector<std::shared_ptr<ClientSession>> sessions;
   MutexLock lock(mutex_);
   for (const auto& [id, session] : sessions_) sessions.push_back(session);
   return sessions;

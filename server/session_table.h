@@ -8,27 +8,28 @@
 
 #include "absl/status/statusor.h"
 #include "cache/mutex.h"
-#include "server/session.h"
+#include "server/client_session.h"
 
 namespace kiln {
 
 // The open sessions. Thread-safe.
 class SessionTable {
  public:
-  std::shared_ptr<Session> Open(DeviceTable& devices);
+  std::shared_ptr<ClientSession> Open(DeviceTable& devices);
   // Removes the session and ends it. Unknown ids are ignored.
   void Close(const std::string& id);
 
   // Errors: FAILED_PRECONDITION: not open.
-  absl::StatusOr<std::shared_ptr<Session>> Find(const std::string& id) const;
+  absl::StatusOr<std::shared_ptr<ClientSession>> Find(
+      const std::string& id) const;
   // By side token; null: no such session.
-  std::shared_ptr<Session> FindByToken(const std::string& token) const;
+  std::shared_ptr<ClientSession> FindByToken(const std::string& token) const;
 
-  std::vector<std::shared_ptr<Session>> All() const;
+  std::vector<std::shared_ptr<ClientSession>> All() const;
 
  private:
   mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Session>> sessions_
+  std::map<std::string, std::shared_ptr<ClientSession>> sessions_
       KILN_GUARDED_BY(mutex_);
 };
 

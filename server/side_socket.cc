@@ -52,7 +52,7 @@ absl::Status ParkMessage(Message message, const SessionTable& sessions) {
   if (message.bytes.size() != kMessageBytes || !message.fd.valid()) {
     return absl::InvalidArgumentError("The message is malformed");
   }
-  const std::shared_ptr<Session> session =
+  const std::shared_ptr<ClientSession> session =
       sessions.FindByToken(message.bytes.substr(0, kTokenBytes));
   if (!session) return absl::FailedPreconditionError("The token is unknown");
   uint64_t tag = 0;

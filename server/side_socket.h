@@ -1,7 +1,7 @@
 #ifndef KILN_SERVER_SIDE_SOCKET_H_
 #define KILN_SERVER_SIDE_SOCKET_H_
 
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 #include "server/session_table.h"
 
 namespace kiln {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "jit/plan/errors.h"
-#include "server/file_descriptor.h"
+#include "proto/file_descriptor.h"
 #include "tests/server/waiting.h"
 
 namespace kiln {

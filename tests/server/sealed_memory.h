@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "proto/file_descriptor.h"
 #include "server/execution_backend.h"
-#include "server/file_descriptor.h"
 
 namespace kiln {
 

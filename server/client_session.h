@@ -1,5 +1,5 @@
-#ifndef KILN_SERVER_SESSION_H_
-#define KILN_SERVER_SESSION_H_
+#ifndef KILN_SERVER_CLIENT_SESSION_H_
+#define KILN_SERVER_CLIENT_SESSION_H_
 
 #include <cstdint>
 #include <functional>
@@ -12,16 +12,16 @@
 #include "absl/status/statusor.h"
 #include "cache/mutex.h"
 #include "kiln/v1/service.pb.h"
+#include "proto/file_descriptor.h"
 #include "server/buffer_registry.h"
 #include "server/device_table.h"
-#include "server/file_descriptor.h"
 
 namespace kiln {
 
 // One client's session: its buffers, the descriptors that wait to become
 // buffers, and the way to its event stream. Ends with that stream; memory is
 // closed when the last call that uses it is done. Thread-safe.
-class Session {
+class ClientSession {
  public:
   // Where events go. Called from any thread, without locks of the session.
   class Stream {
@@ -31,7 +31,7 @@ class Session {
     virtual void Close(const absl::Status& status) = 0;
   };
 
-  explicit Session(DeviceTable& devices);
+  explicit ClientSession(DeviceTable& devices);
 
   const std::string& id() const { return id_; }
   const std::string& side_token() const { return side_token_; }
@@ -79,4 +79,4 @@ class Session {
 
 }  // namespace kiln
 
-#endif  // KILN_SERVER_SESSION_H_
+#endif  // KILN_SERVER_CLIENT_SESSION_H_

@@ -1,4 +1,4 @@
-#include "server/session.h"
+#include "server/client_session.h"
 
 #include <fmt/format.h>
 
@@ -16,31 +16,31 @@ constexpr size_t kMaxParked = 128;
 
 }  // namespace
 
-Session::Session(DeviceTable& devices)
+ClientSession::ClientSession(DeviceTable& devices)
     : devices_(devices),
       id_(ToHex(RandomBytes(16))),
       side_token_(RandomBytes(16)),
       buffers_(kMaxBuffers) {}
 
-void Session::SetStream(std::weak_ptr<Stream> stream) {
+void ClientSession::SetStream(std::weak_ptr<Stream> stream) {
   MutexLock lock(mutex_);
   stream_ = std::move(stream);
 }
 
-std::shared_ptr<Session::Stream> Session::stream() const {
+std::shared_ptr<ClientSession::Stream> ClientSession::stream() const {
   MutexLock lock(mutex_);
   return stream_.lock();
 }
 
-void Session::Push(const v1::SessionEvent& event) {
+void ClientSession::Push(const v1::SessionEvent& event) {
   if (const std::shared_ptr<Stream> to = stream()) to->Push(event);
 }
 
-void Session::CloseStream(const absl::Status& status) {
+void ClientSession::CloseStream(const absl::Status& status) {
   if (const std::shared_ptr<Stream> to = stream()) to->Close(status);
 }
 
-absl::Status Session::Park(uint64_t tag, FileDescriptor fd) {
+absl::Status ClientSession::Park(uint64_t tag, FileDescriptor fd) {
   MutexLock lock(mutex_);
   if (ended_) return UnknownSession(id_);
   if (parked_.size() >= kMaxParked) {
@@ -53,7 +53,7 @@ absl::Status Session::Park(uint64_t tag, FileDescriptor fd) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<FileDescriptor> Session::TakeParked(uint64_t tag) {
+absl::StatusOr<FileDescriptor> ClientSession::TakeParked(uint64_t tag) {
   MutexLock lock(mutex_);
   const auto found = parked_.find(tag);
   if (found == parked_.end()) {
@@ -65,19 +65,19 @@ absl::StatusOr<FileDescriptor> Session::TakeParked(uint64_t tag) {
   return fd;
 }
 
-absl::StatusOr<std::string> Session::Add(BufferRegistry::Buffer buffer) {
+absl::StatusOr<std::string> ClientSession::Add(BufferRegistry::Buffer buffer) {
   MutexLock lock(mutex_);
   return buffers_.Add(std::move(buffer));
 }
 
-absl::StatusOr<BufferRegistry::Bound> Session::Bind(
+absl::StatusOr<BufferRegistry::Bound> ClientSession::Bind(
     const std::string& device, std::span<const Slot> slots,
     std::span<const BufferRegistry::Binding> bindings) {
   MutexLock lock(mutex_);
   return buffers_.Bind(device, slots, bindings);
 }
 
-void Session::Release(uint64_t lease) {
+void ClientSession::Release(uint64_t lease) {
   std::vector<BufferRegistry::Freed> freed;
   bool last = false;
   {
@@ -89,7 +89,7 @@ void Session::Release(uint64_t lease) {
   if (last) devices_.EndSession(id_);
 }
 
-void Session::Remove(const std::string& id, std::function<void()> done) {
+void ClientSession::Remove(const std::string& id, std::function<void()> done) {
   std::vector<BufferRegistry::Freed> freed;
   {
     MutexLock lock(mutex_);
@@ -98,13 +98,13 @@ void Session::Remove(const std::string& id, std::function<void()> done) {
   Close(std::move(freed));
 }
 
-std::vector<BufferRegistry::Info> Session::List() const {
+std::vector<BufferRegistry::Info> ClientSession::List() const {
   MutexLock lock(mutex_);
   return buffers_.List();
 }
 
-void Session::ExecutorRestarted(const std::string& device,
-                                const std::string& reason) {
+void ClientSession::ExecutorRestarted(const std::string& device,
+                                      const std::string& reason) {
   bool concerned = false;
   {
     MutexLock lock(mutex_);
@@ -120,7 +120,7 @@ void Session::ExecutorRestarted(const std::string& device,
   Push(event);
 }
 
-void Session::End() {
+void ClientSession::End() {
   std::vector<BufferRegistry::Freed> freed;
   bool last = false;
   {
@@ -134,7 +134,7 @@ void Session::End() {
   if (last) devices_.EndSession(id_);
 }
 
-void Session::Close(std::vector<BufferRegistry::Freed> freed) {
+void ClientSession::Close(std::vector<BufferRegistry::Freed> freed) {
   for (BufferRegistry::Freed& buffer : freed) {
     const auto answer = [waiters = std::move(buffer.waiters)] {
       for (const auto& waiter : waiters) waiter();

@@ -1,5 +1,5 @@
-#ifndef KILN_SERVER_FILE_DESCRIPTOR_H_
-#define KILN_SERVER_FILE_DESCRIPTOR_H_
+#ifndef KILN_PROTO_FILE_DESCRIPTOR_H_
+#define KILN_PROTO_FILE_DESCRIPTOR_H_
 
 #include <unistd.h>
 
@@ -7,7 +7,8 @@
 
 namespace kiln {
 
-// Owns one descriptor and closes it. Negative: owns nothing.
+// Owns one descriptor, such as either end of the socket holds, and closes it.
+// A resource; negative: owns nothing.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -35,4 +36,4 @@ class FileDescriptor {
 
 }  // namespace kiln
 
-#endif  // KILN_SERVER_FILE_DESCRIPTOR_H_
+#endif  // KILN_PROTO_FILE_DESCRIPTOR_H_
