@@ -130,24 +130,36 @@ class Runner:
         return facts
 
     def _run_large(self, plan, compiled, tensors):
-        """One pointwise plan with one output, launched in this process and
-        judged in slices: in double it would not fit on the device."""
+        """One pointwise plan with one output, judged in slices: in double it
+        would not fit on the device."""
         kernel = kiln.TorchKernel(compiled)
-        (like,) = kernel.empty_outputs()
-        kernel.launch(tensors, [like.fill_(float("nan"))])
-        torch.cuda.synchronize()
+        (output,) = kernel.empty_outputs()
+        runs = (("client", float("nan"),
+                 lambda: kernel.launch(tensors, [output])),
+                ("service", 77.0,
+                 lambda: self._serve(compiled, tensors, [output])))
+        facts = {}
+        for side, poison, launch in runs:
+            output.fill_(poison)
+            launch()
+            torch.cuda.synchronize()
+            verdict = self._judge_slices(plan, tensors, output)
+            facts[f"{side}0"] = dataclasses.asdict(verdict)
+            if not verdict.ok:
+                facts.setdefault("error", f"{side} output 0: {verdict.why}")
+        return facts
+
+    def _judge_slices(self, plan, tensors, output):
+        """The worst verdict."""
         worst = None
-        flat = [t.reshape(-1).split(accuracy.SLICE) for t in (*tensors, like)]
-        for *inputs, output in zip(*flat):
+        flat = [t.reshape(-1).split(accuracy.SLICE) for t in (*tensors, output)]
+        for *inputs, part in zip(*flat):
             (exact,) = torch_plan.evaluate(plan, inputs, torch.float64)
             (eager,) = torch_plan.evaluate(plan, inputs, torch.float32)
-            verdict = accuracy.judge(output, exact, eager.to(output.dtype))
+            verdict = accuracy.judge(part, exact, eager.to(part.dtype))
             if worst is None or (worst.ok and not verdict.ok):
                 worst = verdict
-        facts = {"client0": dataclasses.asdict(worst)}
-        if not worst.ok:
-            facts["error"] = f"client output 0: {worst.why}"
-        return facts
+        return worst
 
     def _serve(self, compiled, tensors, outputs):
         with self.client.attach() as session:
