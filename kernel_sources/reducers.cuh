@@ -39,7 +39,9 @@ struct Sum {
 };
 
 struct Mean : Sum {
-  __device__ float Value(float count) const { return Total() / count; }
+  __device__ float Value(float count) const {
+    return QuotientByConstant(Total(), count);
+  }
 };
 
 struct Amax {
@@ -67,21 +69,21 @@ struct LogSumExp {
 
   __device__ void Add(float x) {
     if (x > largest) {
-      Rescale(expf(largest - x));
+      Rescale(Exp(largest - x));
       largest = x;
       scaled.Add(1.0f);
     } else {
-      scaled.Add(x == largest ? 1.0f : expf(x - largest));
+      scaled.Add(x == largest ? 1.0f : Exp(x - largest));
     }
   }
   __device__ void Merge(LogSumExp other) {
     const float larger = fmaxf(largest, other.largest);
-    if (largest != larger) Rescale(expf(largest - larger));
-    if (other.largest != larger) other.Rescale(expf(other.largest - larger));
+    if (largest != larger) Rescale(Exp(largest - larger));
+    if (other.largest != larger) other.Rescale(Exp(other.largest - larger));
     largest = larger;
     scaled.Merge(other.scaled);
   }
-  __device__ float Value(float) const { return largest + logf(scaled.Total()); }
+  __device__ float Value(float) const { return largest + Log(scaled.Total()); }
 
   __device__ void Rescale(float factor) {
     scaled.sum *= factor;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "fmt/format.h"
 #include "jit/compile/specialize.h"
@@ -51,16 +52,19 @@ std::string HostUnit(const std::string& name, const KernelSpec& spec,
   return text + "}\n";
 }
 
-void Build(const fs::path& folder, const std::string& units) {
+// `templates`: the .cu files that the units need.
+void Build(const fs::path& folder, const std::set<std::string>& templates,
+           const std::string& units) {
   std::string source = "#include \"host_cuda.h\"\n";
   for (const KernelSource& file : KernelSources()) {
     Write(folder / file.name, file.text);
-    if (file.name.substr(file.name.size() - 3) == ".cu") {
-      source += fmt::format("#include \"{}\"\n", file.name);
-    }
+  }
+  for (const std::string& file : templates) {
+    source += fmt::format("#include \"{}\"\n", file);
   }
   const fs::path host = KILN_HOST_SOURCES;
-  for (const char* name : {"host_cuda.h", "storage_types.cuh"}) {
+  for (const char* name :
+       {"host_cuda.h", "storage_types.cuh", "special_functions.cuh"}) {
     fs::copy_file(host / name, folder / name,
                   fs::copy_options::overwrite_existing);
   }
@@ -79,10 +83,12 @@ void Build(const fs::path& folder, const std::string& units) {
 
 HostKernels::HostKernels(std::vector<Schedule> schedules) {
   std::string units;
+  std::set<std::string> templates;
   for (size_t i = 0; i < schedules.size(); ++i) {
     HostProgram program{std::move(schedules[i]), {}, {}};
     for (const Kernel& kernel : program.schedule.kernels) {
       program.specs.push_back(MakeKernelSpec(program.schedule, kernel));
+      templates.insert(program.specs.back().source_file);
       const std::string name =
           fmt::format("plan{}_kernel{}", i, program.specs.size());
       units += HostUnit(name, program.specs.back(), &program.symbols);
@@ -92,7 +98,7 @@ HostKernels::HostKernels(std::vector<Schedule> schedules) {
 
   std::string folder = (fs::temp_directory_path() / "kiln-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) std::abort();
-  Build(folder, units);
+  Build(folder, templates, units);
   library_ = dlopen((fs::path(folder) / "units.so").c_str(), RTLD_NOW);
   if (library_ == nullptr) std::abort();
   fs::remove_all(folder);

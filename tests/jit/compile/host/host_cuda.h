@@ -28,6 +28,13 @@ inline std::barrier<>* block_barrier = nullptr;
 inline void __syncthreads() { block_barrier->arrive_and_wait(); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline float __saturatef(float x) { return x > 0 ? std::fmin(x, 1.0f) : 0.0f; }
+// Rounded down. The sum is exact in double wherever the kernels use it.
+inline float __fmaf_rd(float a, float b, float c) {
+  const double exact = double{a} * b + c;
+  const float rounded = static_cast<float>(exact);
+  return rounded > exact ? std::nextafter(rounded, -HUGE_VALF) : rounded;
+}
 
 template <typename To, typename From>
 To HostBitCast(From from) {

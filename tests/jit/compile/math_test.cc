@@ -1,0 +1,162 @@
+// The functions of kernel_sources/math.cuh against double, for floats of every
+// exponent and both signs, over special functions that err as the hardware
+// may. A row of the table is a function, its definition and its largest error.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "fmt/format.h"
+#include "tests/jit/compile/host/host_cuda.h"
+#include "tests/jit/compile/host/special_functions.cuh"
+// Behind the two above, which stand in for what it needs of CUDA.
+#include "kernel_sources/math.cuh"
+
+namespace kiln {
+namespace {
+
+// Of the bits of consecutive samples: a prime, so that low bits vary.
+constexpr uint32_t kSampleStep = 4999;
+
+struct Function {
+  const char* name;
+  float (*function)(float);
+  double (*reference)(double);
+  double max_ulp;             // of errors relative to the result
+  double max_scaled_error;    // of errors relative to max(1, |x|)
+  double lowest = -INFINITY;  // arguments
+  double highest = INFINITY;
+};
+
+// The distance between floats around `value`.
+double UlpAt(double value) {
+  const int exponent = std::ilogb(std::max(std::fabs(value), 0x1p-126));
+  return std::ldexp(1.0, std::min(exponent, 127) - 23);
+}
+
+double Sigmoid64(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+double SoftplusOf(double x) {
+  return std::fmax(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
+}
+double MishOf(double x) {
+  if (x > 20) return x;
+  return x * std::tanh(std::log1p(std::exp(x)));
+}
+double GeluErf(double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
+double GeluByTanh(double x) {
+  const double cubic = x + double{0.044715f} * x * x * x;
+  return x * Sigmoid64(2 * std::sqrt(2 / M_PI) * cubic);
+}
+
+const Function kFunctions[] = {
+    {"exp", Exp, std::exp, 2.5, INFINITY},
+    {"tanh", Tanh, std::tanh, 3.0, 1.5e-7},
+    {"sigmoid", Sigmoid, Sigmoid64, 4.5, 2e-7},
+    {"silu", Silu, [](double x) { return x * Sigmoid64(x); }, 4.5, 2e-7, -87.0},
+    {"mish", Mish, MishOf, 6.5, 2e-7, -87.0},
+    {"softplus", [](float x) { return Softplus(x, 1.0f, 20.0f); },
+     [](double x) { return x > 20 ? x : SoftplusOf(x); }, 4.0, 2e-7},
+    {"elu", [](float x) { return Elu(x, 1.0f); },
+     [](double x) { return x > 0 ? x : std::expm1(x); }, 2.0, 1.2e-7},
+    {"gelu", Gelu, GeluErf, 4.0, 2e-7, -1.0},
+    {"gelu_left", Gelu, GeluErf, INFINITY, 1e-7, -INFINITY, -1.0},
+    {"gelu_tanh", GeluTanh, GeluByTanh, 5.0, 2e-7, -1.0},
+    {"gelu_tanh_left", GeluTanh, GeluByTanh, INFINITY, 1e-7, -INFINITY, -1.0},
+    {"log", Log, std::log, 2.0, INFINITY, 0x1p-126},
+};
+
+struct Errors {
+  double ulp = 0, scaled = 0;
+  float worst_ulp_at = 0, worst_scaled_at = 0;
+};
+
+// Whether the result is right where it is no number, or is beyond floats.
+bool IsRightSpecial(float actual, double expected) {
+  if (std::isnan(expected)) return std::isnan(actual);
+  const float rounded = static_cast<float>(expected);
+  return std::isinf(rounded) &&
+         (actual == rounded || std::fabs(actual) >= 0x1.fffff0p127f);
+}
+
+Errors Measure(const Function& row) {
+  Errors errors;
+  const auto sample = [&](float x) {
+    if (x < row.lowest || x > row.highest) return;
+    const double expected = row.reference(x);
+    const float actual = row.function(x);
+    if (!std::isfinite(static_cast<float>(expected))) {
+      EXPECT_TRUE(IsRightSpecial(actual, expected))
+          << row.name << "(" << x << ") is " << actual;
+      return;
+    }
+    const double error = std::fabs(actual - expected);
+    // Results below the normal numbers may be zero.
+    const double ulp = std::fabs(expected) < 0x1p-126 && error <= 0x1p-126
+                           ? 0
+                           : error / UlpAt(expected);
+    const double scaled = error / std::max(1.0, double{std::fabs(x)});
+    EXPECT_FALSE(std::isnan(error)) << row.name << "(" << x << ")";
+    if (ulp > errors.ulp) errors.ulp = ulp, errors.worst_ulp_at = x;
+    if (scaled > errors.scaled) {
+      errors.scaled = scaled, errors.worst_scaled_at = x;
+    }
+  };
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += kSampleStep) {
+    sample(HostBitCast<float>(static_cast<uint32_t>(bits)));
+  }
+  for (double x = -110; x < 110; x += 0.00037) sample(static_cast<float>(x));
+  return errors;
+}
+
+TEST(MathTest, FunctionsAreWithinTheirBounds) {
+  for (const Function& row : kFunctions) {
+    const Errors errors = Measure(row);
+    fmt::print("{:15} {:8.3g} ulp at {:.6g}, {:.3g} scaled at {:.6g}\n",
+               row.name, errors.ulp, errors.worst_ulp_at, errors.scaled,
+               errors.worst_scaled_at);
+    EXPECT_LE(errors.ulp, row.max_ulp) << row.name;
+    EXPECT_LE(errors.scaled, row.max_scaled_error) << row.name;
+  }
+}
+
+TEST(MathTest, SpecialValuesAreThoseOfPyTorch) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(Exp(infinity), infinity);
+  EXPECT_EQ(Exp(-infinity), 0.0f);
+  EXPECT_EQ(Exp(0.0f), 1.0f);
+  EXPECT_EQ(Tanh(infinity), 1.0f);
+  EXPECT_EQ(Tanh(-infinity), -1.0f);
+  EXPECT_TRUE(std::signbit(Tanh(-0.0f)));
+  EXPECT_EQ(Gelu(infinity), infinity);
+  EXPECT_TRUE(std::isnan(Gelu(-infinity)));
+  EXPECT_EQ(GeluTanh(infinity), infinity);
+  EXPECT_TRUE(std::isnan(Silu(-infinity)));
+  EXPECT_EQ(Silu(infinity), infinity);
+  EXPECT_EQ(Mish(1e30f), 1e30f);
+  EXPECT_EQ(Elu(-infinity, 2.0f), -2.0f);
+  EXPECT_EQ(Softplus(-infinity, 1.0f, 20.0f), 0.0f);
+  EXPECT_EQ(Log(0.0f), -infinity);
+  EXPECT_EQ(Log(infinity), infinity);
+  EXPECT_TRUE(std::isnan(Log(-1.0f)));
+  for (const Function& row : kFunctions) {
+    EXPECT_TRUE(std::isnan(row.function(NAN))) << row.name;
+  }
+}
+
+TEST(MathTest, QuotientsAreThoseOfDivision) {
+  for (const float divisor : {3.0f, 7.0f, 49.0f, 1000.0f, 1e10f, -0.1f}) {
+    for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 100'003) {
+      const float x = HostBitCast<float>(static_cast<uint32_t>(bits));
+      const float exact = x / divisor;
+      if (std::isnan(exact)) {
+        EXPECT_TRUE(std::isnan(QuotientByConstant(x, divisor)));
+      } else if (std::fabs(exact) > 0x1p-100f) {
+        EXPECT_EQ(QuotientByConstant(x, divisor), exact) << x;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln
