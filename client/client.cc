@@ -20,6 +20,7 @@ v1::CompileRequest ToRequest(const Plan& plan, const CompileOptions& options) {
   request.set_include_artifact(options.include_artifact ||
                                options.include_source);
   request.set_include_source(options.include_source);
+  request.set_prewarm(options.prewarm);
   return request;
 }
 

@@ -29,6 +29,7 @@ struct CompileOptions {
   bool hit_only = false;
   bool include_artifact = false;  // fetch machine code and launch record
   bool include_source = false;    // fetch the generated CUDA sources with it
+  bool prewarm = false;           // the daemon's log says what it compiles for
   std::chrono::milliseconds timeout{0};  // 0: ConnectOptions::call_timeout
 };
 

@@ -8,12 +8,15 @@
 #include "jit/compile/compile_plan.h"
 #include "proto/artifact_converter.h"
 #include "server/errors.h"
+#include "server/logging.h"
 
 namespace kiln {
 namespace {
 
 // Some thousand artifacts of the usual 50 KiB.
 constexpr int64_t kMemoryLimitBytes = int64_t{256} << 20;
+// Of a key in the log: enough for `kiln cache show`.
+constexpr size_t kShownKeyDigits = 12;
 
 int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -48,6 +51,7 @@ void ArtifactProvider::StopCompiling() {
 }
 
 ArtifactProvider::Ticket ArtifactProvider::Get(const KeyedRequest& keyed,
+                                               const Caller& caller,
                                                Done done) {
   const auto shared_done = std::make_shared<Done>(std::move(done));
   const auto lookup = memory_.Find(
@@ -60,7 +64,7 @@ ArtifactProvider::Ticket ArtifactProvider::Get(const KeyedRequest& keyed,
     (*shared_done)(Found{lookup.value, v1::MEMORY});
     return {};
   }
-  if (lookup.outcome == Outcome::kLead) Produce(keyed);
+  if (lookup.outcome == Outcome::kLead) Produce(keyed, caller);
   return {keyed.key, lookup.waiter_id};
 }
 
@@ -118,63 +122,69 @@ ArtifactProvider::Shared ArtifactProvider::FromDisk(const std::string& key) {
   return std::make_shared<const StoredArtifact>(*std::move(stored));
 }
 
-void ArtifactProvider::Produce(const KeyedRequest& keyed) {
+void ArtifactProvider::Produce(const KeyedRequest& keyed,
+                               const Caller& caller) {
+  const auto start = std::chrono::steady_clock::now();
   if (Shared value = FromDisk(keyed.key)) {
     return memory_.Complete(keyed.key, value);
   }
   ++misses_;
-  if (keyed.request.target.is_cpu()) return CompileHere(keyed);
-  CompileInPool(keyed);
+  const Job job = {keyed, caller, start};
+  if (keyed.request.target.is_cpu()) return CompileHere(job);
+  CompileInPool(job);
 }
 
-void ArtifactProvider::CompileHere(const KeyedRequest& keyed) {
+void ArtifactProvider::CompileHere(const Job& job) {
   ++compiles_;
   CompilePlanTiming timing;
   const absl::StatusOr<Artifact> artifact =
-      CompilePlan(keyed.request, nullptr, &timing);
-  if (!artifact.ok()) return memory_.Complete(keyed.key, artifact.status());
+      CompilePlan(job.keyed.request, nullptr, &timing);
+  if (!artifact.ok()) return memory_.Complete(job.keyed.key, artifact.status());
   CompilePool::Outcome outcome;
   outcome.artifact = SerializeArtifact(*artifact);
   outcome.generate_us = timing.generate_us;
-  store_loop_.Post([this, keyed, outcome] { Store(keyed, outcome); });
+  store_loop_.Post([this, job, outcome] { Store(job, outcome); });
 }
 
-void ArtifactProvider::CompileInPool(const KeyedRequest& keyed) {
+void ArtifactProvider::CompileInPool(const Job& job) {
   const std::shared_ptr<CompilePool> compile_pool = pool();
   if (!compile_pool) {
     return memory_.Complete(
-        keyed.key, absl::UnavailableError("The daemon does not compile now"));
+        job.keyed.key,
+        absl::UnavailableError("The daemon does not compile now"));
   }
   ++compiles_;
   const auto work = std::make_shared<Work>();
   {
     MutexLock lock(mutex_);
-    work_[keyed.key] = work;
+    work_[job.keyed.key] = work;
   }
-  const auto finished = [this, keyed,
+  const auto finished = [this, job,
                          work](absl::StatusOr<CompilePool::Outcome> outcome) {
     {
       MutexLock lock(mutex_);
-      const auto found = work_.find(keyed.key);
+      const auto found = work_.find(job.keyed.key);
       if (found != work_.end() && found->second == work) work_.erase(found);
     }
-    store_loop_.Post([this, keyed, outcome = std::move(outcome)] {
-      if (!outcome.ok()) return memory_.Complete(keyed.key, outcome.status());
-      Store(keyed, *outcome);
+    store_loop_.Post([this, job, outcome = std::move(outcome)] {
+      if (!outcome.ok()) {
+        return memory_.Complete(job.keyed.key, outcome.status());
+      }
+      Store(job, *outcome);
     });
   };
-  const uint64_t job = compile_pool->Submit(keyed.request, finished);
+  const uint64_t id = compile_pool->Submit(job.keyed.request, finished);
   bool cancelled = false;
   {
     MutexLock lock(mutex_);
-    work->job = job;
+    work->job = id;
     cancelled = work->cancelled;
   }
-  if (cancelled) compile_pool->Cancel(job);
+  if (cancelled) compile_pool->Cancel(id);
 }
 
-void ArtifactProvider::Store(const KeyedRequest& keyed,
-                             CompilePool::Outcome outcome) {
+void ArtifactProvider::Store(const Job& job, CompilePool::Outcome outcome) {
+  const KeyedRequest& keyed = job.keyed;
   const auto start = std::chrono::steady_clock::now();
   absl::StatusOr<StoredArtifact> stored =
       MakeStoredArtifact(std::move(outcome.artifact));
@@ -189,8 +199,21 @@ void ArtifactProvider::Store(const KeyedRequest& keyed,
   stored->generate_us = outcome.generate_us;
   stored->nvrtc_us = outcome.nvrtc_us;
   stored->store_us = MicrosecondsSince(start);
+  LogCompile(job, *stored);
   memory_.Complete(keyed.key,
                    std::make_shared<const StoredArtifact>(*std::move(stored)));
+}
+
+void ArtifactProvider::LogCompile(const Job& job,
+                                  const StoredArtifact& artifact) {
+  spdlog::info(
+      "{}Compiled key={} target={} kernels={} nvrtc_ms={:.1f} total_ms={:.1f} "
+      "source={}",
+      RequestPrefix(job.caller.request_id),
+      job.keyed.key.substr(0, kShownKeyDigits), ToString(artifact.target),
+      artifact.kernels, artifact.nvrtc_us / 1e3,
+      MicrosecondsSince(job.start) / 1e3,
+      job.caller.prewarm ? "prewarm" : "client");
 }
 
 ArtifactProvider::Counters ArtifactProvider::counters() const {

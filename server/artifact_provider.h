@@ -2,6 +2,7 @@
 #define KILN_SERVER_ARTIFACT_PROVIDER_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +31,11 @@ class ArtifactProvider {
     v1::Source source = v1::SOURCE_UNSPECIFIED;
   };
   using Done = std::function<void(absl::StatusOr<Found>)>;
+  // Who asks, for the log.
+  struct Caller {
+    std::string request_id;
+    bool prewarm = false;
+  };
   // One Get under way.
   struct Ticket {
     std::string key;
@@ -51,8 +57,9 @@ class ArtifactProvider {
   ArtifactProvider& operator=(const ArtifactProvider&) = delete;
 
   // Finds or compiles. `done` is called exactly once, perhaps before this
-  // returns, and must not block; not at all after Cancel.
-  Ticket Get(const KeyedRequest& keyed, Done done);
+  // returns, and must not block; not at all after Cancel. What is compiled is
+  // logged with the caller who asked first.
+  Ticket Get(const KeyedRequest& keyed, const Caller& caller, Done done);
 
   // Who gives up last stops the compile.
   void Cancel(const Ticket& ticket);
@@ -79,10 +86,18 @@ class ArtifactProvider {
     bool cancelled = false;
   };
 
-  void Produce(const KeyedRequest& keyed);
-  void CompileInPool(const KeyedRequest& keyed);
-  void CompileHere(const KeyedRequest& keyed);
-  void Store(const KeyedRequest& keyed, CompilePool::Outcome outcome);
+  // What is to be compiled, since when, and for whom.
+  struct Job {
+    KeyedRequest keyed;
+    Caller caller;
+    std::chrono::steady_clock::time_point start;
+  };
+
+  void Produce(const KeyedRequest& keyed, const Caller& caller);
+  void CompileInPool(const Job& job);
+  void CompileHere(const Job& job);
+  void Store(const Job& job, CompilePool::Outcome outcome);
+  static void LogCompile(const Job& job, const StoredArtifact& artifact);
   Shared FromDisk(const std::string& key);
   std::shared_ptr<CompilePool> pool() const;
 

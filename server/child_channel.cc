@@ -9,14 +9,17 @@ namespace kiln {
 namespace {
 
 // Kills `process` and waits for its end without holding up the loop.
-void ReapInBackground(EventLoop* loop, std::shared_ptr<ChildProcess> process) {
+void ReapInBackground(EventLoop* loop, std::shared_ptr<ChildProcess> process,
+                      const std::function<void()>& reaped) {
   process->Kill();
   auto watch = std::make_shared<EventLoop::Id>(0);
   const int pidfd = process->pidfd();
-  *watch = loop->Watch(pidfd, EPOLLIN, [loop, process, watch](uint32_t) {
-    process->Reap();
-    loop->Unwatch(*watch);
-  });
+  *watch =
+      loop->Watch(pidfd, EPOLLIN, [loop, process, watch, reaped](uint32_t) {
+        process->Reap();
+        loop->Unwatch(*watch);
+        if (reaped != nullptr) reaped();
+      });
 }
 
 }  // namespace
@@ -51,7 +54,9 @@ ChildChannel::~ChildChannel() {
   *alive_ = false;
   loop_->Unwatch(socket_watch_);
   loop_->Unwatch(exit_watch_);
-  if (process_->pid() != 0) ReapInBackground(loop_, std::move(process_));
+  if (process_->pid() != 0) {
+    ReapInBackground(loop_, std::move(process_), reaped_);
+  }
 }
 
 absl::Status ChildChannel::Send(const ipc::Request& request,

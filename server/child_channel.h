@@ -39,7 +39,12 @@ class ChildChannel {
   absl::Status Send(const ipc::Request& request,
                     FileDescriptor descriptor = FileDescriptor());
 
+  // 0: the process has ended and is reaped.
   pid_t pid() const { return process_->pid(); }
+
+  // Has `reaped` called, on the loop, when the process that destruction kills
+  // is gone.
+  void WhenReaped(std::function<void()> reaped) { reaped_ = std::move(reaped); }
 
  private:
   ChildChannel(EventLoop* loop, ChildProcess process, FileDescriptor socket,
@@ -57,6 +62,7 @@ class ChildChannel {
   IpcChannel channel_;
   OnReply on_reply_;
   OnEnd on_end_;
+  std::function<void()> reaped_;
   EventLoop::Id socket_watch_ = 0;
   EventLoop::Id exit_watch_ = 0;
   bool writing_ = false;

@@ -84,13 +84,15 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options,
       Pointers(arguments).data(), Pointers(environment).data());
   if (error != 0) return CannotStart(options.executable, error);
 
-  ChildProcess child(pid, PidfdOf(pid));
+  ChildProcess child(pid, options.kill_signal, PidfdOf(pid));
   if (!child.pidfd_.valid()) return CannotStart(options.executable, errno);
   return child;
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)) {}
+    : pid_(std::exchange(other.pid_, 0)),
+      kill_signal_(other.kill_signal_),
+      pidfd_(std::move(other.pidfd_)) {}
 
 ChildProcess::~ChildProcess() {
   if (pid_ == 0) return;
@@ -100,7 +102,7 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::Kill() {
-  if (pid_ != 0) kill(pid_, SIGKILL);
+  if (pid_ != 0) kill(pid_, kill_signal_);
 }
 
 std::string ChildProcess::Reap() {

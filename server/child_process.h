@@ -1,6 +1,7 @@
 #ifndef KILN_SERVER_CHILD_PROCESS_H_
 #define KILN_SERVER_CHILD_PROCESS_H_
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
@@ -28,6 +29,9 @@ class ChildProcess {
     std::string executable;  // absolute path
     std::vector<std::string> arguments;
     std::vector<std::string> environment;  // "NAME=value"
+    // What Kill sends. Tests take one that ends nothing in place of a process
+    // that is stuck in the kernel.
+    int kill_signal = SIGKILL;
   };
 
   // `socket` becomes the child's kChildSocket and is closed here.
@@ -43,17 +47,18 @@ class ChildProcess {
   // Readable once the process has ended.
   int pidfd() const { return pidfd_.get(); }
 
-  void Kill();  // SIGKILL
+  void Kill();
 
   // Waits for the end and says how it came: "exit status 1", "signal 9
   // (Killed)". Call once, best when pidfd is readable.
   std::string Reap();
 
  private:
-  ChildProcess(pid_t pid, FileDescriptor pidfd)
-      : pid_(pid), pidfd_(std::move(pidfd)) {}
+  ChildProcess(pid_t pid, int kill_signal, FileDescriptor pidfd)
+      : pid_(pid), kill_signal_(kill_signal), pidfd_(std::move(pidfd)) {}
 
   pid_t pid_ = 0;  // 0: reaped or moved away
+  int kill_signal_;
   FileDescriptor pidfd_;
 };
 

@@ -76,8 +76,9 @@ void FindOrCompile(Front& front, std::shared_ptr<PendingCall> call,
                    const KeyedRequest& keyed, const v1::CompileRequest& request,
                    v1::CompileResponse* response) {
   const ArtifactProvider::Ticket ticket = front.artifacts->Get(
-      keyed, [call, &request,
-              response](absl::StatusOr<ArtifactProvider::Found> found) {
+      keyed, {call->call().id(), request.prewarm()},
+      [call, &request,
+       response](absl::StatusOr<ArtifactProvider::Found> found) {
         // From here on request and response are alive only if we claim.
         if (!call->Claim()) return;
         if (!found.ok()) return call->Finish(found.status());

@@ -14,6 +14,7 @@
 #include "server/grpc_connection.h"
 #include "server/side_socket.h"
 #include "server/version.h"
+#include "server/warm_up.h"
 
 namespace kiln {
 namespace {
@@ -115,7 +116,14 @@ absl::Status Daemon::StartFront(const Options& options) {
         for (const auto& session : front_.sessions->All()) {
           session->ExecutorRestarted(device, reason);
         }
+      },
+      [this](const std::string& device, bool usable) {
+        front_.health.Set(device, usable);
       });
+  for (const std::string& device : front_.devices->names()) {
+    front_.health.Set(device, true);
+  }
+  WarmUp();
   return absl::OkStatus();
 }
 

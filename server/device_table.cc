@@ -22,7 +22,8 @@ constexpr std::chrono::minutes kCpuDeadline{10};
 
 ExecutorProcess::Options OptionsFor(const std::string& executable,
                                     const std::string& device,
-                                    const DeviceTable::OnDeath& on_death) {
+                                    const DeviceTable::OnDeath& on_death,
+                                    const DeviceTable::OnHealth& on_health) {
   ExecutorProcess::Options options;
   options.executable = executable;
   options.device = device;
@@ -30,6 +31,14 @@ ExecutorProcess::Options OptionsFor(const std::string& executable,
   options.on_death = [device, on_death](std::string reason) {
     spdlog::warn("The executor of {} died: {}", device, reason);
     on_death(device, reason);
+  };
+  options.on_health = [device, on_health](std::string problem) {
+    if (problem.empty()) {
+      spdlog::info("The device {} can be used again", device);
+    } else {
+      spdlog::error("The device {} is out of use: {}", device, problem);
+    }
+    on_health(device, problem.empty());
   };
   return options;
 }
@@ -53,7 +62,7 @@ int CountGpus() {
 }
 
 DeviceTable::DeviceTable(const std::string& executable, int gpus,
-                         OnDeath on_death)
+                         OnDeath on_death, OnHealth on_health)
     : timer_loop_("kiln-devices") {
   std::vector<std::string> names = {"cpu"};
   for (int i = 0; i < gpus; ++i) names.push_back(fmt::format("cuda:{}", i));
@@ -61,8 +70,8 @@ DeviceTable::DeviceTable(const std::string& executable, int gpus,
   for (const std::string& name : names) {
     Device device;
     device.name = name;
-    device.executor =
-        ExecutorProcess::Create(OptionsFor(executable, name, on_death));
+    device.executor = ExecutorProcess::Create(
+        OptionsFor(executable, name, on_death, on_health));
     devices_.push_back(std::move(device));
   }
 }
@@ -178,10 +187,10 @@ std::vector<v1::DeviceInfo> DeviceTable::List() const {
   for (const Device& device : devices_) {
     v1::DeviceInfo info;
     info.set_device(device.name);
-    if (!device.problem.empty()) {
+    if (device.executor) info.set_state(device.executor->state());
+    // What keeps it from being described is forgotten when it works.
+    if (!device.problem.empty() && info.state() == "idle") {
       info.set_state("unhealthy: " + device.problem);
-    } else if (device.executor) {
-      info.set_state(device.executor->state());
     }
     if (device.description) {
       info.set_name(device.description->name);

@@ -25,8 +25,13 @@ class DeviceTable {
   using OnDeath =
       std::function<void(const std::string& device, const std::string& reason)>;
 
-  // Devices: "cpu" and "cuda:0" to "cuda:<gpus - 1>".
-  DeviceTable(const std::string& executable, int gpus, OnDeath on_death);
+  // When a device becomes unusable, and usable again.
+  using OnHealth = std::function<void(const std::string& device, bool usable)>;
+
+  // Devices: "cpu" and "cuda:0" to "cuda:<gpus - 1>". The callbacks run on
+  // threads of the table.
+  DeviceTable(const std::string& executable, int gpus, OnDeath on_death,
+              OnHealth on_health);
   ~DeviceTable();  // Stop
   DeviceTable(const DeviceTable&) = delete;
   DeviceTable& operator=(const DeviceTable&) = delete;

@@ -1,6 +1,8 @@
 #ifndef KILN_SERVER_EXECUTOR_PROCESS_H_
 #define KILN_SERVER_EXECUTOR_PROCESS_H_
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -32,6 +34,13 @@ class ExecutorProcess {
     int max_deaths = 3;
     std::chrono::milliseconds death_window{60'000};
     std::chrono::milliseconds unhealthy_period{300'000};
+    // A process that is not gone this long after SIGKILL is stuck in the
+    // device's driver. Until it is gone, calls are refused with UNAVAILABLE.
+    std::chrono::milliseconds kill_limit{5'000};
+    int kill_signal = SIGKILL;  // for tests, see ChildProcess::Options
+    // Called when the device becomes unusable, with the reason, and when it is
+    // usable again, with an empty one. On the executor's thread.
+    std::function<void(std::string problem)> on_health;
     // Called after each death with its cause, before calls fail.
     std::function<void(std::string reason)> on_death;
   };
@@ -45,8 +54,9 @@ class ExecutorProcess {
   using Executed = std::function<void(absl::StatusOr<int64_t>)>;
 
   // Every call answers the backend's status, ABORTED when the process died,
-  // RESOURCE_EXHAUSTED over 4096 calls under way, and what kept the process
-  // from starting (FAILED_PRECONDITION: no such device).
+  // UNAVAILABLE while a killed one is stuck, RESOURCE_EXHAUSTED over 4096 calls
+  // under way, and what kept the process from starting (FAILED_PRECONDITION: no
+  // such device).
   void Describe(Described done);
   // Takes ownership of a descriptor in `source`.
   void Open(MemorySource source, Opened done);

@@ -43,6 +43,13 @@ absl::Status Unhealthy(const std::string& device, const std::string& reason) {
       device, reason));
 }
 
+absl::Status Stuck(const std::string& device, const std::string& problem) {
+  return absl::UnavailableError(
+      fmt::format("The device {} is out of use: {}. Retry later, or look at "
+                  "the kernel's log (dmesg).",
+                  device, problem));
+}
+
 }  // namespace
 
 ExecutorProcess::Loop::Loop(Options options) : options_(std::move(options)) {}
@@ -59,10 +66,8 @@ void ExecutorProcess::Loop::Submit(Call call) {
 
 std::string ExecutorProcess::Loop::state() const {
   MutexLock lock(mutex_);
-  if (Clock::now() < unhealthy_until_) {
-    return fmt::format("unhealthy: {}", unhealthy_reason_);
-  }
-  return state_;
+  const std::string problem = Problem();
+  return problem.empty() ? state_ : fmt::format("unhealthy: {}", problem);
 }
 
 int ExecutorProcess::Loop::pid() const {
@@ -89,13 +94,20 @@ absl::Status ExecutorProcess::Loop::Admit(const Call& call) {
                     "Retry later.",
                     options_.device, kMaxCalls));
   }
-  if (call.request.has_execute()) {
-    MutexLock lock(mutex_);
-    if (Clock::now() < unhealthy_until_) {
-      return Unhealthy(options_.device, unhealthy_reason_);
-    }
-  }
+  const absl::Status usable = CheckHealth(call);
+  if (!usable.ok()) return usable;
   return call.starts_process ? EnsureRunning() : absl::OkStatus();
+}
+
+absl::Status ExecutorProcess::Loop::CheckHealth(const Call& call) const {
+  MutexLock lock(mutex_);
+  if (call.starts_process && !stuck_pids_.empty()) {
+    return Stuck(options_.device, Problem());
+  }
+  if (call.request.has_execute() && Clock::now() < unhealthy_until_) {
+    return Unhealthy(options_.device, unhealthy_reason_);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ExecutorProcess::Loop::EnsureRunning() {
@@ -111,6 +123,7 @@ absl::Status ExecutorProcess::Loop::StartProcess() {
                        "--device", options_.device,
                        "--fd",     std::to_string(kChildSocket)};
   process.environment = WholeEnvironment();
+  process.kill_signal = options_.kill_signal;
   auto channel = ChildChannel::Start(
       &loop_, process, [this](ipc::Reply reply) { OnReply(std::move(reply)); },
       [this](const std::string& cause) {
@@ -215,6 +228,7 @@ void ExecutorProcess::Loop::OnReply(ipc::Reply reply) {
 void ExecutorProcess::Loop::OnFirstReply(const ipc::Reply& reply) {
   if (reply.has_ready()) {
     ready_ = true;
+    SetMissing("");
     SetState("ready");
     ArmDeadline();
     return;
@@ -225,7 +239,8 @@ void ExecutorProcess::Loop::OnFirstReply(const ipc::Reply& reply) {
                  : absl::InternalError("The executor starts with nonsense.");
   refused_until_ = Clock::now() + kRefusalPeriod;
   DropProcess();
-  SetState(fmt::format("unhealthy: {}", std::string(refusal_.message())));
+  SetState("idle");
+  SetMissing(std::string(refusal_.message()));
   FailCalls(refusal_, refusal_);
 }
 
@@ -264,16 +279,72 @@ void ExecutorProcess::Loop::RecordDeath(const std::string& reason) {
   while (deaths_.front() + options_.death_window < now) deaths_.pop_front();
   if (static_cast<int>(deaths_.size()) < options_.max_deaths) return;
   deaths_.clear();
-  MutexLock lock(mutex_);
-  unhealthy_until_ = now + options_.unhealthy_period;
-  unhealthy_reason_ = reason;
+  {
+    MutexLock lock(mutex_);
+    unhealthy_until_ = now + options_.unhealthy_period;
+    unhealthy_reason_ = reason;
+  }
+  PublishHealth();
+  loop_.After(options_.unhealthy_period, [this] { PublishHealth(); });
 }
 
 void ExecutorProcess::Loop::DropProcess() {
   loop_.CancelTimer(std::exchange(deadline_, 0));
+  AwaitEnd();
   channel_.reset();
   ready_ = false;
   sent_keys_.clear();
+}
+
+void ExecutorProcess::Loop::AwaitEnd() {
+  const int pid = channel_ == nullptr ? 0 : channel_->pid();
+  if (pid == 0) return;
+  const EventLoop::Id limit =
+      loop_.After(options_.kill_limit, [this, pid] { SetStuck(pid, true); });
+  channel_->WhenReaped([this, pid, limit] {
+    loop_.CancelTimer(limit);
+    SetStuck(pid, false);
+  });
+}
+
+void ExecutorProcess::Loop::SetStuck(int pid, bool stuck) {
+  {
+    MutexLock lock(mutex_);
+    if (stuck) {
+      stuck_pids_.insert(pid);
+    } else {
+      stuck_pids_.erase(pid);
+    }
+  }
+  PublishHealth();
+}
+
+void ExecutorProcess::Loop::SetMissing(const std::string& reason) {
+  {
+    MutexLock lock(mutex_);
+    missing_reason_ = reason;
+  }
+  PublishHealth();
+}
+
+std::string ExecutorProcess::Loop::Problem() const {
+  if (!stuck_pids_.empty()) {
+    return fmt::format("its process {} does not end, {} ms after SIGKILL",
+                       *stuck_pids_.begin(), options_.kill_limit.count());
+  }
+  if (Clock::now() < unhealthy_until_) return unhealthy_reason_;
+  return missing_reason_;
+}
+
+void ExecutorProcess::Loop::PublishHealth() {
+  std::string problem;
+  {
+    MutexLock lock(mutex_);
+    problem = Problem();
+  }
+  if (problem == published_problem_) return;
+  published_problem_ = problem;
+  if (options_.on_health != nullptr) options_.on_health(problem);
 }
 
 void ExecutorProcess::Loop::Shutdown() {

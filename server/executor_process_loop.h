@@ -39,6 +39,7 @@ class ExecutorProcess::Loop {
 
   void Begin(Call call);
   absl::Status Admit(const Call& call);
+  absl::Status CheckHealth(const Call& call) const;
   absl::Status EnsureRunning();
   absl::Status StartProcess();
   // Sends the call and keeps it until its reply.
@@ -56,6 +57,14 @@ class ExecutorProcess::Loop {
   void FailCalls(const absl::Status& oldest, const absl::Status& others);
   void RecordDeath(const std::string& reason);
   void DropProcess();
+  // Watches over the end of the process that is about to be killed.
+  void AwaitEnd();
+  void SetStuck(int pid, bool stuck);
+  void SetMissing(const std::string& reason);
+  // Tells the owner if the device has become usable or unusable.
+  void PublishHealth();
+  // Why the device cannot be used; empty: it can.
+  std::string Problem() const KILN_REQUIRES(mutex_);
   void Shutdown();
   void SetState(const std::string& state);
 
@@ -69,6 +78,7 @@ class ExecutorProcess::Loop {
   std::deque<Clock::time_point> deaths_;  // within the window
   Clock::time_point refused_until_;       // a start failed with refusal_
   absl::Status refusal_;
+  std::string published_problem_;
   EventLoop::Id deadline_ = 0;
   bool shutting_down_ = false;
 
@@ -77,6 +87,8 @@ class ExecutorProcess::Loop {
   int pid_ KILN_GUARDED_BY(mutex_) = 0;
   std::string unhealthy_reason_ KILN_GUARDED_BY(mutex_);
   Clock::time_point unhealthy_until_ KILN_GUARDED_BY(mutex_);
+  std::string missing_reason_ KILN_GUARDED_BY(mutex_);  // of refusal_
+  std::set<int> stuck_pids_ KILN_GUARDED_BY(mutex_);
 
   EventLoop loop_{"kiln-executor"};
 };

@@ -10,6 +10,7 @@
 #include "server/artifact_provider.h"
 #include "server/device_table.h"
 #include "server/event_loop.h"
+#include "server/health_board.h"
 #include "server/keyed_request.h"
 #include "server/options.h"
 #include "server/request_recorder.h"
@@ -32,7 +33,8 @@ struct Front {
   std::unique_ptr<ArtifactProvider> artifacts;
   std::unique_ptr<RequestRecorder> recorder;  // null: not asked for
   std::unique_ptr<SessionTable> sessions;
-  std::unique_ptr<DeviceTable> devices;
+  HealthBoard health;
+  std::unique_ptr<DeviceTable> devices;    // tells `health`
   std::unique_ptr<EventLoop> maintenance;  // long work on the cache
 };
 

@@ -17,7 +17,8 @@ constexpr int kHandshakeTimeoutMs = 10'000;
 }  // namespace
 
 GrpcConnection::GrpcConnection(Front& front, const Peer& peer)
-    : compiler_(front, peer),
+    : health_(front.health),
+      compiler_(front, peer),
       buffers_(front, peer),
       executor_(front, peer),
       cache_(front, peer) {}
@@ -41,6 +42,7 @@ std::unique_ptr<GrpcConnection> GrpcConnection::Serve(Front& front,
       grpc::InsecureServerCredentials());
   connection->server_ = builder.BuildAndStart();
   if (!connection->server_) return nullptr;
+  front.health.Add(connection->server_->GetHealthCheckService());
 
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
       parameters;
@@ -50,11 +52,14 @@ std::unique_ptr<GrpcConnection> GrpcConnection::Serve(Front& front,
 }
 
 GrpcConnection::~GrpcConnection() {
-  if (server_) server_->Shutdown(std::chrono::system_clock::now());
+  if (!server_) return;
+  health_.Remove(server_->GetHealthCheckService());
+  server_->Shutdown(std::chrono::system_clock::now());
 }
 
 void GrpcConnection::StopServing() {
-  server_->GetHealthCheckService()->SetServingStatus(false);
+  // For good: a device that recovers is not served any more.
+  server_->GetHealthCheckService()->Shutdown();
 }
 
 }  // namespace kiln

@@ -32,6 +32,7 @@ class GrpcConnection final : public Connection {
  private:
   GrpcConnection(Front& front, const Peer& peer);
 
+  HealthBoard& health_;
   CompilerService compiler_;
   BuffersService buffers_;
   ExecutorService executor_;

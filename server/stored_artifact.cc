@@ -13,7 +13,10 @@ absl::StatusOr<StoredArtifact> MakeStoredArtifact(std::string bytes) {
   stored.bytes = std::move(bytes);
   stored.target = artifact->target;
   stored.slots = artifact->slots;
-  for (Module& module : artifact->modules) module.source.clear();
+  for (Module& module : artifact->modules) {
+    stored.kernels += static_cast<int>(module.entries.size());
+    module.source.clear();
+  }
   stored.bytes_without_source = SerializeArtifact(*artifact);
   return stored;
 }

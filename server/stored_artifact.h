@@ -18,6 +18,7 @@ struct StoredArtifact {
   std::string bytes_without_source;  // the same without generated sources
   Target target;
   std::vector<Slot> slots;
+  int kernels = 0;
 
   // How it came into memory, and how long that took.
   v1::Source source = v1::SOURCE_UNSPECIFIED;

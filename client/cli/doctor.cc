@@ -97,13 +97,19 @@ Check CheckCache(const client::Connection& connection) {
           "Check the disk; kiln cache verify"};
 }
 
+std::string DeviceFix(const std::string& device) {
+  if (device == "cpu") return "Look at the daemon's log";
+  return "Look at the daemon's log and, for Xid lines, at dmesg; a GPU that "
+         "stays so needs nvidia-smi --gpu-reset or a restart of the host";
+}
+
 std::vector<Check> CheckDevices(const v1::GetServerInfoResponse& info) {
   std::vector<Check> checks;
   for (const v1::DeviceInfo& device : info.devices()) {
     const bool healthy = device.state().rfind("unhealthy", 0) != 0;
     checks.push_back({device.device(), healthy ? Verdict::kOk : Verdict::kFail,
                       fmt::format("{}, {}", device.name(), device.state()),
-                      healthy ? "" : "Look at the daemon's log"});
+                      healthy ? "" : DeviceFix(device.device())});
   }
   return checks;
 }

@@ -91,6 +91,7 @@ void Prewarm::Do(const WorkItem& item) {
   if (journal_.Contains(item.Id())) return progress_.Add(Outcome::kSkipped);
   CompileOptions options;
   options.target = item.target;
+  options.prewarm = true;
   const absl::StatusOr<CompiledPlan> compiled =
       client_.Compile(*item.plan, options);
   if (!compiled.ok()) return Fail(item, compiled.status());
@@ -107,13 +108,21 @@ void Prewarm::Fail(const WorkItem& item, const absl::Status& status) {
   failures_.push_back({item.name, item.target, status});
 }
 
+// "fleet.jsonl:3 a100: what is wrong"; many a message names the plan itself.
+std::string TextOf(const Failure& failure) {
+  const std::string message(failure.status.message());
+  if (message.rfind(failure.name + ": ", 0) == 0) return message;
+  const std::string_view space = failure.target.empty() ? "" : " ";
+  return fmt::format("{}{}{}: {}", failure.name, space, failure.target,
+                     message);
+}
+
 void Report(const Terminal& terminal, const PrewarmProgress& progress,
             const std::vector<Failure>& failures) {
   const PrewarmCounts counts = progress.counts();
   Json failed = Json::array();
   for (const Failure& failure : failures) {
-    terminal.Note(fmt::format("failed  {} {}: {}", failure.name, failure.target,
-                              std::string(failure.status.message())));
+    terminal.Note("failed  " + TextOf(failure));
     failed.push_back({{"name", failure.name},
                       {"target", failure.target},
                       {"error", ErrorJson(failure.status)}});
@@ -153,6 +162,7 @@ ExitCode PrewarmCommand(const Context& context, const Options& options) {
   };
   const auto items = LoadWork(options.paths, options.targets);
   if (!items.ok()) return fail(items.status());
+  if (items->empty()) terminal.Note("There is nothing to do: no plan is named");
   const auto journal = OpenJournal(options);
   if (!journal.ok()) return fail(journal.status());
   absl::StatusOr<Client> client = Client::Connect(context.connect);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/mutex.h"
 #include "proto/artifact_converter.h"
 #include "tests/server/cpu_artifact.h"
 #include "tests/server/sealed_memory.h"
@@ -301,6 +302,41 @@ TEST_F(FakeExecutorTest, SendsAnArtifactAgainWhenAsked) {
 TEST_F(FakeExecutorTest, DoesNotSendAnArtifactForEver) {
   CreateFake("always asks");
   EXPECT_TRUE(absl::IsInternal(ExecuteNothing().status()));
+}
+
+// Prevents that calls pile up on a device whose driver does not let go of a
+// killed process, and that such a device is said to be fine. A signal that ends
+// nothing stands in for SIGKILL.
+TEST_F(FakeExecutorTest, IsOutOfUseWhileAKilledProcessDoesNotEnd) {
+  Mutex mutex;
+  std::vector<std::string> problems;
+  options_.on_health = [&](const std::string& problem) {
+    MutexLock lock(mutex);
+    problems.push_back(problem);
+  };
+  options_.kill_signal = SIGURG;
+  options_.kill_limit = options_.execute_deadline = milliseconds(200);
+  CreateFake("wedged");
+  ASSERT_TRUE(Describe().ok());
+  const int pid = executor_->pid();
+  kill(pid, SIGSTOP);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ExecuteNothing().status()));
+
+  const std::string problem = "its process " + std::to_string(pid) +
+                              " does not end, 200 ms after SIGKILL";
+  ASSERT_TRUE(Eventually(
+      [&] { return executor_->state() == "unhealthy: " + problem; }));
+  const absl::Status refused = Describe().status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(problem));
+  EXPECT_TRUE(absl::IsUnavailable(ExecuteNothing().status()));
+
+  kill(pid, SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return executor_->state() == "idle"; }));
+  EXPECT_TRUE(Describe().ok());
+  kill(executor_->pid(), SIGKILL);
+  executor_.reset();
+  EXPECT_THAT(problems, ElementsAre(problem, ""));
 }
 
 TEST_F(FakeExecutorTest, AnswersWhenTheProcessDiesBeforeItIsReady) {
