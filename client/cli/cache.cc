@@ -7,6 +7,7 @@
 
 #include "client/cli/artifact_files.h"
 #include "client/cli/commands.h"
+#include "client/cli/validators.h"
 #include "client/connection.h"
 
 namespace kiln::cli {
@@ -235,7 +236,10 @@ void AddCacheCommand(CLI::App& app, Command& chosen) {
             [options](const Terminal& terminal, const Connection& connection) {
               return List(terminal, connection, options->list_limit);
             })
-      ->add_option("--limit", options->list_limit, "At most so many");
+      ->add_option("--limit", options->list_limit,
+                   "At most so many (default: all)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("COUNT");
   AddAction(*cache, chosen, "show", "One entry: key text and kernels",
             [options](const Terminal& terminal, const Connection& connection) {
               return Show(terminal, connection, options->key);
@@ -250,7 +254,7 @@ void AddCacheCommand(CLI::App& app, Command& chosen) {
             })
       ->add_option("--limit", options->gc_limit_bytes,
                    "Bytes, or 2GiB (default: the daemon's limit)")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(SizeInBytes());
   CLI::App* purge = AddAction(
       *cache, chosen, "purge", "Remove entries",
       [options](const Terminal& terminal, const Connection& connection) {

@@ -1,16 +1,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "client/cli/commands.h"
+#include "client/cli/usage_error.h"
 #include "client/version.h"
 
 namespace kiln::cli {
 namespace {
+
+using std::literals::operator""sv;
 
 constexpr char kFooter[] = R"(
 Examples:
@@ -86,8 +91,13 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == static_cast<int>(CLI::ExitCodes::Success) ? kOk : kUsage;
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      return app.exit(error);
+    }
+    // Parsing may have ended before it came to the flag.
+    context.terminal.json = std::count(argv, argv + argc, "--json"sv) > 0;
+    Terminal(context.terminal).Error(UsageError(app, error));
+    return kUsage;
   }
   return chosen(context);
 }

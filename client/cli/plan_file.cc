@@ -19,6 +19,9 @@
 namespace kiln::cli {
 namespace {
 
+// Of a request, 1 MiB; JSON takes more than what it becomes.
+constexpr int64_t kMaxPlanFileBytes = int64_t{16} << 20;
+
 absl::Status FileError(const std::string& path, std::string_view verb,
                        int error) {
   const std::string message =
@@ -31,6 +34,31 @@ absl::Status FileError(const std::string& path, std::string_view verb,
   return absl::UnknownError(message);
 }
 
+absl::StatusOr<std::string> ReadAll(const std::string& path, std::istream& file,
+                                    int64_t limit_bytes) {
+  std::string bytes;
+  std::string block(size_t{1} << 20, '\0');
+  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
+    bytes.append(block, 0, file.gcount());
+    if (static_cast<int64_t>(bytes.size()) <= limit_bytes) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("The file {} is too long for a plan (allowed: at most {} "
+                    "bytes)",
+                    path, limit_bytes));
+  }
+  return bytes;
+}
+
+// The first line of protobuf's message, with the text that it points at.
+std::string JsonProblem(const std::string& message) {
+  const size_t end = message.find('\n');
+  if (end == std::string::npos) return message;
+  const std::string place =
+      message.substr(end + 1, message.find('\n', end + 1) - end - 1);
+  if (place.empty()) return message.substr(0, end);
+  return fmt::format("{} Near: {}", message.substr(0, end), place);
+}
+
 absl::StatusOr<Plan> FromJson(std::string_view text) {
   v1::Plan message;
   const auto parsed = google::protobuf::util::JsonStringToMessage(
@@ -38,7 +66,7 @@ absl::StatusOr<Plan> FromJson(std::string_view text) {
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(
         "It is not the JSON of a kiln.v1.Plan: " +
-        std::string(parsed.message().data(), parsed.message().size()));
+        JsonProblem({parsed.message().data(), parsed.message().size()}));
   }
   return FromProto(message);
 }
@@ -52,10 +80,9 @@ absl::Status Prefixed(const std::string& name, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  if (path == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  }
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     int64_t limit_bytes) {
+  if (path == "-") return ReadAll(path, std::cin, limit_bytes);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     return FileError(path, "read", EISDIR);
@@ -63,7 +90,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return FileError(path, "read", errno);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return ReadAll(path, file, limit_bytes);
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {
@@ -84,7 +111,7 @@ absl::StatusOr<Plan> ParsePlan(const std::string& name, std::string_view text,
 }
 
 absl::StatusOr<Plan> LoadPlan(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxPlanFileBytes);
   if (!text.ok()) return text.status();
   return ParsePlan(path, *text, path.ends_with(".json"));
 }

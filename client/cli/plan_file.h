@@ -1,6 +1,8 @@
 #ifndef KILN_CLIENT_CLI_PLAN_FILE_H_
 #define KILN_CLIENT_CLI_PLAN_FILE_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +14,10 @@ namespace kiln::cli {
 
 // The bytes of a file; "-" is standard input.
 //
-// Errors: NOT_FOUND, PERMISSION_DENIED.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// Errors: NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT above `limit_bytes`.
+absl::StatusOr<std::string> ReadFile(
+    const std::string& path,
+    int64_t limit_bytes = std::numeric_limits<int64_t>::max());
 
 // Errors: PERMISSION_DENIED, or UNKNOWN with the system's reason.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);

@@ -7,6 +7,7 @@
 #include "client/cli/launch.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/run_tensors.h"
+#include "client/cli/validators.h"
 #include "client/cli/verification.h"
 #include "client/client.h"
 #include "jit/plan/errors.h"
@@ -110,6 +111,8 @@ absl::StatusOr<bool> Run::Execute(Client& client) {
   absl::StatusOr<RunTensors> tensors =
       MakeTensors(plan_, values_, *inputs, options_.seed);
   if (!tensors.ok()) return tensors.status();
+  const absl::Status named = CheckOutputNames(*tensors, *outputs);
+  if (!named.ok()) return named;
 
   CompileOptions compile;
   compile.target = device->target;
@@ -255,9 +258,10 @@ void AddRunCommand(CLI::App& app, Command& chosen) {
   command->add_flag("--client-side", options->client_side,
                     "Launch from this process, not in the daemon");
   command->add_option("--repeat", options->repeat, "Execute so many times")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of random inputs")
+      ->check(NotNegative())
       ->capture_default_str();
   command
       ->add_option("--input", options->inputs, "Read an input: NAME=FILE.npy")

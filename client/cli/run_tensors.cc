@@ -1,6 +1,7 @@
 #include "client/cli/run_tensors.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -63,11 +64,30 @@ absl::StatusOr<std::vector<std::string>> PathsOf(
   return paths;
 }
 
+// Each tensor is here, and once more in memory that is shared.
+absl::Status CheckMemory(const Plan& plan,
+                         const std::vector<TensorDesc>& values) {
+  double bytes = 0;
+  for (const PlanInput& input : plan.inputs) bytes += SizeBytes(input.desc);
+  for (const PlanOutput& output : plan.outputs) {
+    bytes += SizeBytes({output.dtype, values[output.value.index].dims});
+  }
+  const double memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                              static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (2 * bytes <= memory_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("The tensors do not fit in memory (2 x {:.0f} bytes are "
+                  "needed, the machine has {:.0f})",
+                  bytes, memory_bytes));
+}
+
 }  // namespace
 
 absl::StatusOr<RunTensors> MakeTensors(
     const Plan& plan, const std::vector<TensorDesc>& values,
     const std::map<std::string, std::string>& files, uint64_t seed) {
+  const absl::Status fits = CheckMemory(plan, values);
+  if (!fits.ok()) return fits;
   RunTensors tensors;
   for (const PlanInput& input : plan.inputs) {
     tensors.inputs.push_back(MakeTensor(input.name, input.desc));
@@ -89,6 +109,11 @@ absl::StatusOr<RunTensors> MakeTensors(
     if (!loaded.ok()) return loaded;
   }
   return tensors;
+}
+
+absl::Status CheckOutputNames(const RunTensors& tensors,
+                              const std::map<std::string, std::string>& files) {
+  return PathsOf(tensors.outputs, files, "--output").status();
 }
 
 absl::Status SaveOutputs(const RunTensors& tensors,

@@ -28,10 +28,15 @@ struct RunTensors {
 // every output, filled with NaN so that an element nobody writes is seen.
 // `values` are those of ValidatePlan.
 //
-// Errors: INVALID_ARGUMENT: no input of that name; those of ReadFile, ParseNpy.
+// Errors: INVALID_ARGUMENT: no input of that name; RESOURCE_EXHAUSTED: they do
+// not fit in the machine's memory; those of ReadFile, ParseNpy.
 absl::StatusOr<RunTensors> MakeTensors(
     const Plan& plan, const std::vector<TensorDesc>& values,
     const std::map<std::string, std::string>& files, uint64_t seed);
+
+// INVALID_ARGUMENT if `files` (name to path) names an output that is none.
+absl::Status CheckOutputNames(const RunTensors& tensors,
+                              const std::map<std::string, std::string>& files);
 
 // Writes the outputs named in `files` (name to path) as .npy.
 //
