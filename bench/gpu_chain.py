@@ -1,9 +1,12 @@
 """One chain at full size: time and error of Kiln beside PyTorch.
 
-    gpu_chain.py SOCKET P1 RESULT.json [--max-autotune]
+    gpu_chain.py SOCKET P1 GRADE RESULT.json [--max-autotune]
+
+Goes on with what RESULT.json lacks.
 """
 
 import json
+import os
 import sys
 import time
 
@@ -16,14 +19,11 @@ import chains
 import gpu_cases
 import gpu_time
 import kiln
+import side_by_side
 import torch_plan
 from kiln import plan_text
 
 _SLICE = 8  # images evaluated in double at once
-
-
-def _tf32(allowed):
-    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def _slices(plan, tensors):
@@ -35,14 +35,14 @@ def _slices(plan, tensors):
         yield begin, end, [tensors[0][begin:end]] + tensors[1:]
 
 
-def errors(plan, tensors, output):
-    """The worst verdict over slices."""
+def errors(plan, tensors, output, grade):
+    """The worst verdict over slices, beside PyTorch's error with TF32 off, or
+    allowed for the grade tf32."""
     worst = None
     for begin, end, part in _slices(plan, tensors):
         (reference,) = torch_plan.evaluate(plan, part, torch.float64)
-        _tf32(False)
-        (eager,) = torch_plan.evaluate(plan, part)
-        _tf32(True)
+        with side_by_side.tf32(grade == "tf32"):
+            (eager,) = torch_plan.evaluate(plan, part)
         verdict = accuracy.judge(output[begin:end], reference, eager)
         if (worst is None or (worst.ok and not verdict.ok) or
                 (worst.ok == verdict.ok and verdict.norm > worst.norm)):
@@ -50,65 +50,99 @@ def errors(plan, tensors, output):
     return worst
 
 
-def time_torch(plan, tensors, mode):
-    """(milliseconds, seconds of compiling) of eager or torch.compile."""
-    function = torch_plan.as_function(plan)
-    begin = time.monotonic()
-    if mode != "eager":
-        torch._dynamo.reset()
-        function = torch.compile(
-            function, mode=None if mode == "compile" else mode)
-    with torch.no_grad():
-        function(*tensors)
+class Chain:
+    """The steps of the measurement; each adds to `result`."""
+
+    def __init__(self, socket, name, grade):
+        self.client = kiln.connect(socket, auto_start=False)
+        self.text = chains.CHAINS[name]
+        self.plan = plan_text.parse(self.text)
+        self.grade = grade
+        self.tensors = gpu_cases.inputs(gpu_cases.Case(name, self.text),
+                                        self.plan, time.time_ns() % 2**31,
+                                        torch)
+        self.result = {"chain": name, "grade": grade, "times_ms": {},
+                       "first_result_s": {}}
+
+    def compile(self):
         torch.cuda.synchronize()
-        seconds = time.monotonic() - begin
-        return gpu_time.milliseconds(lambda: function(*tensors)), seconds
+        begin = time.monotonic()
+        cold = self.client.compile(self.text, grade=self.grade)
+        self.kernel = kiln.TorchKernel(cold)
+        self.outputs = self.kernel.empty_outputs()
+        self.kernel.launch(self.tensors, self.outputs)
+        torch.cuda.synchronize()
+        self.result["first_result_s"]["kiln"] = time.monotonic() - begin
+        warm = self.client.compile(self.text, grade=self.grade)
+        self.compiled = cold
+        self.result.update(
+            key=cold.key, source=cold.source,
+            cold_compile_ms=cold.timing.total_us / 1e3,
+            nvrtc_ms=cold.timing.nvrtc_us / 1e3, hit_us=warm.timing.total_us,
+            variant=self.kernel.variant_index)
+
+    def judge(self):
+        self.outputs[0].fill_(float("nan"))
+        self.kernel.launch(self.tensors, self.outputs, parameter_version=1)
+        torch.cuda.synchronize()
+        verdict = errors(self.plan, self.tensors, self.outputs[0], self.grade)
+        self.result.update(
+            ok=verdict.ok, why=verdict.why, norm=verdict.norm,
+            norm_torch=verdict.norm_torch, worst=verdict.worst,
+            worst_torch=verdict.worst_torch,
+            norm_ratio=verdict.norm / max(verdict.norm_torch, 1e-30))
+        torch.cuda.empty_cache()
+
+    def time_kiln(self):
+        with self.client.attach() as session:
+            def execute():
+                return session.execute(self.compiled, self.tensors,
+                                       self.outputs, parameter_version=1)
+            self.result["first_execute_us"] = execute().total_us
+            times = sorted(execute().execute_us for _ in range(7))
+            self.result["service_us"] = times[3]
+        self.sets = side_by_side.rotated(self.plan, self.tensors)
+        times = side_by_side.time_kiln(self.kernel, self.sets)
+        self.result["times_ms"].update(times)
+        copy_rate = gpu_time.copy_bytes_per_s()
+        self.result["copy_bytes_per_s"] = copy_rate
+        self.result.update(side_by_side.floor_facts(
+            self.plan, self.tensors, self.outputs, copy_rate,
+            times["kiln"]["median"]))
+
+    def time_torch(self, mode):
+        times, seconds = side_by_side.time_torch(self.plan, self.sets, mode)
+        self.result["times_ms"][mode] = times
+        self.result["first_result_s"][mode] = seconds
+
+
+def modes(grade, max_autotune):
+    """Of PyTorch. Without TF32 only the grade that does without has rivals."""
+    names = ["eager", "torch_compile"]
+    if grade == "fp32":
+        names += ["eager_no_tf32", "torch_compile_no_tf32"]
+    return names + ["max_autotune"] * max_autotune
 
 
 def main():
-    socket, name, path = sys.argv[1:4]
-    text = chains.CHAINS[name]
-    plan = plan_text.parse(text)
-    client = kiln.connect(socket, auto_start=False)
-    cold = client.compile(text)
-    warm = client.compile(text)
-    tensors = gpu_cases.inputs(gpu_cases.Case(name, text), plan,
-                               time.time_ns() % 2**31, torch)
-    result = {"chain": name, "key": cold.key, "source": cold.source,
-              "cold_compile_ms": cold.timing.total_us / 1e3,
-              "nvrtc_ms": cold.timing.nvrtc_us / 1e3,
-              "hit_us": warm.timing.total_us}
-
-    kernel = kiln.TorchKernel(cold)
-    outputs = kernel.empty_outputs()
-    outputs[0].fill_(float("nan"))
-    kernel.launch(tensors, outputs, parameter_version=1)
-    torch.cuda.synchronize()
-    verdict = errors(plan, tensors, outputs[0])
-    result.update(ok=verdict.ok, why=verdict.why, norm=verdict.norm,
-                  norm_torch_fp32=verdict.norm_torch, worst=verdict.worst,
-                  worst_torch_fp32=verdict.worst_torch,
-                  variant=kernel.variant_index)
-
-    def run():
-        kernel.launch(tensors, outputs, parameter_version=1)
-    result["kiln_launch_ms"] = gpu_time.milliseconds(run)
-    result["kiln_ms"] = gpu_time.milliseconds(gpu_time.graph_of(run))
-    with client.attach() as session:
-        response = session.execute(cold, tensors, outputs,
-                                   parameter_version=1)
-        times = [session.execute(cold, tensors, outputs, parameter_version=1)
-                 for _ in range(7)]
-        result["first_execute_us"] = response.total_us
-        result["service_us"] = sorted(t.execute_us for t in times)[3]
-    _write(path, result)  # what follows may run out of time
-    modes = {"eager": "eager", "torch_compile": "compile"}
-    if "--max-autotune" in sys.argv:
-        modes["max-autotune"] = "max-autotune"
-    for name, mode in modes.items():
-        result[f"{name}_ms"], result[f"{name}_s"] = time_torch(plan, tensors,
-                                                               mode)
-        _write(path, result)
+    socket, name, grade, path = sys.argv[1:5]
+    earlier = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            earlier = json.load(file)
+    chain = Chain(socket, name, grade)
+    chain.compile()
+    chain.judge()
+    chain.time_kiln()
+    for mode in modes(grade, "--max-autotune" in sys.argv):
+        if mode in earlier.get("times_ms", {}):
+            for facts in ("times_ms", "first_result_s"):
+                chain.result[facts][mode] = earlier[facts][mode]
+            continue
+        _write(path, chain.result)  # what follows may run out of time
+        chain.time_torch(mode)
+    chain.result["complete"] = True
+    _write(path, chain.result)
 
 
 def _write(path, result):

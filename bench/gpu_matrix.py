@@ -27,9 +27,11 @@ def matrix_names(part, parts):
     return names[part::parts]
 
 
-def run(daemon, names, scratch, budget_s):
+def run(daemon, names, scratch, budget_s, worker_file="gpu_worker.py",
+        options=()):
     """Results by name; a case that ends the process is one of them. Takes up
-    again what an earlier call wrote to `scratch`/results.jsonl."""
+    again what an earlier call wrote to `scratch`/results.jsonl. `worker_file`
+    is called as gpu_worker.py says, with `options` after it."""
     results_path = scratch / "results.jsonl"
     give_up = time.monotonic() + budget_s
     if set(names) <= _read(results_path)[0].keys():
@@ -48,10 +50,9 @@ def run(daemon, names, scratch, budget_s):
         (scratch / "cases.json").write_text(json.dumps(left))
         with open(scratch / "worker.log", "ab") as log:
             worker = subprocess.Popen(
-                [sys.executable, str(gpu_daemon.ROOT / "bench" /
-                                     "gpu_worker.py"),
+                [sys.executable, str(gpu_daemon.ROOT / "bench" / worker_file),
                  daemon.socket, str(scratch / "cases.json"), str(results_path),
-                 str(seconds)], stdout=log, stderr=log)
+                 str(seconds), *options], stdout=log, stderr=log)
             try:
                 worker.wait(seconds + 60)
             except subprocess.TimeoutExpired:

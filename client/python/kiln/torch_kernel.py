@@ -46,6 +46,16 @@ class TorchKernel:
     def variant_index(self) -> int:
         return self._loaded.variant_index
 
+    @property
+    def prepare_steps(self) -> int:
+        """Kernels that prepare() launches."""
+        return len(self._loaded.variant.prepare)
+
+    @property
+    def launch_steps(self) -> int:
+        """Kernels that launch() launches once parameters are prepared."""
+        return len(self._loaded.variant.launch)
+
     def _allocate(self, size_bytes: int) -> Any:
         if size_bytes == 0:
             return None

@@ -1,0 +1,246 @@
+"""Kiln beside PyTorch on the plans of generality_rows.py.
+
+    generality.py SOCKET ROWS.json RESULTS.jsonl DEADLINE_S GRADE
+
+appends one JSON line for each row; scripts/gpu_check calls it so, starts it
+again behind a row that ended it, and prints run()'s table.
+"""
+
+import dataclasses
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+
+import gpu_daemon  # extends sys.path
+
+import generality_rows
+import gpu_matrix
+import gpu_report
+
+PARTS = 4
+# A row takes at most this long, with max-autotune.
+_ROW_S = 25
+_WARM_UP = "input x: f32[4,4,32,32]\ny = tanh(x)\noutput y\n"
+
+
+def names_of(part):
+    """A quarter of the rows, the slow ones spread evenly."""
+    slow = list(generality_rows.MAX_AUTOTUNE)
+    ordered = slow + [n for n in generality_rows.ROWS if n not in slow]
+    return ordered[part::PARTS]
+
+
+def run(part, scratch, budget_s, grade):
+    """(lines, ok, report) of the part "generality-N"."""
+    names = names_of(int(part.split("-")[1]))
+    with gpu_daemon.running() as daemon:
+        results = gpu_matrix.run(daemon, names, scratch, budget_s - _ROW_S,
+                                 "generality.py", (grade,))
+        missing = [name for name in names if name not in results]
+        wrong = [name for name in results if not results[name].get("ok")]
+        lines = table(results)
+        lines += [f"not run, out of time: {name}" for name in missing]
+        ok = not missing and not wrong
+        log = scratch / "worker.log"
+        if not results and log.exists():
+            lines.insert(0, log.read_text()[-1500:])
+        with daemon.connect() as client:
+            report = gpu_report.report(part, client, ok, results)
+    report["grade"] = grade
+    report["summary"] = summary(results)
+    return lines, ok, report
+
+
+def table(results):
+    """A line per row, milliseconds, then what summary() says."""
+    lines = [f"{'row':27}{'kiln':>8}{'eager':>8}{'compile':>9}{'autotune':>9}"
+             f"{'floor':>8}{'x best':>8}{'x comp.':>8}{'err':>6}"
+             f"{'first s: kiln':>15}{'compile':>8}"]
+    for name, row in results.items():
+        if "times_ms" not in row:
+            lines.append(f"{name:27} {row.get('error', 'no result')[:120]}")
+            continue
+        t = {key: value["median"] for key, value in row["times_ms"].items()}
+        autotune = (f"{t['max_autotune']:9.3f}" if "max_autotune" in t
+                    else f"{'':9}")
+        first = row["first_result_s"]
+        lines.append(
+            f"{name:27}{t['kiln']:8.3f}{t['eager']:8.3f}"
+            f"{t['torch_compile']:9.3f}{autotune}{row['floor_ms']:8.3f}"
+            f"{row['times_best']:8.2f}{row['times_compile']:8.2f}"
+            f"{row['norm_ratio']:6.2f}{first['kiln']:15.2f}"
+            f"{first['torch_compile']:8.2f}")
+        if not row["ok"]:
+            lines.append(f"    WRONG: {row['error']}"[:200])
+    found = summary(results)
+    lines.append(
+        f"{found['rows']} rows, {found['wrong']} wrong; geometric mean "
+        f"{found['times_compile']:.2f} x torch.compile, "
+        f"{found['times_best']:.2f} x the best; first result "
+        f"{found['first_result']:.1f} x sooner (at least "
+        f"{found['first_result_least']:.1f}) beside torch.compile's start-up "
+        f"of {found['torch_startup_s']:.1f} s; below 1.0 x the best: "
+        f"{', '.join(found['below_best']) or 'none'}")
+    return lines
+
+
+def summary(results):
+    """Of one part, or of the rows of several."""
+    timed = {name: row for name, row in results.items() if "times_ms" in row}
+    first = [row["first_result_s"]["torch_compile"] /
+             row["first_result_s"]["kiln"] for row in timed.values()]
+
+    startup = max((row["torch_startup_s"] for row in timed.values()),
+                  default=0.0)
+
+    def mean(values):
+        values = list(values)
+        return math.exp(sum(map(math.log, values)) / max(len(values), 1))
+    return {"rows": len(results),
+            "wrong": sum(not row.get("ok") for row in results.values()),
+            "times_compile": mean(r["times_compile"] for r in timed.values()),
+            "times_best": mean(r["times_best"] for r in timed.values()),
+            "first_result": mean(first),
+            "first_result_least": min(first, default=0.0),
+            "torch_startup_s": startup,
+            "below_best": [name for name, row in timed.items()
+                           if row["times_best"] < 1],
+            "below_compile": [name for name, row in timed.items()
+                              if row["times_compile"] < 1]}
+
+
+class Comparison:
+    """Measures rows in this process."""
+
+    def __init__(self, socket, grade):
+        import gpu_time
+        import kiln
+
+        self.client = kiln.connect(socket, auto_start=False)
+        self.grade = grade
+        self.copy_rate = gpu_time.copy_bytes_per_s()
+        self._warm_up()
+
+    def _warm_up(self):
+        """What only the first plan of a process pays for, on both sides."""
+        import torch
+
+        import kiln
+        import side_by_side
+        from kiln import plan_text
+
+        x = torch.randn(4, 4, 32, 32, device="cuda")
+        kiln.TorchKernel(self.client.compile(_WARM_UP))(x)
+        plan = plan_text.parse(_WARM_UP)
+        _, self.startup_s = side_by_side.time_torch(plan, [[x]],
+                                                    "torch_compile")
+        side_by_side.time_torch(plan, [[x]], "max_autotune")
+
+    def measure(self, name):
+        """The facts of one row."""
+        import torch
+
+        import gpu_cases
+        import side_by_side
+        from kiln import plan_text
+
+        text = generality_rows.plan_texts()[name]
+        plan = plan_text.parse(text)
+        tensors = gpu_cases.inputs(gpu_cases.Case(name, text), plan,
+                                   time.time_ns() % 2**31, torch)
+        kernel, outputs, first_s, compiled = self._first_result(text, tensors)
+        row = {"plan": text, **self._judge(plan, tensors, kernel, outputs),
+               "kernels": kernel.launch_steps,
+               "prepare_kernels": kernel.prepare_steps,
+               "compile_ms": compiled.timing.total_us / 1e3,
+               "nvrtc_ms": compiled.timing.nvrtc_us / 1e3,
+               "source": compiled.source}
+        sets = side_by_side.rotated(plan, tensors)
+        times = side_by_side.time_kiln(kernel, sets)
+        seconds = {"kiln": first_s}
+        modes = ["eager", "torch_compile"]
+        if name in generality_rows.MAX_AUTOTUNE:
+            modes.append("max_autotune")
+        for mode in modes:
+            times[mode], seconds[mode] = side_by_side.time_torch(plan, sets,
+                                                                 mode)
+        kiln_ms = times["kiln"]["median"]
+        row.update(times_ms=times, first_result_s=seconds,
+                   torch_startup_s=self.startup_s,
+                   **side_by_side.floor_facts(plan, tensors, outputs,
+                                              self.copy_rate, kiln_ms))
+        row["times_compile"] = times["torch_compile"]["median"] / kiln_ms
+        row["times_best"] = min(times[m]["median"] for m in modes) / kiln_ms
+        return row
+
+    def _first_result(self, text, tensors):
+        """From plan text to a result: daemon warm, cache cold."""
+        import torch
+
+        import kiln
+
+        torch.cuda.synchronize()
+        begin = time.monotonic()
+        compiled = self.client.compile(text, grade=self.grade)
+        kernel = kiln.TorchKernel(compiled)
+        outputs = kernel(*tensors)
+        torch.cuda.synchronize()
+        return kernel, outputs, time.monotonic() - begin, compiled
+
+    def _judge(self, plan, tensors, kernel, outputs):
+        """"ok", "error" and the worst output's errors."""
+        import torch
+
+        import gpu_worker
+        import side_by_side
+
+        for output in outputs:
+            output.fill_(float("nan"))
+        kernel.launch(tensors, outputs, parameter_version=1)
+        torch.cuda.synchronize()
+        with side_by_side.tf32(self.grade == "tf32"):
+            truth = gpu_worker.Truth(plan, tensors)
+            verdicts = [truth.judge(index, output)
+                        for index, output in enumerate(outputs)]
+        worst = max(verdicts, key=lambda v: (not v.ok, v.norm))
+        facts = dataclasses.asdict(worst)
+        facts["error"] = facts.pop("why") if not worst.ok else ""
+        facts["norm_ratio"] = worst.norm / max(worst.norm_torch, 1e-30)
+        return facts
+
+
+def attempt(comparison, name):
+    """The facts of a row, whatever happens in it."""
+    import torch
+
+    try:
+        return comparison.measure(name)
+    except Exception as failure:
+        torch.cuda.empty_cache()
+        return {"ok": False,
+                "error": f"{type(failure).__name__}: {failure}"[:500]}
+
+
+def main():
+    socket, rows_path, results_path, deadline, grade = sys.argv[1:]
+    give_up = time.monotonic() + float(deadline)
+    # Compiled once before, torch.compile would answer from its own cache.
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+        comparison = Comparison(socket, grade)
+        with open(rows_path) as file:
+            names = json.load(file)
+        with open(results_path, "a", buffering=1) as results:
+            for name in names:
+                if time.monotonic() > give_up:
+                    break
+                results.write(json.dumps({"start": name}) + "\n")
+                row = {"name": name, **attempt(comparison, name)}
+                results.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The plans of bench/generality.py: what users do beyond the four chains.
+
+Each row is the last value of a plan. Names say what is
+special; sizes are such that eager takes 0.05 to 5 ms on an H100.
+"""
+
+from plan_chain import Chain
+
+
+def _residual(x, channels):
+    """The input, projected, beside a convolution and its norm."""
+    branch = x.conv(channels, 3, padding=1).group_norm(8)
+    return branch.add(x.conv(channels, 1)).relu()
+
+
+def _gate(x):
+    return x.silu().mul(x.input())
+
+
+def _conv_residual(x, channels, groups):
+    """P2's body: the convolution is added again behind its norm."""
+    conv = x.conv(channels, 3)
+    return conv.group_norm(groups).tanh().hardswish().add(conv)
+
+
+def _scaled(x):
+    return x.mul(x.param(x.dims[1], 1, 1))
+
+
+ROWS = {
+    # Norms and what stands before and after them.
+    "norm_channels_3": Chain("f32", 32, 3, 512, 512).group_norm(3),
+    "norm_batch_1": Chain("f32", 1, 64, 512, 512).group_norm(8).relu(),
+    "norm_channels_512": Chain("f32", 32, 512, 28, 28).group_norm(32).silu(),
+    "norm_instance": Chain("f32", 16, 32, 200, 200).group_norm(32),
+    "norm_layer": Chain("f32", 64, 128, 56, 56).group_norm(1).gelu(),
+    "norm_odd_image": Chain("f32", 16, 48, 127, 129).group_norm(6).relu(),
+    "norm_f16": Chain("f16", 32, 64, 256, 256).group_norm(8).silu(),
+    "norm_bf16_diffusion": Chain("bf16", 8, 320, 64, 64).group_norm(32).silu(),
+    "norm_after_mish": Chain("f32", 32, 64, 128, 128).mish().group_norm(8),
+    "norm_twice":
+        Chain("f32", 32, 64, 96, 96).group_norm(8).relu().group_norm(4),
+    "norm_of_residual": (lambda x: x.add(x.input()).group_norm(8).relu())(
+        Chain("f32", 16, 64, 128, 128)),
+    "norm_mean_of_image":
+        Chain("f32", 32, 256, 56, 56).group_norm(32).silu().reduce(
+            "mean", [2, 3]),
+    "batch_norm_residual": (lambda x: x.batch_norm().add(x.input()).relu())(
+        Chain("f32", 32, 256, 56, 56)),
+    # Without a norm or a convolution.
+    "pointwise_gate_f16": _gate(Chain("f16", 32, 64, 128, 128)),
+    "pointwise_long": (lambda x: x.softplus().tanh().mul(x).add(1.0).elu()
+                       .mul(0.5))(Chain("f32", 32, 64, 128, 128)),
+    "pointwise_per_channel": _scaled(Chain("f32", 16, 96, 112, 112)).sigmoid(),
+    "softmax_channels": Chain("f32", 16, 64, 128, 128).softmax(1),
+    "softmax_rows_bf16": Chain("bf16", 8, 16, 512, 512).mul(0.125).softmax(3),
+    "logsumexp_rows": Chain("f32", 32, 16, 256, 512).reduce("logsumexp", 3),
+    "amin_channels": Chain("f32", 32, 64, 128, 128).abs().reduce("amin", 1),
+    # Convolutions by kernel, stride, groups.
+    "conv_stem_k7_s2": Chain("f32", 32, 3, 224, 224).conv(
+        64, 7, stride=2, padding=3, bias=False).batch_norm().relu().max_pool(
+            3, stride=2, padding=1),
+    "conv_k1_residual": (lambda x: x.conv(256, 1, bias=False).batch_norm()
+                         .add(x.input(32, 256, 56, 56)).relu())(
+        Chain("f32", 32, 64, 56, 56)),
+    "conv_k3_resnet": Chain("f32", 32, 64, 56, 56).conv(
+        64, 3, padding=1, bias=False).batch_norm().relu(),
+    "conv_k3_unet": Chain("f32", 4, 128, 64, 64).conv(
+        128, 3, padding=1).group_norm(32).silu(),
+    "conv_k5": Chain("f32", 32, 16, 112, 112).conv(
+        32, 5, padding=2).hardswish(),
+    "conv_k2_s2_patches": Chain("f32", 16, 64, 112, 112).conv(
+        128, 2, stride=2).group_norm(1),
+    "conv_k4_s4_patches_bf16": Chain("bf16", 32, 3, 224, 224).conv(
+        96, 4, stride=4).group_norm(1),
+    "conv_s2": Chain("f32", 32, 32, 112, 112).conv(
+        64, 3, stride=2, padding=1).group_norm(8).relu(),
+    "conv_dilated": Chain("f32", 8, 32, 128, 128).conv(
+        32, 3, padding=2, dilation=2).elu(),
+    "conv_grouped": Chain("f32", 32, 64, 56, 56).conv(
+        64, 3, padding=1, groups=4).batch_norm().relu(),
+    "depthwise_k3": Chain("f32", 32, 96, 112, 112).conv(
+        96, 3, padding=1, groups=96, bias=False).batch_norm().clamp(0, 6),
+    "depthwise_k7_convnext": Chain("f32", 32, 96, 56, 56).conv(
+        96, 7, padding=3, groups=96).group_norm(1),
+    "conv_k1_channels_512": Chain("f32", 32, 512, 14, 14).conv(512, 1).relu(),
+    "conv_batch_1": Chain("f32", 1, 64, 256, 256).conv(
+        64, 3, padding=1).group_norm(8).silu(),
+    "conv_odd_image": Chain("f32", 16, 24, 97, 131).conv(
+        40, 3, padding=1).group_norm(8).leaky_relu().avg_pool(2),
+    "conv_small_image": Chain("f32", 32, 256, 7, 7).conv(
+        256, 3, padding=1).group_norm(8).relu(),
+    "conv_no_norm": Chain("f32", 128, 8, 128, 128).conv(64, 3).relu(),
+    "conv_f16": Chain("f16", 32, 64, 64, 64).conv(
+        64, 3, padding=1).group_norm(8).silu(),
+    "conv_bf16_k1": Chain("bf16", 16, 128, 64, 64).conv(128, 1).gelu(),
+    "conv_projected_residual": _residual(Chain("f32", 16, 32, 96, 96), 64),
+    # Chains that end in a reduction or a pool.
+    "end_logsumexp_batch_4":
+        _conv_residual(Chain("f32", 4, 8, 128, 128), 64, 16).reduce(
+            "logsumexp", 1),
+    "end_logsumexp_32_channels":
+        _conv_residual(Chain("f32", 64, 3, 128, 128), 32, 8).reduce(
+            "logsumexp", 1),
+    "end_softmax": _conv_residual(Chain("f32", 16, 8, 128, 128), 64,
+                                  16).softmax(1),
+    "end_sum": Chain("f32", 64, 8, 128, 128).conv(64, 3).tanh().reduce(
+        "sum", [2, 3]),
+    "end_mean_channels": Chain("f32", 64, 16, 96, 96).conv(
+        64, 3).group_norm(8).reduce("mean", 1),
+    "end_amax_channels": Chain("f32", 64, 16, 96, 96).conv(
+        48, 3).relu().reduce("amax", 1),
+    "end_amin_channels": Chain("f32", 32, 16, 96, 96).conv(
+        64, 5).reduce("amin", 1).tanh(),
+    "end_max_pool_batch_1": _scaled(Chain("f32", 1, 8, 512, 512).conv(
+        64, 3).group_norm(16)).max_pool(2).clamp(0, 1),
+    "end_avg_pool_sigmoid": _scaled(Chain("f32", 64, 8, 128, 128).conv(
+        64, 3).group_norm(16)).avg_pool(4).sigmoid(),
+    # Transposed convolutions.
+    "transpose_k2_s2": Chain("f32", 8, 128, 64, 64).conv_transpose(
+        64, 2, stride=2).relu(),
+    "transpose_k4_s2": Chain("f32", 8, 64, 64, 64).conv_transpose(
+        32, 4, stride=2, padding=1, bias=False).batch_norm().relu(),
+    "transpose_k3_f16": Chain("f16", 16, 64, 96, 96).conv_transpose(
+        64, 3).gelu().group_norm(8),
+    "transpose_k5": Chain("f32", 8, 32, 96, 96).conv_transpose(
+        32, 5).gelu().group_norm(4),
+}
+
+# Compared with max-autotune, too; the four chains are measured elsewhere.
+MAX_AUTOTUNE = ("norm_channels_512", "conv_stem_k7_s2", "conv_k3_unet",
+                "depthwise_k7_convnext", "end_logsumexp_batch_4",
+                "transpose_k4_s2")
+
+
+def plan_texts():
+    """{name: plan text}, in order."""
+    return {name: row.text() for name, row in ROWS.items()}
