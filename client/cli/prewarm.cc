@@ -9,6 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/journal.h"
 #include "client/cli/manifest.h"
+#include "client/cli/plan_file.h"
 #include "client/cli/prewarm_progress.h"
 #include "client/client.h"
 
@@ -160,7 +161,14 @@ ExitCode PrewarmCommand(const Context& context, const Options& options) {
     terminal.Error(status);
     return cli::ExitCodeOf(status);
   };
-  const auto items = LoadWork(options.paths, options.targets);
+  std::vector<std::string> remarks;
+  const auto targets = ResolveTargets(options.targets, remarks);
+  if (!targets.ok()) {
+    terminal.Error(targets.status());
+    return kUsage;
+  }
+  for (const std::string& remark : remarks) terminal.Note(remark);
+  const auto items = LoadWork(options.paths, *targets);
   if (!items.ok()) return fail(items.status());
   if (items->empty()) terminal.Note("There is nothing to do: no plan is named");
   const auto journal = OpenJournal(options);

@@ -5,6 +5,23 @@
 #include <string>
 
 namespace kiln::cli {
+namespace {
+
+// Turns `text` into bytes if it is a size. CLI11 throws at unknown units, and
+// cuts them off first.
+bool ToBytes(std::string& text) {
+  std::string bytes = text;
+  try {
+    if (!NotNegative()(bytes).empty()) return false;
+    if (!CLI::AsSizeValue(false)(bytes).empty()) return false;
+  } catch (const CLI::ValidationError&) {
+    return false;
+  }
+  text = bytes;
+  return true;
+}
+
+}  // namespace
 
 CLI::Validator NotNegative() {
   const auto check = [](std::string& text) {
@@ -16,11 +33,8 @@ CLI::Validator NotNegative() {
 
 CLI::Validator SizeInBytes() {
   const auto convert = [](std::string& text) {
-    const std::string given = text;
-    std::string problem = NotNegative()(text);
-    if (problem.empty()) problem = CLI::AsSizeValue(false)(text);
-    if (problem.empty()) return problem;
-    return fmt::format("\"{}\" is not a size such as 10GiB or 512MiB", given);
+    if (ToBytes(text)) return std::string();
+    return fmt::format("\"{}\" is not a size such as 10GiB or 512MiB", text);
   };
   return CLI::Validator(convert, "SIZE");
 }

@@ -117,6 +117,16 @@ TEST_F(CommandTest, ErrorsAreDocumentsToo) {
   EXPECT_EQ(document["code"], "INVALID_ARGUMENT");
 }
 
+// Prevents programs that read --json from getting nothing to read.
+TEST_F(CommandTest, UsageErrorsAreDocumentsToo) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"compile", plan_}, {"frob"}, {"run"}}) {
+    const json document = Json(arguments, 2);
+    EXPECT_EQ(document["schema"], "kiln.error/1");
+    EXPECT_THAT(document["hint"].get<std::string>(), HasSubstr("--help"));
+  }
+}
+
 TEST_F(CommandTest, ReadsPlansFromStandardInputAndProtoJson) {
   EXPECT_EQ(daemon_.Kiln({"compile", "-", "--target", "cpu"}, plan_).status, 0);
   Write("plan.json", R"({
@@ -180,6 +190,8 @@ TEST_F(CommandTest, PrewarmGoesPastFailuresAndResumes) {
 
 TEST_F(CommandTest, SaysWhatIsWrongInWordsAndStatus) {
   Write("bad.kiln", "nonsense\n");
+  Write("bad.json", "{\"inputs\": [\n");
+  Write("tera.kiln", "input x: f32[400000,500000]\ny = relu(x)\noutput y\n");
   const std::string nowhere = Path("nowhere.sock");
   struct Case {
     std::vector<std::string> arguments;
@@ -191,7 +203,19 @@ TEST_F(CommandTest, SaysWhatIsWrongInWordsAndStatus) {
       {{"compile", plan_, "--target", "cpu", "--hit-only"}, 1, "not in the"},
       {{"compile", plan_}, 2, "--target"},
       {{"compile", plan_, "--target", "h1000"}, 2, "h100-sxm"},
-      {{"nosuchcommand"}, 2, ""},
+      {{"nosuchcommand"}, 2, "got nosuchcommand, commands: serve"},
+      {{"cache", "frob"}, 2, "got frob, commands: stats"},
+      {{"cache", "ls", "--limit", "-3"}, 2, "-3 not in range 1 to"},
+      {{"cache", "gc", "--limit", "-1"}, 2, "\"-1\" is not a size"},
+      {{"cache", "gc", "--limit", "5XB"}, 2, "\"5XB\" is not a size"},
+      {{"run", plan_, "--seed", "-4"}, 2, "-4 is negative"},
+      {{"run", plan_, "--repeat", "0"}, 2, "0 not in range 1 to 1000000"},
+      {{"run", plan_, "--output", "q=q.npy"}, 2, "got q, allowed: y"},
+      {{"run", Path("tera.kiln")}, 1, "do not fit in memory"},
+      {{"prewarm", plan_, "--target", "h1000"}, 2, "h100-sxm"},
+      {{"validate", "/dev/zero"}, 5, "too long for a plan"},
+      {{"validate", Path("")}, 1, "Is a directory"},
+      {{"validate", Path("bad.json")}, 5, "JSON of a kiln.v1.Plan"},
       {{"cache", "purge"}, 2, "--yes"},
       {{"info", "--socket", nowhere}, 3, nowhere},
       {{"validate", Path("bad.kiln")}, 5, "bad.kiln"},
