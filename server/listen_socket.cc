@@ -34,6 +34,18 @@ absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   return address;
 }
 
+// A mistyped path must not cost anybody a file.
+absl::Status RemoveStaleSocket(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{} exists and is no socket; choose another path with --socket", path));
+  }
+  unlink(path.c_str());
+  return absl::OkStatus();
+}
+
 std::string HolderOf(int lock_fd) {
   char text[32] = {};
   const ssize_t size = pread(lock_fd, text, sizeof(text) - 1, 0);
@@ -104,7 +116,8 @@ absl::StatusOr<ListenSocket> ListenSocket::Open(const std::string& path) {
   if (!address.ok()) return address.status();
   FileDescriptor fd(
       socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  unlink(path.c_str());
+  const absl::Status free = RemoveStaleSocket(path);
+  if (!free.ok()) return free;
   // The folder is private, so nobody can connect before the chmod.
   const bool listening =
       fd.valid() &&

@@ -32,12 +32,13 @@ absl::Status PrepareSocketDir(const std::string& socket_path);
 // Errors: ALREADY_EXISTS when another daemon holds it, naming its pid.
 absl::StatusOr<FileDescriptor> LockSocket(const std::string& socket_path);
 
-// A listening Unix socket of mode 0600 at a path; a file that is in the way is
-// replaced, so hold the lock. Removes the file in the end. A resource.
+// A listening Unix socket of mode 0600 at a path; a socket that is in the way
+// is replaced, so hold the lock. Removes its file in the end. A resource.
 class ListenSocket {
  public:
   // Errors: INVALID_ARGUMENT: the path is longer than the kernel allows (107
-  // bytes); INTERNAL: the kernel refuses.
+  // bytes); FAILED_PRECONDITION: something else than a socket has that name;
+  // INTERNAL: the kernel refuses.
   static absl::StatusOr<ListenSocket> Open(const std::string& path);
   ListenSocket(ListenSocket&&) noexcept = default;
   ListenSocket& operator=(ListenSocket&&) = delete;

@@ -217,13 +217,28 @@ TEST_F(AcceptLoopTest, LockIsExclusiveAndNamesItsHolder) {
 }
 
 TEST_F(AcceptLoopTest, SocketIsPrivateAndReplacesAStaleOne) {
-  FileDescriptor stale(open(path_.c_str(), O_CREAT | O_WRONLY, 0644));
+  {
+    const auto stale = ListenSocket::Open(path_ + ".old");
+    ASSERT_TRUE(stale.ok()) << stale.status();
+    std::filesystem::create_hard_link(path_ + ".old", path_);
+  }
   Start({});
   struct stat info = {};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
   EXPECT_TRUE(S_ISSOCK(info.st_mode));
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   EXPECT_TRUE(Answers());
+}
+
+// Prevents that a mistyped --socket costs its user a file.
+TEST_F(AcceptLoopTest, SocketNeverReplacesAFileOrFolder) {
+  const std::string file = folder_ + "/file";
+  FileDescriptor made(open(file.c_str(), O_CREAT | O_WRONLY, 0600));
+  for (const std::string& taken : {file, folder_}) {
+    const absl::Status status = ListenSocket::Open(taken).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_TRUE(std::filesystem::exists(taken));
+  }
 }
 
 TEST_F(AcceptLoopTest, SocketFolderMustBePrivateAndReal) {
