@@ -88,7 +88,7 @@ ROWS = {
         64, 3, padding=1).group_norm(8).silu(),
     "conv_odd_image": Chain("f32", 16, 24, 97, 131).conv(
         40, 3, padding=1).group_norm(8).leaky_relu().avg_pool(2),
-    "conv_small_image": Chain("f32", 32, 256, 7, 7).conv(
+    "conv_small_image": Chain("f32", 128, 256, 7, 7).conv(
         256, 3, padding=1).group_norm(8).relu(),
     "conv_no_norm": Chain("f32", 128, 8, 128, 128).conv(64, 3).relu(),
     "conv_f16": Chain("f16", 32, 64, 64, 64).conv(
