@@ -67,8 +67,8 @@ absl::Status RecordedGraph::Begin(driver::Stream stream) {
 }
 
 absl::Status RecordedGraph::End(driver::Stream stream) {
-  const absl::Status ended = CudaStatus(
-      driver_.StreamEndCapture(stream, &graph_), "cuStreamEndCapture");
+  absl::Status ended = CudaStatus(driver_.StreamEndCapture(stream, &graph_),
+                                  "cuStreamEndCapture");
   if (!ended.ok()) return ended;
   return CudaStatus(driver_.GraphInstantiate(&exec_, graph_, 0),
                     "cuGraphInstantiate");
