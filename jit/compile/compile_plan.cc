@@ -83,33 +83,37 @@ void AddSteps(const KernelSpec& spec, int module, std::vector<Step>* steps) {
   }
 }
 
-// Compiles one unit; fails on spills.
-absl::StatusOr<Module> CompileUnit(
+struct CompiledUnit {
+  Module module;
+  std::string spilling;  // symbol of an entry that does not fit in registers
+  std::string log;
+};
+
+absl::StatusOr<CompiledUnit> CompileUnit(
     const KernelSpec& spec, const std::string& source, const std::string& arch,
     const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
   absl::StatusOr<NvrtcCompiler::Output> output =
       nvrtc->Compile(source, headers, arch);
   if (!output.ok()) return output.status();
 
-  Module module;
+  CompiledUnit unit;
   for (const EntrySpec& entry : spec.entries) {
     const auto usage = FindKernelUsage(output->log, entry.symbol);
     if (!usage) return NoKernelInfo(entry.symbol, source, output->log);
-    if (usage->stack_bytes > 0) {
-      return Spills(entry.symbol, source, output->log);
-    }
+    if (usage->stack_bytes > 0) unit.spilling = entry.symbol;
     KernelEntry compiled;
     compiled.symbol = entry.symbol;
     compiled.registers = usage->registers;
     compiled.static_shared_bytes = usage->static_shared_bytes;
     compiled.max_dynamic_shared_bytes = entry.dynamic_shared_bytes;
     compiled.local_bytes = usage->stack_bytes;
-    module.entries.push_back(std::move(compiled));
+    unit.module.entries.push_back(std::move(compiled));
   }
-  module.cubin = std::move(output->cubin);
-  module.sha256 = Sha256Hex(module.cubin);
-  module.source = source;
-  return module;
+  unit.log = std::move(output->log);
+  unit.module.cubin = std::move(output->cubin);
+  unit.module.sha256 = Sha256Hex(unit.module.cubin);
+  unit.module.source = source;
+  return unit;
 }
 
 // Number of the module that `unit` shares; the number of modules if none.
@@ -160,19 +164,32 @@ class Compilation {
     }
   }
 
-  // The number of the module with this kernel, compiled on first use.
-  absl::StatusOr<int> ModuleOf(const KernelSpec& spec) {
+  // The number of the module with this kernel, compiled on first use. Where
+  // registers do not suffice for as many blocks as wished, for one.
+  absl::StatusOr<int> ModuleOf(KernelSpec spec) {
     const std::string source = WriteUnit(spec);
-    const size_t module = FindModule(artifact_->modules, source);
-    if (module == artifact_->modules.size()) {
-      const auto start = std::chrono::steady_clock::now();
-      absl::StatusOr<Module> compiled =
-          CompileUnit(spec, source, arch_, headers_, nvrtc_);
-      nvrtc_us_ += MicrosecondsSince(start);
-      if (!compiled.ok()) return compiled.status();
-      artifact_->modules.push_back(*std::move(compiled));
+    const size_t known = FindModule(artifact_->modules, source);
+    if (known < artifact_->modules.size()) return static_cast<int>(known);
+
+    absl::StatusOr<CompiledUnit> unit = Compile(spec, source);
+    if (unit.ok() && !unit->spilling.empty()) {
+      for (EntrySpec& entry : spec.entries) entry.min_blocks = 1;
+      unit = Compile(spec, WriteUnit(spec));
     }
-    return static_cast<int>(module);
+    if (!unit.ok()) return unit.status();
+    if (!unit->spilling.empty()) {
+      return Spills(unit->spilling, unit->module.source, unit->log);
+    }
+    artifact_->modules.push_back(std::move(unit->module));
+    return static_cast<int>(known);
+  }
+
+  absl::StatusOr<CompiledUnit> Compile(const KernelSpec& spec,
+                                       const std::string& source) {
+    const auto start = std::chrono::steady_clock::now();
+    auto unit = CompileUnit(spec, source, arch_, headers_, nvrtc_);
+    nvrtc_us_ += MicrosecondsSince(start);
+    return unit;
   }
 
   const std::string arch_;

@@ -114,6 +114,12 @@ void ElementCode::StoreTo(const Store& store) {
       fmt::format("kiln::Store({}, at.i, {});", tensors_->Write(store), local));
 }
 
+void ElementCode::StoreTo(const Store& store, const std::string& condition) {
+  const std::string local = Local(store.value);
+  Line(fmt::format("if ({}) kiln::Store({}, at.i, {});", condition,
+                   tensors_->Write(store), local));
+}
+
 std::string ElementCode::OperandText(const Operand& operand) {
   if (const float* constant = std::get_if<float>(&operand)) {
     return FloatLiteral(*constant);

@@ -66,6 +66,8 @@ class ElementCode {
   std::string Local(int value);
 
   void StoreTo(const Store& store);
+  // Only where `condition`, an expression, holds.
+  void StoreTo(const Store& store, const std::string& condition);
 
   const std::vector<std::string>& lines() const { return lines_; }
 

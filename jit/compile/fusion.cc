@@ -176,6 +176,15 @@ class Grouping {
 
 }  // namespace
 
+std::vector<int> KernelGroup::Nodes() const {
+  std::vector<int> nodes = prologue;
+  if (anchor >= 0) nodes.push_back(anchor);
+  nodes.insert(nodes.end(), epilogue.begin(), epilogue.end());
+  if (tail >= 0) nodes.push_back(tail);
+  nodes.insert(nodes.end(), tail_epilogue.begin(), tail_epilogue.end());
+  return nodes;
+}
+
 std::vector<KernelGroup> GroupNodes(const LoweredPlan& plan) {
   return Grouping(plan).Run();
 }

@@ -16,6 +16,14 @@ struct KernelGroup {
   std::vector<int> prologue;
   std::vector<int> epilogue;
   Dims domain;  // extents of the anchor's result and of the epilogue
+
+  // Of convolutions on tensor cores only: a statistic, reduction or pooling of
+  // what the epilogue ends with, and pointwise nodes on its result.
+  int tail = -1;
+  std::vector<int> tail_epilogue;
+
+  // Every node that the kernel computes, in order.
+  std::vector<int> Nodes() const;
 };
 
 // Cuts the plan at its barriers. Every node is in exactly one group and groups

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "jit/compile/conv_spec.h"
+#include "jit/compile/spec_text.h"
 
 namespace kiln {
 namespace {
@@ -17,20 +19,6 @@ constexpr int64_t kMaxBlocks = int64_t{1} << 18;
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
-
-std::vector<std::string> Shape(const std::string& name, const Dims& dims) {
-  const Dims4 d = AlignDims(dims);
-  return {fmt::format("struct {} {{", name),
-          fmt::format("  static constexpr Index kN = {}, kC = {}, kH = {}, "
-                      "kW = {};",
-                      d[0], d[1], d[2], d[3]),
-          "};"};
-}
-
-std::string Ints(const std::string& name, const Pair& pair) {
-  return fmt::format("static constexpr Index k{0}H = {1}, k{0}W = {2};", name,
-                     pair[0], pair[1]);
-}
 
 uint32_t Blocks(int64_t count, int threads) {
   return static_cast<uint32_t>((count + threads - 1) / threads);
@@ -101,7 +89,7 @@ class SpecWriter {
 
   void Pointwise() {
     spec_.source_file = "pointwise.cu";
-    Append(Shape("Output", kernel_.group.domain));
+    Append(ShapeText("Output", kernel_.group.domain));
     AddElementEntry("kiln_pointwise", "kiln::Pointwise");
   }
 
@@ -134,11 +122,12 @@ class SpecWriter {
     const int bias = ValueOf(node.operands[2]);
     const Dims& weight_dims = DimsOf(weight);
     const Pair kernel = {weight_dims[2], weight_dims[3]};
-    Append(Shape("Input", DimsOf(input)));
-    Append(Shape("Output", kernel_.group.domain));
+    Append(ShapeText("Input", DimsOf(input)));
+    Append(ShapeText("Output", kernel_.group.domain));
     Append({fmt::format("static constexpr Index kGroups = {};", conv.groups),
-            Ints("Kernel", kernel), Ints("Stride", conv.stride),
-            Ints("Padding", conv.padding), Ints("Dilation", conv.dilation)});
+            PairText("Kernel", kernel), PairText("Stride", conv.stride),
+            PairText("Padding", conv.padding),
+            PairText("Dilation", conv.dilation)});
     tensors_.Read(input, "input");
     tensors_.Read(weight, "weight");
     AddWindow(kernel, conv.stride, conv.padding, conv.dilation);
@@ -159,11 +148,12 @@ class SpecWriter {
   void Pool(const Node& node) {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
     const bool is_max = node.op == OpKind::kMaxPool2d;
-    Append(Shape("Input", DimsOf(ValueOf(node.operands[0]))));
-    Append(Shape("Output", kernel_.group.domain));
+    Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
+    Append(ShapeText("Output", kernel_.group.domain));
     Append({fmt::format("static constexpr bool kMax = {};", is_max),
-            Ints("Kernel", pool.kernel_size), Ints("Stride", pool.stride),
-            Ints("Padding", pool.padding), Ints("Dilation", pool.dilation)});
+            PairText("Kernel", pool.kernel_size),
+            PairText("Stride", pool.stride), PairText("Padding", pool.padding),
+            PairText("Dilation", pool.dilation)});
     if (!is_max) {
       Append({fmt::format("static constexpr bool kCountIncludePad = {};",
                           pool.count_include_pad),
@@ -194,8 +184,8 @@ class SpecWriter {
     const ReduceGeometry& geometry = *kernel_.reduce;
     const ReduceView& view = geometry.view;
     spec_.source_file = "reduce.cu";
-    Append(Shape("Input", DimsOf(ValueOf(node.operands[0]))));
-    Append(Shape("Output", kernel_.group.domain));
+    Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
+    Append(ShapeText("Output", kernel_.group.domain));
     Append({"struct View {",
             fmt::format("  static constexpr Index kKept0 = {}, kReduced0 = {};",
                         view.kept0, view.reduced0),
@@ -216,39 +206,9 @@ class SpecWriter {
     AddReduceEntries(geometry);
   }
 
-  static std::string_view ReducerName(OpKind op) {
-    switch (op) {
-      case OpKind::kSum:
-        return "Sum";
-      case OpKind::kMean:
-        return "Mean";
-      case OpKind::kAmax:
-        return "Amax";
-      case OpKind::kAmin:
-        return "Amin";
-      case OpKind::kLogSumExp:
-        return "LogSumExp";
-      case OpKind::kSoftmax:
-        return "SoftmaxSum";
-      default:
-        return "Moments";
-    }
-  }
-
   // From the reducer's state to the values of the plan.
   void DefineResults(const Node& node, int64_t steps) {
-    std::vector<std::string> expressions;
-    if (node.op == OpKind::kGroupNorm) {
-      const auto& norm = std::get<GroupNormAttributes>(node.attributes);
-      expressions = {"state.mean",
-                     fmt::format("kiln::ReciprocalStd(state.Variance(), {})",
-                                 FloatLiteral(norm.eps))};
-    } else if (node.op == OpKind::kSoftmax) {
-      expressions = {"state.largest", "state.Denominator()"};
-    } else {
-      expressions = {fmt::format("state.Value({})",
-                                 FloatLiteral(static_cast<float>(steps)))};
-    }
+    const std::vector<std::string> expressions = ReducerResults(node, steps);
     for (size_t i = 0; i < expressions.size(); ++i) {
       element_.Assign(NameOf(node.results[i]), expressions[i]);
       element_.Define(node.results[i]);
@@ -310,6 +270,8 @@ class SpecWriter {
 }  // namespace
 
 KernelSpec MakeKernelSpec(const Schedule& schedule, const Kernel& kernel) {
+  if (kernel.packs) return MakePackSpec(schedule, kernel);
+  if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
   return SpecWriter(schedule, kernel).Run();
 }
 

@@ -20,6 +20,7 @@ struct EntrySpec {
   std::array<uint32_t, 3> cluster = {1, 1, 1};  // all 1: no cluster launch
   int64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
+  int min_blocks = 1;  // that must fit on a multiprocessor at once
 };
 
 // Everything that is specialised in one kernel: the content of the generated
@@ -31,8 +32,10 @@ struct KernelSpec {
   std::vector<std::string> constants;  // members of Spec
   std::vector<KernelTensor> tensors;   // parameters, in order
   bool reads_elements = false;         // has Spec::Read
+  std::string read_argument;  // third parameter of Spec::Read, or empty
   std::vector<std::string> read_body;
   std::string read_result;       // what Spec::Read returns
+  bool has_element = true;       // has Spec::Element
   std::string element_argument;  // third parameter of Spec::Element, or empty
   std::vector<std::string> element_body;
   std::vector<EntrySpec> entries;  // in launch order

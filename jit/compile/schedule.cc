@@ -1,8 +1,11 @@
 #include "jit/compile/schedule.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
+#include "jit/compile/conv_fusion.h"
 #include "jit/compile/workspace.h"
 
 namespace kiln {
@@ -11,7 +14,8 @@ namespace {
 class Scheduling {
  public:
   Scheduling(const CanonicalPlan& plan, const Target& target)
-      : num_inputs_(static_cast<int>(plan.plan.inputs.size())),
+      : plan_(plan),
+        num_inputs_(static_cast<int>(plan.plan.inputs.size())),
         target_(target) {
     schedule_.lowered = Lower(plan);
     schedule_.homes.resize(schedule_.lowered.values.size());
@@ -20,11 +24,40 @@ class Scheduling {
     }
   }
 
-  Schedule Run() && {
+  // One kernel for each barrier.
+  Schedule Plain() && {
     for (KernelGroup& group : GroupNodes(schedule_.lowered)) {
-      schedule_.kernels.emplace_back();
-      schedule_.kernels.back().group = std::move(group);
+      AddKernel(std::move(group));
     }
+    return Finish();
+  }
+
+  // Convolutions on tensor cores.
+  Schedule Fast() && {
+    ConvFusion fusion =
+        FuseConvolutions(schedule_.lowered, GroupNodes(schedule_.lowered),
+                         plan_.plan.grade, target_);
+    for (KernelGroup& group : fusion.groups) {
+      const auto geometry = fusion.geometry.find(group.anchor);
+      if (geometry == fusion.geometry.end()) {
+        AddKernel(std::move(group));
+      } else {
+        AddConvolution(std::move(group), geometry->second);
+      }
+    }
+    return Finish();
+  }
+
+ private:
+  // What lies in the workspace: a value's f32 copy, partial states, or packed
+  // weights.
+  struct Buffer {
+    int kernel = 0;  // that fills it
+    int value = -1;  // -1: not a value
+    Lifetime lifetime;
+  };
+
+  Schedule Finish() {
     AddCopies();
     for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
       AddReduceGeometry(static_cast<int>(i));
@@ -34,13 +67,36 @@ class Scheduling {
     return std::move(schedule_);
   }
 
- private:
-  // What lies in the workspace: a value's f32 copy, or partial states.
-  struct Buffer {
-    int kernel = 0;  // that fills it
-    int value = -1;  // -1: partial states
-    Lifetime lifetime;
-  };
+  void AddKernel(KernelGroup group) {
+    schedule_.kernels.emplace_back();
+    schedule_.kernels.back().group = std::move(group);
+  }
+
+  // The convolution's kernel, and before its first one the kernel that packs
+  // its weights: at each launch where they are an input or computed.
+  void AddConvolution(KernelGroup group, const ConvGeometry& geometry) {
+    const int anchor = group.anchor;
+    if (packers_.count(anchor) == 0) {
+      packers_[anchor] = static_cast<int>(schedule_.kernels.size());
+      const int weight = ValueOf(NodeAt(anchor).operands[1]);
+      Kernel packer;
+      packer.group.anchor = anchor;
+      packer.conv = geometry;
+      packer.packs = true;
+      packer.prepares = weight < num_inputs_ &&
+                        plan_.plan.inputs[weight].role == InputRole::kParameter;
+      if (packer.prepares) {
+        packer.packed = Place{-1, schedule_.prepared_bytes, DataType::kF32,
+                              Area::kPrepared};
+        schedule_.prepared_bytes +=
+            (geometry.packed_bytes() + kWorkspaceAlign - 1) / kWorkspaceAlign *
+            kWorkspaceAlign;
+      }
+      schedule_.kernels.push_back(std::move(packer));
+    }
+    AddKernel(std::move(group));
+    schedule_.kernels.back().conv = geometry;
+  }
 
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
   const TensorDesc& DescOf(int value) const {
@@ -71,6 +127,7 @@ class Scheduling {
 
   void AddReduceGeometry(int index) {
     Kernel& kernel = schedule_.kernels[index];
+    if (kernel.conv.has_value()) return AddConvBuffers(index);
     if (kernel.group.anchor < 0) return;
     const Node& node = NodeAt(kernel.group.anchor);
     if (node.kind != NodeKind::kReduce) return;
@@ -85,11 +142,46 @@ class Scheduling {
         {index, -1, {index, index, states * ReducerStateBytes(node)}});
   }
 
-  // Leaves in memory what later kernels or the caller need.
+  // Packed weights of the workspace, and the partial states of a tail that
+  // gathers statistics.
+  void AddConvBuffers(int index) {
+    const Kernel& kernel = schedule_.kernels[index];
+    if (kernel.packs && !kernel.prepares) {
+      int last = index;
+      for (size_t i = index; i < schedule_.kernels.size(); ++i) {
+        if (schedule_.kernels[i].group.anchor == kernel.group.anchor) {
+          last = static_cast<int>(i);
+        }
+      }
+      buffers_.push_back(
+          {index, -1, {index, last, kernel.conv->packed_bytes()}});
+    }
+    if (kernel.group.tail < 0) return;
+    const Node& tail = NodeAt(kernel.group.tail);
+    if (tail.kind != NodeKind::kReduce || tail.op != OpKind::kGroupNorm) return;
+    schedule_.kernels[index].partials = Place{};
+    const int64_t states =
+        NumElements(DescOf(tail.results[0]).dims) *
+        kernel.conv->Splits(
+            kernel.group.domain[1] /
+            std::get<GroupNormAttributes>(tail.attributes).num_groups);
+    buffers_.push_back(
+        {index, -1, {index, index, states * ReducerStateBytes(tail)}});
+  }
+
+  // Leaves in memory what later kernels or the caller need, if no kernel
+  // before has.
   void AddStores(int index) {
+    if (schedule_.kernels[index].packs) return;
     const KernelGroup group = schedule_.kernels[index].group;
-    if (group.anchor >= 0) AddStoresOf(index, NodeAt(group.anchor));
-    for (const int node : group.epilogue) AddStoresOf(index, NodeAt(node));
+    for (const int node : group.Nodes()) {
+      const bool is_inner =
+          std::find(group.prologue.begin(), group.prologue.end(), node) !=
+          group.prologue.end();
+      if (!is_inner && stored_.insert(node).second) {
+        AddStoresOf(index, NodeAt(node));
+      }
+    }
   }
 
   void AddStoresOf(int index, const Node& node) {
@@ -108,23 +200,27 @@ class Scheduling {
     }
   }
 
-  // The last kernel that uses a value; -1 if none does.
+  // The last kernel that reads a value from memory, or makes it; -1 if none
+  // does.
   int LastUser(int value) const {
-    const auto uses = [&](int node) {
+    for (int i = static_cast<int>(schedule_.kernels.size()) - 1; i >= 0; --i) {
+      if (Reads(schedule_.kernels[i], value)) return i;
+    }
+    return -1;
+  }
+
+  bool Reads(const Kernel& kernel, int value) const {
+    const int producer = schedule_.lowered.values[value].producer;
+    const std::vector<int> nodes = kernel.group.Nodes();
+    if (std::find(nodes.begin(), nodes.end(), producer) != nodes.end()) {
+      return false;
+    }
+    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
       const std::vector<Operand>& operands = NodeAt(node).operands;
       return std::any_of(
           operands.begin(), operands.end(),
           [&](const Operand& operand) { return ValueOf(operand) == value; });
-    };
-    for (int i = static_cast<int>(schedule_.kernels.size()) - 1; i >= 0; --i) {
-      const KernelGroup& group = schedule_.kernels[i].group;
-      if ((group.anchor >= 0 && uses(group.anchor)) ||
-          std::any_of(group.prologue.begin(), group.prologue.end(), uses) ||
-          std::any_of(group.epilogue.begin(), group.epilogue.end(), uses)) {
-        return i;
-      }
-    }
-    return -1;
+    });
   }
 
   void PlaceWorkspace() {
@@ -134,7 +230,9 @@ class Scheduling {
     for (size_t i = 0; i < buffers_.size(); ++i) {
       const Place place{-1, layout.offsets[i], DataType::kF32};
       Kernel& kernel = schedule_.kernels[buffers_[i].kernel];
-      if (buffers_[i].value < 0) {
+      if (kernel.packs) {
+        kernel.packed = place;
+      } else if (buffers_[i].value < 0) {
         kernel.partials = place;
       } else {
         schedule_.homes[buffers_[i].value] = place;
@@ -142,23 +240,31 @@ class Scheduling {
       }
     }
     schedule_.workspace_bytes = layout.size_bytes;
+    for (Kernel& kernel : schedule_.kernels) {
+      if (!kernel.conv.has_value()) continue;
+      kernel.packed =
+          schedule_.kernels[packers_.at(kernel.group.anchor)].packed;
+    }
   }
 
+  const CanonicalPlan& plan_;
   const int num_inputs_;
   const Target& target_;
   Schedule schedule_;
   std::vector<Buffer> buffers_;
+  std::map<int, int> packers_;  // kernel that packs, by convolution
+  std::set<int> stored_;        // nodes whose results have been taken care of
 };
 
 }  // namespace
 
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
-  return Scheduling(plan, target).Run();
+  return Scheduling(plan, target).Plain();
 }
 
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target) {
-  return {MakePlainSchedule(plan, target)};
+  return {Scheduling(plan, target).Fast()};
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/artifact/artifact.h"
+#include "jit/compile/conv_geometry.h"
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/reduce_geometry.h"
@@ -34,6 +35,12 @@ struct Kernel {
   // their states.
   std::optional<ReduceGeometry> reduce;
   std::optional<Place> partials;
+  // For a convolution on tensor cores. `packed` is where its weights lie in
+  // the order of pack_weights.cu; `packs` says that the kernel brings them
+  // there, and computes nothing else.
+  std::optional<ConvGeometry> conv;
+  std::optional<Place> packed;
+  bool packs = false;
   // Runs only when a parameter has changed: reads parameters, fills the
   // prepared area.
   bool prepares = false;

@@ -63,24 +63,27 @@ std::string TensorsStruct(const KernelSpec& spec) {
   return text + "  };\n";
 }
 
+// A member function with Tensors, a Point, and perhaps one parameter more.
+std::string MemberFunction(const std::string& head, const std::string& argument,
+                           const std::vector<std::string>& body) {
+  std::vector<std::string> parameters = {"const Tensors& t",
+                                         "const kiln::Point<Index>& at"};
+  if (!argument.empty()) parameters.push_back(argument);
+  const std::string begin = "  static __device__ " + head + "(";
+  return "\n" +
+         Wrapped(begin, parameters, std::string(begin.size(), ' '), ") {") +
+         Indented(body, 4) + "  }\n";
+}
+
 std::string ReadFunction(const KernelSpec& spec) {
-  return "\n  static __device__ float Read(const Tensors& t,\n"
-         "                               const kiln::Point<Index>& at) {\n" +
-         Indented(spec.read_body, 4) +
-         fmt::format("    return {};\n  }}\n", spec.read_result);
+  std::vector<std::string> body = spec.read_body;
+  body.push_back(fmt::format("return {};", spec.read_result));
+  return MemberFunction("float Read", spec.read_argument, body);
 }
 
 std::string ElementFunction(const KernelSpec& spec) {
-  std::vector<std::string> parameters = {"const Tensors& t",
-                                         "const kiln::Point<Index>& at"};
-  if (!spec.element_argument.empty()) {
-    parameters.push_back(spec.element_argument);
-  }
-  std::string text = "\n";
-  text += Wrapped("  static __device__ void Element(", parameters,
-                  std::string(33, ' '), ") {");
-  text += Indented(spec.element_body, 4);
-  return text + "  }\n";
+  return MemberFunction("void Element", spec.element_argument,
+                        spec.element_body);
 }
 
 std::string EntryFunction(const KernelSpec& spec, const EntrySpec& entry) {
@@ -96,8 +99,12 @@ std::string EntryFunction(const KernelSpec& spec, const EntrySpec& entry) {
   }
   const std::string head = entry.symbol + "(";
   const std::string indent(head.size(), ' ');
+  const std::string bounds =
+      entry.min_blocks == 1
+          ? fmt::format("{}", entry.threads)
+          : fmt::format("{}, {}", entry.threads, entry.min_blocks);
   return fmt::format("\nextern \"C\" __global__ void __launch_bounds__({})\n",
-                     entry.threads) +
+                     bounds) +
          Wrapped(head, parameters, indent, ") {") +
          Wrapped(fmt::format("  {}<Spec>({{", entry.function), names,
                  std::string(6, ' '), "});") +
@@ -151,7 +158,8 @@ std::string WriteUnit(const KernelSpec& spec) {
   unit += Indented(spec.constants, 2) + "\n";
   unit += TensorsStruct(spec);
   if (spec.reads_elements) unit += ReadFunction(spec);
-  unit += ElementFunction(spec) + "};\n";
+  if (spec.has_element) unit += ElementFunction(spec);
+  unit += "};\n";
   for (const EntrySpec& entry : spec.entries) {
     unit += EntryFunction(spec, entry);
   }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "fmt/format.h"
 #include "jit/compile/compile_plan.h"
@@ -44,12 +45,18 @@ std::vector<Parameter> ParametersOf(const std::string& source,
 // Follows what lies in the outputs and in the workspace from step to step.
 class LaunchRecordChecker {
  public:
-  explicit LaunchRecordChecker(const Artifact& artifact)
-      : artifact_(artifact), variant_(artifact.variants.at(0)) {}
+  LaunchRecordChecker(const Artifact& artifact, const Variant& variant)
+      : artifact_(artifact), variant_(variant) {
+    for (const ZeroRange& zero : variant.zero) {
+      if (zero.area == Area::kWorkspace) {
+        written_.insert({ArgKind::kWorkspace, zero.offset_bytes});
+      }
+    }
+  }
 
   void Run() {
-    EXPECT_EQ(artifact_.variants.size(), 1u);
-    EXPECT_EQ(variant_.requires_, Requirements{});
+    for (const Step& step : variant_.prepare) CheckStep(step);
+    EXPECT_TRUE(written_slots_.empty()) << "a prepare step writes an output";
     for (const Step& step : variant_.launch) CheckStep(step);
     for (size_t i = 0; i < artifact_.slots.size(); ++i) {
       if (artifact_.slots[i].role != SlotRole::kOutput) continue;
@@ -92,8 +99,8 @@ class LaunchRecordChecker {
           << "slot " << arg.slot << " is read before it is written";
     } else {
       CheckPlace(arg);
-      EXPECT_EQ(written_workspace_.count(arg.offset_bytes), 1u)
-          << "workspace + " << arg.offset_bytes << " is read before written";
+      EXPECT_EQ(written_.count({arg.kind, arg.offset_bytes}), 1u)
+          << "area + " << arg.offset_bytes << " is read before written";
     }
   }
 
@@ -107,21 +114,24 @@ class LaunchRecordChecker {
           << "slot " << arg.slot << " is written twice";
     } else {
       CheckPlace(arg);
-      written_workspace_.insert(arg.offset_bytes);
+      written_.insert({arg.kind, arg.offset_bytes});
     }
   }
 
   void CheckPlace(const Arg& arg) {
-    EXPECT_EQ(arg.kind, ArgKind::kWorkspace);
+    EXPECT_TRUE(arg.kind == ArgKind::kWorkspace ||
+                arg.kind == ArgKind::kPrepared);
     EXPECT_GE(arg.offset_bytes, 0);
-    EXPECT_LT(arg.offset_bytes, variant_.workspace_bytes);
+    EXPECT_LT(arg.offset_bytes, arg.kind == ArgKind::kPrepared
+                                    ? variant_.prepared_bytes
+                                    : variant_.workspace_bytes);
     EXPECT_EQ(arg.offset_bytes % 256, 0);
   }
 
   const Artifact& artifact_;
   const Variant& variant_;
   std::set<int> written_slots_;
-  std::set<int64_t> written_workspace_;
+  std::set<std::pair<ArgKind, int64_t>> written_;  // areas, by offset
 };
 
 }  // namespace
@@ -166,8 +176,11 @@ std::string DescribeFailure(const absl::Status& status) {
 }
 
 void CheckLaunchRecord(const Artifact& artifact) {
-  ASSERT_EQ(artifact.variants.size(), 1u);
-  LaunchRecordChecker(artifact).Run();
+  ASSERT_FALSE(artifact.variants.empty());
+  EXPECT_EQ(artifact.variants.back().requires_, Requirements{});
+  for (const Variant& variant : artifact.variants) {
+    LaunchRecordChecker(artifact, variant).Run();
+  }
 }
 
 }  // namespace kiln

@@ -61,8 +61,7 @@ struct Spec {
     float* v1_rstd;
   };
 
-  static __device__ float Read(const Tensors& t,
-                               const kiln::Point<Index>& at) {
+  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
     const float v0 = kiln::Load(t.v0, at.i);
     return v0;
   }
@@ -116,8 +115,7 @@ struct Spec {
     float* output0;
   };
 
-  static __device__ float Read(const Tensors& t,
-                               const kiln::Point<Index>& at) {
+  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
     const float v0 = kiln::Load(t.v0, at.i);
     const float v1_mean = kiln::Load(t.v1_mean, at.n * 16 + at.c / 4);
     const float v1_rstd = kiln::Load(t.v1_rstd, at.n * 16 + at.c / 4);

@@ -24,8 +24,7 @@ struct Spec {
     float* v0_rstd;
   };
 
-  static __device__ float Read(const Tensors& t,
-                               const kiln::Point<Index>& at) {
+  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
     const float i0 = kiln::Load(t.i0, at.i);
     return i0;
   }

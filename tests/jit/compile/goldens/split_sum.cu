@@ -25,8 +25,7 @@ struct Spec {
     Reducer* partials;
   };
 
-  static __device__ float Read(const Tensors& t,
-                               const kiln::Point<Index>& at) {
+  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
     const float i0 = kiln::Load(t.i0, at.i);
     return i0;
   }

@@ -1,0 +1,225 @@
+#include "jit/compile/conv_fusion.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "jit/compile/reduce_geometry.h"
+
+namespace kiln {
+namespace {
+
+// Multiply-adds for each element that take as long as writing and reading
+// four bytes: about 250 TFLOP/s of mma.sync against 2.9 TB/s.
+constexpr int64_t kProductsPerRoundTrip = 345;
+// Channels that one block can hold of each pixel.
+constexpr int64_t kMaxChannelsOfBlock = 256;
+constexpr int64_t kMaxWindow = 8;
+
+bool Contains(const std::set<int>& set, int value) {
+  return set.count(value) > 0;
+}
+
+class Fusing {
+ public:
+  Fusing(const LoweredPlan& plan, std::vector<KernelGroup> groups, Grade grade,
+         const Target& target)
+      : plan_(plan), grade_(grade), target_(target) {
+    fusion_.groups = std::move(groups);
+  }
+
+  ConvFusion Run() && {
+    for (size_t i = 0; i < fusion_.groups.size(); ++i) {
+      if (IsConvolution(fusion_.groups[i])) Fuse(static_cast<int>(i));
+    }
+    std::vector<KernelGroup> kept;
+    for (KernelGroup& group : fusion_.groups) {
+      if (!group.Nodes().empty()) kept.push_back(std::move(group));
+    }
+    fusion_.groups = std::move(kept);
+    return std::move(fusion_);
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+  KernelGroup& Group(int index) { return fusion_.groups[index]; }
+
+  bool IsConvolution(const KernelGroup& group) const {
+    if (group.anchor < 0 || group.tail >= 0) return false;
+    if (Contains(done_, group.anchor)) return false;
+    const NodeKind kind = NodeAt(group.anchor).kind;
+    return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d;
+  }
+
+  void Fuse(int conv) {
+    const int anchor = Group(conv).anchor;
+    done_.insert(anchor);
+    const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
+    if (!ChooseConvGeometry(problem, {}, grade_, target_).has_value()) return;
+
+    // With all that can join, else with the first, else alone.
+    const std::vector<int> users = UsersOf(conv);
+    const bool again = users.size() > 1 && IsCheap(problem) &&
+                       std::all_of(users.begin(), users.end(), [&](int user) {
+                         return CanJoin(conv, user);
+                       });
+    std::vector<int> joining = users;
+    if (!again && !users.empty()) joining.resize(1);
+    while (!joining.empty() && !TryJoin(conv, joining, problem)) {
+      joining.resize(joining.size() > 1 ? 1 : 0);
+    }
+    if (joining.empty()) {
+      fusion_.geometry[anchor] =
+          *ChooseConvGeometry(problem, {}, grade_, target_);
+    }
+  }
+
+  bool IsCheap(const ConvProblem& problem) const {
+    const int products =
+        grade_ == Grade::kFp32 && problem.input_type == DataType::kF32 ? 3 : 1;
+    return problem.group_inputs() * problem.taps() * products <
+           kProductsPerRoundTrip;
+  }
+
+  // Results of the nodes that run on the convolution's domain.
+  std::set<int> ValuesOf(int conv) const {
+    const KernelGroup& group = fusion_.groups[conv];
+    std::set<int> values = {NodeAt(group.anchor).results[0]};
+    for (const int node : group.epilogue) {
+      values.insert(NodeAt(node).results[0]);
+    }
+    return values;
+  }
+
+  bool Reads(const KernelGroup& group, const std::set<int>& values) const {
+    for (const int node : group.Nodes()) {
+      for (const Operand& operand : NodeAt(node).operands) {
+        if (Contains(values, ValueOf(operand))) return true;
+      }
+    }
+    return false;
+  }
+
+  std::vector<int> UsersOf(int conv) const {
+    const std::set<int> values = ValuesOf(conv);
+    std::vector<int> users;
+    for (size_t i = 0; i < fusion_.groups.size(); ++i) {
+      const int index = static_cast<int>(i);
+      if (index != conv && Reads(fusion_.groups[i], values)) {
+        users.push_back(index);
+      }
+    }
+    return users;
+  }
+
+  // Whether what `user` does to the convolution's elements can follow it in
+  // registers. Its epilogue must not need them.
+  bool CanJoin(int conv, int user) const {
+    const KernelGroup& group = fusion_.groups[user];
+    const Dims& domain = fusion_.groups[conv].domain;
+    if (group.tail >= 0 || Contains(done_, group.anchor)) return false;
+    if (domain.size() != 4) return false;
+    if (group.anchor < 0) return group.domain == domain;
+    const Node& anchor = NodeAt(group.anchor);
+    if (DimsOf(ValueOf(anchor.operands[0])) != domain) return false;
+    KernelGroup epilogue;
+    epilogue.epilogue = group.epilogue;
+    std::set<int> inner = ValuesOf(conv);
+    for (const int node : group.prologue) {
+      inner.insert(NodeAt(node).results[0]);
+    }
+    return IsTail(fusion_.groups[conv], anchor) && !Reads(epilogue, inner);
+  }
+
+  bool IsTail(const KernelGroup& conv, const Node& node) const {
+    const int64_t channels = conv.domain[1];
+    if (node.kind == NodeKind::kPool2d) {
+      const auto& pool = std::get<PoolAttributes>(node.attributes);
+      return pool.kernel_size == pool.stride && pool.padding == Pair{0, 0} &&
+             pool.dilation == Pair{1, 1} && !pool.ceil_mode &&
+             !pool.divisor_override.has_value() &&
+             pool.kernel_size[0] <= kMaxWindow &&
+             pool.kernel_size[1] <= kMaxWindow;
+    }
+    if (node.kind != NodeKind::kReduce) return false;
+    const auto& attributes =
+        std::get<ConvAttributes>(NodeAt(conv.anchor).attributes);
+    if (attributes.groups != 1) return false;
+    if (node.op == OpKind::kGroupNorm) return true;
+    const ReduceView view = ViewOf(node, conv.domain);
+    return node.op != OpKind::kSoftmax && channels <= kMaxChannelsOfBlock &&
+           view.reduced0 == channels && channels > 1 &&
+           view.kept0 == conv.domain[0] && view.reduced1 == 1;
+  }
+
+  ConvDemands DemandsOf(int conv, const std::vector<int>& joining) const {
+    ConvDemands demands;
+    for (const int user : joining) {
+      const int anchor = fusion_.groups[user].anchor;
+      if (anchor < 0) continue;
+      const Node& node = NodeAt(anchor);
+      if (node.kind == NodeKind::kPool2d) {
+        demands.window = std::get<PoolAttributes>(node.attributes).kernel_size;
+      } else if (node.op == OpKind::kGroupNorm) {
+        demands.group_channels =
+            fusion_.groups[conv].domain[1] /
+            std::get<GroupNormAttributes>(node.attributes).num_groups;
+      } else {
+        demands.all_channels_in_a_block = true;
+      }
+    }
+    return demands;
+  }
+
+  // Lets all of `joining` begin with the convolution, if a tile exists that
+  // suits them. The first takes it over; the others compute it again.
+  bool TryJoin(int conv, const std::vector<int>& joining,
+               const ConvProblem& problem) {
+    if (!std::all_of(joining.begin(), joining.end(),
+                     [&](int user) { return CanJoin(conv, user); })) {
+      return false;
+    }
+    if (joining.size() == 1 && UsersOf(conv).size() > 1 &&
+        Group(joining[0]).anchor < 0) {
+      return false;
+    }
+    const auto geometry =
+        ChooseConvGeometry(problem, DemandsOf(conv, joining), grade_, target_);
+    if (!geometry.has_value()) return false;
+    const KernelGroup source = Group(conv);
+    fusion_.geometry[source.anchor] = *geometry;
+    for (const int user : joining) Join(source, &Group(user));
+    Group(conv) = {};
+    return true;
+  }
+
+  static void Join(const KernelGroup& conv, KernelGroup* user) {
+    KernelGroup joined = conv;
+    const std::vector<int>& inner =
+        user->anchor < 0 ? user->epilogue : user->prologue;
+    joined.epilogue.insert(joined.epilogue.end(), inner.begin(), inner.end());
+    if (user->anchor >= 0) {
+      joined.tail = user->anchor;
+      joined.tail_epilogue = user->epilogue;
+    }
+    *user = std::move(joined);
+  }
+
+  const LoweredPlan& plan_;
+  const Grade grade_;
+  const Target& target_;
+  ConvFusion fusion_;
+  std::set<int> done_;  // convolutions
+};
+
+}  // namespace
+
+ConvFusion FuseConvolutions(const LoweredPlan& plan,
+                            std::vector<KernelGroup> groups, Grade grade,
+                            const Target& target) {
+  return Fusing(plan, std::move(groups), grade, target).Run();
+}
+
+}  // namespace kiln

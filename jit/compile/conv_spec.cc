@@ -1,0 +1,296 @@
+#include "jit/compile/conv_spec.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "fmt/format.h"
+#include "jit/compile/spec_text.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kPackThreads = 256;
+constexpr int kMergeThreads = 32;
+constexpr int64_t kMaxPackBlocks = 1024;
+// Blocks that share a multiprocessor; conv_geometry.cc leaves room for them.
+constexpr int kResidentBlocks = 2;
+// Threads that may still have 128 registers each when that many share it.
+constexpr int kMaxThreadsOfResident = 256;
+
+Dims ToDims(const Dims4& dims) { return {dims[0], dims[1], dims[2], dims[3]}; }
+
+// What conv_tile.cuh wants to know.
+std::vector<std::string> TileConstants(const ConvGeometry& g) {
+  const ConvProblem& p = g.problem;
+  std::vector<std::string> lines = ShapeText("Input", ToDims(p.input));
+  const auto append = [&](std::vector<std::string> more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+  };
+  append(ShapeText("Output", ToDims(p.output)));
+  append({fmt::format("static constexpr Index kGroups = {};", p.groups),
+          PairText("Kernel", p.kernel), PairText("Stride", p.stride),
+          PairText("Padding", p.padding), PairText("Dilation", p.dilation),
+          PairText("Insert", p.insert),
+          fmt::format("static constexpr int kTileH = {}, kTileW = {};",
+                      g.tile_h, g.tile_w),
+          fmt::format("static constexpr int kWarpsM = {}, kWarpsN = {};",
+                      g.warps_m, g.warps_n),
+          fmt::format("static constexpr int kTilesM = {}, kTilesN = {};",
+                      g.tiles_m, g.tiles_n),
+          fmt::format("static constexpr int kChunk = {}, kTilesPerBlock = {};",
+                      g.chunk, g.tiles_per_block),
+          fmt::format("static constexpr bool kSplitsWeight = {};",
+                      g.splits_weight)});
+  return lines;
+}
+
+class ConvSpecWriter {
+ public:
+  ConvSpecWriter(const Schedule& schedule, const Kernel& kernel)
+      : schedule_(schedule),
+        kernel_(kernel),
+        geometry_(*kernel.conv),
+        tensors_(schedule),
+        inner_(schedule, kernel.group.domain, &tensors_),
+        outer_(schedule, TailDomain(), &tensors_) {}
+
+  KernelSpec Run() && {
+    spec_.source_file = "conv_mma.cu";
+    spec_.constants = TileConstants(geometry_);
+    Append({fmt::format("static constexpr bool kSplitsInput = {};",
+                        geometry_.splits_input),
+            fmt::format("static constexpr bool kCopiesInput = {};",
+                        geometry_.problem.input_type == DataType::kF32)});
+    Convolution();
+    if (kernel_.group.tail < 0) {
+      Finish("kStore", "kiln_conv", 0);
+      spec_.element_argument = SumArgument();
+      spec_.element_body = inner_.lines();
+    } else {
+      Tail(NodeAt(kernel_.group.tail));
+    }
+    spec_.formula = Formula();
+    spec_.tensors = tensors_.list();
+    spec_.index = NeedsWideIndex() ? "long long" : "int";
+    return std::move(spec_);
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
+  const std::string& NameOf(int value) const {
+    return schedule_.lowered.values[value].name;
+  }
+  const Dims& DimsOf(int value) const {
+    return schedule_.lowered.values[value].desc.dims;
+  }
+  Dims TailDomain() const {
+    const int tail = kernel_.group.tail;
+    return tail < 0 ? kernel_.group.domain : DimsOf(NodeAt(tail).results[0]);
+  }
+
+  void Append(const std::vector<std::string>& lines) {
+    spec_.constants.insert(spec_.constants.end(), lines.begin(), lines.end());
+  }
+
+  std::vector<std::string> Formula() const {
+    std::vector<std::string> lines;
+    for (const int node : kernel_.group.Nodes()) {
+      lines.push_back(NodeAt(node).text);
+    }
+    return lines;
+  }
+
+  bool HasBias() const {
+    return ValueOf(NodeAt(kernel_.group.anchor).operands[2]) >= 0;
+  }
+  std::string SumArgument() const {
+    const Node& node = NodeAt(kernel_.group.anchor);
+    const std::string name = HasBias() ? "sum" : NameOf(node.results[0]);
+    return "float " + name + ", bool inside";
+  }
+
+  // From the sum to the last pointwise value before the tail.
+  void Convolution() {
+    const Node& node = NodeAt(kernel_.group.anchor);
+    tensors_.Read(ValueOf(node.operands[0]), "input");
+    tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
+    const int result = node.results[0];
+    if (HasBias()) {
+      inner_.Assign(
+          NameOf(result),
+          fmt::format("sum + kiln::Load({}, at.c)",
+                      tensors_.Read(ValueOf(node.operands[2]), "bias")));
+    }
+    inner_.Define(result);
+    for (const int next : kernel_.group.epilogue) {
+      inner_.Compute(NodeAt(next));
+    }
+    for (const Store& store : kernel_.stores) {
+      if (IsInner(store.value)) inner_.StoreTo(store, "inside");
+    }
+  }
+
+  bool IsInner(int value) const {
+    const int producer = schedule_.lowered.values[value].producer;
+    const std::vector<int>& epilogue = kernel_.group.epilogue;
+    return producer == kernel_.group.anchor ||
+           std::find(epilogue.begin(), epilogue.end(), producer) !=
+               epilogue.end();
+  }
+
+  void Tail(const Node& node) {
+    Append(ShapeText("TailOutput", TailDomain()));
+    if (node.kind == NodeKind::kPool2d) {
+      PoolTail(node);
+    } else if (node.op == OpKind::kGroupNorm) {
+      MomentsTail(node);
+    } else {
+      ChannelsTail(node);
+    }
+    for (const int next : kernel_.group.tail_epilogue) {
+      outer_.Compute(NodeAt(next));
+    }
+    for (const Store& store : kernel_.stores) {
+      if (!IsInner(store.value)) outer_.StoreTo(store);
+    }
+    const int input = ValueOf(node.operands[0]);
+    spec_.reads_elements = true;
+    spec_.read_argument = SumArgument();
+    spec_.read_result = inner_.Local(input);
+    spec_.read_body = inner_.lines();
+    spec_.element_body = outer_.lines();
+  }
+
+  void DefineResults(const Node& node, int64_t steps) {
+    const std::vector<std::string> results = ReducerResults(node, steps);
+    for (size_t i = 0; i < results.size(); ++i) {
+      outer_.Assign(NameOf(node.results[i]), results[i]);
+      outer_.Define(node.results[i]);
+    }
+    spec_.element_argument = "const Reducer& state";
+  }
+
+  void PoolTail(const Node& node) {
+    const auto& pool = std::get<PoolAttributes>(node.attributes);
+    Append({fmt::format("static constexpr bool kPoolsMax = {};",
+                        node.op == OpKind::kMaxPool2d),
+            PairText("Pool", pool.kernel_size)});
+    spec_.element_argument = "float " + NameOf(node.results[0]);
+    outer_.Define(node.results[0]);
+    const int pixels = geometry_.tile_h * geometry_.tile_w;
+    Finish("kPool", "kiln_conv_pool",
+           geometry_.warps_n * 8 * ((pixels + 27) / 32 * 32 + 4));
+  }
+
+  void ChannelsTail(const Node& node) {
+    Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op)),
+            fmt::format("static __device__ float Neutral() {{ return {}; }}",
+                        Neutral(node.op))});
+    DefineResults(node, kernel_.group.domain[1]);
+    const int64_t pixels = geometry_.tile_h * geometry_.tile_w;
+    Finish("kChannels", "kiln_conv_reduce",
+           (geometry_.warps_n - 1) * pixels * ReducerStateBytes(node) / 4);
+  }
+
+  static std::string_view Neutral(OpKind op) {
+    switch (op) {
+      case OpKind::kAmax:
+      case OpKind::kLogSumExp:
+        return "-kiln::Infinity()";
+      case OpKind::kAmin:
+        return "kiln::Infinity()";
+      default:
+        return "0.0f";
+    }
+  }
+
+  void MomentsTail(const Node& node) {
+    const int64_t groups =
+        std::get<GroupNormAttributes>(node.attributes).num_groups;
+    const int64_t channels = kernel_.group.domain[1] / groups;
+    Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op)),
+            fmt::format("static constexpr int kNormGroups = {}, "
+                        "kGroupChannels = {};",
+                        groups, channels),
+            fmt::format("static constexpr int kSplits = {};",
+                        geometry_.Splits(channels))});
+    DefineResults(node, 0);
+    const int64_t slots =
+        geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
+    Finish("kMoments", "kiln_conv_statistics", geometry_.warps_m * slots * 3);
+    tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
+    spec_.entries.push_back(
+        {"kiln_merge_partials",
+         "kiln::MergePartials",
+         kMergeThreads,
+         {static_cast<uint32_t>(kernel_.group.domain[0] * groups), 1, 1}});
+  }
+
+  // The launch of the convolution, whose tail needs `scratch_words`.
+  void Finish(const std::string& tail, const std::string& symbol,
+              int64_t scratch_words) {
+    const int64_t bytes = (geometry_.shared_words() + scratch_words) * 4;
+    Append({fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",
+                        tail),
+            fmt::format("static constexpr int kScratchWords = {}, "
+                        "kSharedBytes = {};",
+                        scratch_words, bytes)});
+    EntrySpec entry{symbol, "kiln::ConvMma", geometry_.threads()};
+    entry.grid = {static_cast<uint32_t>(geometry_.blocks()), 1, 1};
+    entry.dynamic_shared_bytes = bytes;
+    entry.min_blocks = kResidentBlocks * kMaxThreadsOfResident /
+                       std::max(entry.threads, kMaxThreadsOfResident);
+    spec_.entries.push_back(std::move(entry));
+  }
+
+  bool NeedsWideIndex() const {
+    const ConvProblem& p = geometry_.problem;
+    int64_t count = std::max(NumElements(kernel_.group.domain),
+                             NumElements(ToDims(p.input)));
+    // Tiles reach past the edges.
+    count += 64 * p.output[3] * p.output[1];
+    return count > std::numeric_limits<int32_t>::max();
+  }
+
+  const Schedule& schedule_;
+  const Kernel& kernel_;
+  const ConvGeometry& geometry_;
+  KernelTensors tensors_;
+  ElementCode inner_;  // on the convolution's elements
+  ElementCode outer_;  // on those of the tail
+  KernelSpec spec_;
+};
+
+}  // namespace
+
+KernelSpec MakeConvSpec(const Schedule& schedule, const Kernel& kernel) {
+  return ConvSpecWriter(schedule, kernel).Run();
+}
+
+KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel) {
+  const ConvGeometry& geometry = *kernel.conv;
+  const Node& node = schedule.lowered.nodes[kernel.group.anchor];
+  KernelTensors tensors(schedule);
+  tensors.Read(ValueOf(node.operands[1]), "weight");
+  tensors.Add({"packed", "unsigned", true, *kernel.packed});
+  const int64_t lanes =
+      geometry.packed_bytes() / 4 / (geometry.splits_weight ? 4 : 2);
+
+  KernelSpec spec;
+  spec.formula = {"packs the weights of " + node.text};
+  spec.source_file = "pack_weights.cu";
+  spec.index = "int";
+  spec.constants = TileConstants(geometry);
+  spec.constants.push_back(fmt::format(
+      "static constexpr bool kTransposed = {};", geometry.problem.transposed));
+  spec.tensors = tensors.list();
+  spec.has_element = false;
+  EntrySpec entry{"kiln_pack_weights", "kiln::PackWeights", kPackThreads};
+  entry.grid[0] = static_cast<uint32_t>(
+      std::min((lanes + kPackThreads - 1) / kPackThreads, kMaxPackBlocks));
+  spec.entries.push_back(std::move(entry));
+  return spec;
+}
+
+}  // namespace kiln
