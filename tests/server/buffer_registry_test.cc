@@ -88,10 +88,12 @@ TEST_F(BufferRegistryTest, ChecksRangesAtTheirBounds) {
               absl::StatusCode::kOk)
         << good;
   }
+  // Elsewhere, so that no overlap hides what is out of bounds.
+  const std::string other = *Add("cpu", 6, "memory-b", 0, 64);
   for (const int64_t bad :
        {int64_t{193}, int64_t{208}, int64_t{256}, int64_t{-1}, int64_t{-16},
-        kMin, kMax, kMax - 63, kMax - 64, kMax - 15}) {
-    const auto bound = Bind({{0, buffer_, 0}, {1, buffer_, bad}});
+        int64_t{-64}, kMin, kMax, kMax - 63, kMax - 64, kMax - 15}) {
+    const auto bound = Bind({{0, other, 0}, {1, buffer_, bad}});
     EXPECT_EQ(bound.status().code(), absl::StatusCode::kInvalidArgument) << bad;
     EXPECT_EQ(DetailOf(bound.status()).field, "bindings[1].offset_bytes");
   }
@@ -142,6 +144,8 @@ TEST_F(BufferRegistryTest, WantsEachSlotOnce) {
   EXPECT_EQ(BindCode({first, {-1, buffer_, 64}}), invalid);
   EXPECT_EQ(BindCode({first, {std::numeric_limits<int>::min(), buffer_, 64}}),
             invalid);
+  EXPECT_EQ(BindCode({{0, buffer_, 0}, {0, buffer_, 0}, {1, buffer_, 64}}),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(BufferRegistryTest, RefusesUnknownBuffersAndOtherDevices) {
@@ -206,12 +210,14 @@ TEST_F(BufferRegistryTest, LostBuffersAbortAndCloseNothing) {
   registry_.MarkLost("cuda:0");
   EXPECT_EQ(BindCode({{0, buffer_, 0}, {1, buffer_, 64}}),
             absl::StatusCode::kOk);
+  const std::string idle = *Add("cpu", 3, "memory-b", 0, 64);
   registry_.MarkLost("cpu");
   EXPECT_EQ(BindCode({{0, buffer_, 0}, {1, buffer_, 64}}),
             absl::StatusCode::kAborted);
   EXPECT_EQ(BindCode({{0, *Add("cpu", 1, "m", 0, 64), 0},
                       {1, *Add("cpu", 2, "n", 0, 64), 0}}),
             absl::StatusCode::kOk);
+  EXPECT_EQ(registry_.Remove(idle, [] {}).memory, std::nullopt);
 }
 
 TEST_F(BufferRegistryTest, RemoveAllKeepsWhatIsLeased) {

@@ -147,9 +147,9 @@ TEST_F(CpuBackendTest, RefusesMemoryThatIsNotOpen) {
 
 TEST_F(CpuBackendTest, RefusesTooFewAndTooManySlots) {
   const uint64_t id = Open(memory_);
-  for (const size_t count : {0, 1, 3}) {
+  for (const int count : {0, 1, 3}) {
     ExecuteJob job;
-    job.slots.assign(count, {id, 0});
+    for (int i = 0; i < count; ++i) job.slots.push_back({id, 1024 * i});
     EXPECT_TRUE(absl::IsInvalidArgument(
         backend_.Execute(CpuArtifact(kReluPlan), job).status()));
   }

@@ -103,6 +103,8 @@ TEST(CacheKeyTest, FindsByKeyAndByUniquePrefix) {
               absl::StatusCode::kInvalidArgument)
         << bad;
   }
+  EXPECT_EQ(FindEntry("aaaaa", {entries[0]}).status().code(),
+            absl::StatusCode::kInvalidArgument);
   auto twins = entries;
   twins[1].key = "aaaaaa1" + std::string(57, '0');
   EXPECT_EQ(FindEntry("aaaaaa", twins).status().code(),
@@ -113,6 +115,7 @@ TEST(CacheKeyTest, ReadsFieldsOfKeyTexts) {
   const auto entries = Entries();
   EXPECT_EQ(KeyTextField(entries[0].key_text, "target"), "sm_90a/132");
   EXPECT_EQ(KeyTextField(entries[0].key_text, "grade"), "");
+  EXPECT_EQ(KeyTextField("key: 1\nplan:\ntarget: cpu\n", "target"), "");
   EXPECT_EQ(SummarizeKeyText(entries[0].key_text), "conv2d tanh");
   EXPECT_EQ(SummarizeKeyText(""), "");
 }
@@ -130,7 +133,7 @@ TEST(MissExplanationTest, NamesWhatDiffersFromTheNearestEntry) {
   const auto entries = Entries();
   std::string wanted = entries[0].key_text;
   wanted.replace(wanted.find("132"), 3, "114");
-  const MissExplanation miss = ExplainMiss(wanted, entries);
+  const MissExplanation miss = ExplainMiss(wanted, {entries[1], entries[0]});
   EXPECT_EQ(miss.nearest_key, entries[0].key);
   EXPECT_THAT(ToText(miss), HasSubstr("target (sm_90a/114, not sm_90a/132)"));
   EXPECT_EQ(ToText(ExplainMiss(wanted, {})), "the cache is empty");
