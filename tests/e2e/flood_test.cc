@@ -12,7 +12,7 @@ constexpr int kSilent = 200;
 // Opens silent connections, as many as the daemon's backlog takes, and closes
 // them again.
 void Flood(const Daemon& daemon) {
-  std::vector<client::FileDescriptor> silent;
+  std::vector<FileDescriptor> silent;
   for (int i = 0; i < kSilent; ++i) {
     auto connection =
         client::ConnectUnix((daemon.folder() / "kilnd.sock").string());
