@@ -3,10 +3,16 @@
 //
 // The input is seen as K0 x R0 x K1 x R1 x K2, where K axes are kept and R axes
 // reduced: neighbouring axes of one kind are merged, so five are enough for any
-// choice among four. An output is worked on by Spec::kLanes threads of one
-// block, each taking every kLanes-th step; their states merge as a tree. Where
-// the outputs are too few to fill the device, Spec::kSplits blocks share one:
-// Reduce leaves their states in t.partials, and MergeSplits finishes.
+// choice among four. Spec::kVector neighbours in memory are one access:
+//
+//   rows (Spec::kRows: the innermost axis is reduced)  neighbours are steps of
+//     one output, whose Spec::kLanes threads are neighbours too.
+//   columns  neighbours are outputs; a thread has the states of all of them.
+//     Threads next to each other take the next outputs; Spec::kLanes rows of
+//     threads share the steps.
+//
+// Where the outputs are too few to fill the device, Spec::kSplits blocks share
+// one: Reduce leaves their states in t.partials, and MergeSplits finishes.
 //
 // Spec::Read gives an input element, computed from whatever lies in memory;
 // Spec::Element receives the merged state. No atomics; one fixed order.
@@ -14,6 +20,7 @@
 #include "point.cuh"
 #include "reducers.cuh"
 #include "storage_types.cuh"
+#include "vectors.cuh"
 
 namespace kiln {
 
@@ -25,95 +32,172 @@ template <typename View>
 constexpr long long kNumSteps =
     static_cast<long long>(View::kReduced0) * View::kReduced1;
 
-// The input element of step `step` of output `output`.
-template <typename Spec, typename Index>
-__device__ float ReadStep(const typename Spec::Tensors& t, Index output,
-                          Index step) {
-  using View = typename Spec::View;
+// Where the input element of step `step` of output `output` lies.
+template <typename View, typename Index>
+__device__ Index PositionOf(Index output, Index step) {
   const Index k2 = output % View::kKept2;
   const Index k1 = output / View::kKept2 % View::kKept1;
   const Index k0 = output / View::kKept2 / View::kKept1;
   const Index r1 = step % View::kReduced1;
   const Index r0 = step / View::kReduced1;
   const Index row = (k0 * View::kReduced0 + r0) * View::kKept1 + k1;
-  const Index i = (row * View::kReduced1 + r1) * View::kKept2 + k2;
-  return Spec::Read(t, PointOf<typename Spec::Input>(i));
+  return (row * View::kReduced1 + r1) * View::kKept2 + k2;
 }
 
-// The state of one thread: steps first, first + kLanes, ... below end.
+// Whether a thread may load its Spec::kVector neighbours as one.
+template <typename Spec>
+__device__ bool AreLoadsWhole(const typename Spec::Tensors& t) {
+  if constexpr (Spec::kVector > 1) {
+    return Spec::IsAligned(t);
+  } else {
+    return true;
+  }
+}
+
+// The Spec::kVector elements from position `i` on.
 template <typename Spec, typename Index>
-__device__ typename Spec::Reducer ReduceSteps(const typename Spec::Tensors& t,
-                                              Index output, Index first,
-                                              Index end) {
-  typename Spec::Reducer state;
-  Index step = first;
-  if constexpr (Spec::kFourAtOnce) {
-#pragma unroll 1
-    for (; step + 3 * Spec::kLanes < end; step += 4 * Spec::kLanes) {
-      float x[4];
+__device__ void ReadNeighbours(const typename Spec::Tensors& t, Index i,
+                               bool is_aligned, float* x) {
+  using Input = typename Spec::Input;
+  constexpr int kCount = Spec::kVector;
+  const auto first = PointOf<Input>(i);
+  if constexpr (kCount == 1) {
+    x[0] = Spec::Read(t, first);
+  } else {
+    typename Spec::template Held<kCount> held;
+    Spec::FetchHeld(t, first, is_aligned, &held);
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        x[k] = ReadStep<Spec>(t, output, step + k * Spec::kLanes);
-      }
-      AddFour(&state, x);
+    for (int k = 0; k < kCount; ++k) {
+      x[k] = Spec::Read(held, VectorPointOf<Input, kCount>(first, k));
     }
+  }
+}
+
+// Steps first, first + kStride, ... below end of one output, a vector each.
+template <typename Spec, typename Index>
+__device__ void TakeSteps(const typename Spec::Tensors& t, Index output,
+                          Index first, Index end,
+                          typename Spec::Reducer* state) {
+  using View = typename Spec::View;
+  constexpr int kCount = Spec::kVector;
+  constexpr int kAtOnce = Spec::kAtOnce;
+  constexpr int kStride = Spec::kLanes * kCount;
+  const bool is_aligned = AreLoadsWhole<Spec>(t);
+  Index step = first;
+#pragma unroll 1
+  for (; step + (kAtOnce - 1) * kStride < end; step += kAtOnce * kStride) {
+    float x[kAtOnce * kCount];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      ReadNeighbours<Spec>(t, PositionOf<View>(output, step + k * kStride),
+                           is_aligned, x + k * kCount);
+    }
+    Take(state, x);
   }
   // Code for a rest that cannot be costs time to compile.
-  if constexpr (!Spec::kFourAtOnce || Spec::kSplits > 1 ||
-                kNumSteps<typename Spec::View> % (4 * Spec::kLanes) != 0) {
+  if constexpr (kAtOnce > 1 && (Spec::kSplits > 1 ||
+                                kNumSteps<View> % (kAtOnce * kStride) != 0)) {
 #pragma unroll 1
-    for (; step < end; step += Spec::kLanes) {
-      state.Add(ReadStep<Spec>(t, output, step));
+    for (; step < end; step += kStride) {
+      float x[kCount];
+      ReadNeighbours<Spec>(t, PositionOf<View>(output, step), is_aligned, x);
+      Take(state, x);
     }
   }
-  return state;
 }
 
-// Merges the states of kLanes neighbouring threads into that of the first.
-// All threads of the block must call it.
-template <int kThreads, int kLanes, typename Reducer>
-__device__ void MergeLanes(Reducer* state) {
-  __shared__ float memory[kThreads * sizeof(Reducer) / sizeof(float)];
-  Reducer* states = reinterpret_cast<Reducer*>(memory);
-  const int lane = threadIdx.x % kLanes;
-#pragma unroll 1
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    if (lane >= half && lane < 2 * half) states[threadIdx.x] = *state;
-    // The upper half has written; the lower half may read.
-    __syncthreads();
-    if (lane < half) state->Merge(states[threadIdx.x + half]);
-    // The lower half has read; its own upper half may write the same places.
-    __syncthreads();
-  }
-}
-
-template <typename Spec>
-__device__ void Reduce(const typename Spec::Tensors& t) {
-  using Index = typename Spec::Index;
+// The same for neighbouring outputs, one element each.
+template <typename Spec, typename Index>
+__device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
+                            Index first, Index end,
+                            typename Spec::Reducer* states) {
   using View = typename Spec::View;
-  constexpr int kOutputsPerBlock = Spec::kThreads / Spec::kLanes;
-  constexpr Index kSteps = kNumSteps<View>;
-  constexpr Index kSplitSteps = (kSteps + Spec::kSplits - 1) / Spec::kSplits;
-  static_assert(Spec::kThreads % Spec::kLanes == 0 &&
-                    (Spec::kLanes & (Spec::kLanes - 1)) == 0,
-                "The merge tree needs a power of two that divides the block.");
-  static_assert(
-      kNumOutputs<View> * kNumSteps<View> == kNumElements<typename Spec::Input>,
-      "The view must have as many elements as the input.");
-
-  const Index output = static_cast<Index>(blockIdx.x) * kOutputsPerBlock +
-                       static_cast<Index>(threadIdx.x / Spec::kLanes);
-  const bool inside = output < kNumOutputs<View>;
-  const Index begin = static_cast<Index>(blockIdx.y) * kSplitSteps;
-  const Index end = min(begin + kSplitSteps, kSteps);
-  const int lane = threadIdx.x % Spec::kLanes;
-
-  typename Spec::Reducer state;
-  if (inside) state = ReduceSteps<Spec>(t, output, begin + lane, end);
-  if constexpr (Spec::kLanes > 1) {
-    MergeLanes<Spec::kThreads, Spec::kLanes>(&state);
+  constexpr int kCount = Spec::kVector;
+  constexpr int kAtOnce = Spec::kAtOnce;
+  constexpr int kStride = Spec::kLanes;
+  const bool is_aligned = AreLoadsWhole<Spec>(t);
+  Index step = first;
+#pragma unroll 1
+  for (; step + (kAtOnce - 1) * kStride < end; step += kAtOnce * kStride) {
+    float x[kAtOnce][kCount];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      ReadNeighbours<Spec>(t, PositionOf<View>(output, step + k * kStride),
+                           is_aligned, x[k]);
+    }
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      float column[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) column[k] = x[k][j];
+      Take(&states[j], column);
+    }
   }
-  if (!inside || lane != 0) return;
+  if constexpr (kAtOnce > 1 && (Spec::kSplits > 1 ||
+                                kNumSteps<View> % (kAtOnce * kStride) != 0)) {
+#pragma unroll 1
+    for (; step < end; step += kStride) {
+      float x[kCount];
+      ReadNeighbours<Spec>(t, PositionOf<View>(output, step), is_aligned, x);
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) states[j].Add(x[j]);
+    }
+  }
+}
+
+// The state of the lane whose number differs in the bits of `mask`.
+template <typename Reducer>
+__device__ Reducer OfLane(const Reducer& state, int mask) {
+  Reducer other;
+  const float* from = reinterpret_cast<const float*>(&state);
+  float* to = reinterpret_cast<float*>(&other);
+#pragma unroll
+  for (int k = 0; k < static_cast<int>(sizeof(Reducer) / sizeof(float)); ++k) {
+    to[k] = __shfl_xor_sync(0xffffffff, from[k], mask);
+  }
+  return other;
+}
+
+// Merges the states of kLanes neighbouring threads of a warp into that of the
+// first. The tree is a loop: its code is long, and its time short.
+template <int kLanes, typename Reducer>
+__device__ void MergeWarp(Reducer* state) {
+#pragma unroll 1
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    state->Merge(OfLane(*state, mask));
+  }
+}
+
+// Memory of a block for states. These have constructors, which variables in
+// shared memory must not have.
+template <typename Reducer, int kCount>
+__device__ Reducer* SharedStates() {
+  __shared__ float memory[kCount * sizeof(Reducer) / sizeof(float)];
+  return reinterpret_cast<Reducer*>(memory);
+}
+
+// Merges the states of kLanes neighbouring threads into that of the first. All
+// threads of the block must call it.
+template <int kThreads, int kLanes, typename Reducer>
+__device__ void MergeRow(Reducer* state) {
+  MergeWarp<(kLanes < 32 ? kLanes : 32)>(state);
+  if constexpr (kLanes > 32) {
+    Reducer* states = SharedStates<Reducer, kThreads / 32>();
+    if (threadIdx.x % 32 == 0) states[threadIdx.x / 32] = *state;
+    // All warps have written; the first thread of each output reads.
+    __syncthreads();
+    if (threadIdx.x % kLanes != 0) return;
+#pragma unroll 1
+    for (int warp = 1; warp < kLanes / 32; ++warp) {
+      state->Merge(states[threadIdx.x / 32 + warp]);
+    }
+  }
+}
+
+// What becomes of the state of a whole block's share of an output.
+template <typename Spec, typename Index>
+__device__ void Finish(const typename Spec::Tensors& t, Index output,
+                       const typename Spec::Reducer& state) {
   if constexpr (Spec::kSplits > 1) {
     t.partials[output * Spec::kSplits + blockIdx.y] = state;
   } else {
@@ -121,18 +205,102 @@ __device__ void Reduce(const typename Spec::Tensors& t) {
   }
 }
 
-// Second kernel where kSplits > 1: one thread per output.
+template <typename Spec, typename Index>
+__device__ void ReduceRows(const typename Spec::Tensors& t, Index begin,
+                           Index end) {
+  constexpr int kOutputsPerBlock = Spec::kThreads / Spec::kLanes;
+  const Index output = static_cast<Index>(blockIdx.x) * kOutputsPerBlock +
+                       static_cast<Index>(threadIdx.x / Spec::kLanes);
+  const bool inside = output < kNumOutputs<typename Spec::View>;
+  const int lane = threadIdx.x % Spec::kLanes;
+
+  typename Spec::Reducer state;
+  if (inside) {
+    TakeSteps<Spec, Index>(t, output, begin + lane * Spec::kVector, end,
+                           &state);
+  }
+  MergeRow<Spec::kThreads, Spec::kLanes>(&state);
+  if (inside && lane == 0) Finish<Spec>(t, output, state);
+}
+
+template <typename Spec, typename Index>
+__device__ void ReduceColumns(const typename Spec::Tensors& t, Index begin,
+                              Index end) {
+  using Reducer = typename Spec::Reducer;
+  constexpr Index kOutputs = kNumOutputs<typename Spec::View>;
+  constexpr int kVector = Spec::kVector;
+  constexpr int kColumns = Spec::kThreads / Spec::kLanes;  // of threads
+  const int column = threadIdx.x % kColumns;
+  const int lane = threadIdx.x / kColumns;
+  const Index first_output =
+      static_cast<Index>(blockIdx.x) * (kColumns * kVector);
+  const Index output = first_output + column * kVector;
+
+  Reducer states[kVector];
+  if (output < kOutputs) {
+    TakeColumns<Spec, Index>(t, output, begin + lane, end, states);
+  }
+  Reducer* all = SharedStates<Reducer, Spec::kThreads * kVector>();
+#pragma unroll
+  for (int j = 0; j < kVector; ++j) {
+    all[lane * (kColumns * kVector) + column * kVector + j] = states[j];
+  }
+  // All states are there; now each output has one thread.
+  __syncthreads();
+#pragma unroll 1
+  for (int i = threadIdx.x; i < kColumns * kVector; i += Spec::kThreads) {
+    if (first_output + i >= kOutputs) return;
+    Reducer state = all[i];
+#pragma unroll 1
+    for (int other = 1; other < Spec::kLanes; ++other) {
+      state.Merge(all[other * (kColumns * kVector) + i]);
+    }
+    Finish<Spec, Index>(t, first_output + i, state);
+  }
+}
+
+template <typename Spec>
+__device__ void Reduce(const typename Spec::Tensors& t) {
+  using Index = typename Spec::Index;
+  using View = typename Spec::View;
+  constexpr Index kSteps = kNumSteps<View>;
+  // A multiple of the vector, so that every block begins with a whole one.
+  constexpr Index kSplitVectors = (kSteps + Spec::kSplits * Spec::kVector - 1) /
+                                  (Spec::kSplits * Spec::kVector);
+  constexpr Index kSplitSteps = kSplitVectors * Spec::kVector;
+  static_assert(Spec::kThreads % Spec::kLanes == 0 &&
+                    (Spec::kLanes & (Spec::kLanes - 1)) == 0,
+                "Lanes are a power of two that divides the block.");
+  static_assert(
+      kNumOutputs<View> * kNumSteps<View> == kNumElements<typename Spec::Input>,
+      "The view must have as many elements as the input.");
+
+  const Index begin = static_cast<Index>(blockIdx.y) * kSplitSteps;
+  const Index end = min(begin + kSplitSteps, kSteps);
+  if constexpr (Spec::kRows) {
+    ReduceRows<Spec, Index>(t, begin, end);
+  } else {
+    ReduceColumns<Spec, Index>(t, begin, end);
+  }
+}
+
+// Second kernel where kSplits > 1: a warp for each output.
 template <typename Spec>
 __device__ void MergeSplits(const typename Spec::Tensors& t) {
   using Index = typename Spec::Index;
-  const Index output = GridStart<Index>();
-  if (output >= kNumOutputs<typename Spec::View>) return;
+  const Index output = GridStart<Index>() / 32;
+  const int lane = threadIdx.x % 32;
+  const bool inside = output < kNumOutputs<typename Spec::View>;
 
   typename Spec::Reducer state;
+  if (inside) {
 #pragma unroll 1
-  for (int split = 0; split < Spec::kSplits; ++split) {
-    state.Merge(t.partials[output * Spec::kSplits + split]);
+    for (int split = lane; split < Spec::kSplits; split += 32) {
+      state.Merge(t.partials[output * Spec::kSplits + split]);
+    }
   }
+  MergeWarp<32>(&state);
+  if (!inside || lane != 0) return;
   Spec::Element(t, PointOf<typename Spec::Output>(output), state);
 }
 

@@ -128,25 +128,67 @@ struct Moments {
   __device__ float Variance() const { return __fdividef(m2, count); }
 };
 
-// Takes four values at once.
-template <typename Reducer>
-__device__ void AddFour(Reducer* state, const float (&x)[4]) {
+// The sum, added in pairs: the tree is short, and equal values are exact.
+template <int kCount>
+__device__ float SumOf(const float (&x)[kCount]) {
+  float sums[kCount];
 #pragma unroll
-  for (int k = 0; k < 4; ++k) state->Add(x[k]);
+  for (int k = 0; k < kCount; ++k) sums[k] = x[k];
+#pragma unroll
+  for (int step = 1; step < kCount; step *= 2) {
+#pragma unroll
+    for (int k = 0; k + step < kCount; k += 2 * step) sums[k] += sums[k + step];
+  }
+  return sums[0];
 }
 
-// Mean and differences of the four while they are in registers, then one
-// merge. Added in pairs, equal values have exactly their own mean.
-__device__ inline void AddFour(Moments* state, const float (&x)[4]) {
-  Moments four;
-  four.count = 4.0f;
-  four.mean = ((x[0] + x[1]) + (x[2] + x[3])) * 0.25f;
+// Take: many values at once, while they are in registers.
+template <int kCount>
+__device__ void Take(Sum* state, const float (&x)[kCount]) {
+  state->Add(SumOf(x));
+}
+
+template <int kCount>
+__device__ void Take(Amax* state, const float (&x)[kCount]) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    const float difference = x[k] - four.mean;
-    four.m2 = fmaf(difference, difference, four.m2);
+  for (int k = 0; k < kCount; ++k) state->Add(x[k]);
+}
+
+template <int kCount>
+__device__ void Take(Amin* state, const float (&x)[kCount]) {
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) state->Add(x[k]);
+}
+
+// One change of scale for all, without a branch: 1 where the largest stays.
+template <int kCount>
+__device__ void Take(LogSumExp* state, const float (&x)[kCount]) {
+  float largest = state->largest;
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) largest = fmaxf(largest, x[k]);
+  const bool stays = state->largest == largest;
+  state->Rescale(Exp(stays ? 0.0f : state->largest - largest));
+  state->largest = largest;
+  float terms[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    terms[k] = Exp(x[k] == largest ? 0.0f : x[k] - largest);
   }
-  state->Merge(four);
+  state->scaled.Add(SumOf(terms));
+}
+
+// Mean and differences from it, then one merge.
+template <int kCount>
+__device__ void Take(Moments* state, const float (&x)[kCount]) {
+  Moments batch;
+  batch.count = static_cast<float>(kCount);
+  batch.mean = SumOf(x) * (1.0f / kCount);
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    const float difference = x[k] - batch.mean;
+    batch.m2 = fmaf(difference, difference, batch.m2);
+  }
+  state->Merge(batch);
 }
 
 }  // namespace kiln

@@ -103,15 +103,28 @@ std::string ElementCode::LocalAt(int value, const std::string& index) {
       locals_.begin(), locals_.end(),
       [&](const auto& entry) { return entry.first.first == value; });
   if (others > 1) local += fmt::format("_{}", others);
-  Assign(local,
-         fmt::format("kiln::Load({}, {})", tensors_->Read(value), index));
+  Assign(local, LoadAs(value, schedule_.lowered.values[value].name, index));
   return local;
+}
+
+std::string ElementCode::LoadAs(int value, const std::string& name,
+                                const std::string& index) {
+  const std::string tensor = tensors_->Read(value, name);
+  Note(tensor, index);
+  return fmt::format("kiln::Load({}, {})", tensor, index);
+}
+
+void ElementCode::Note(const std::string& tensor, const std::string& index) {
+  const std::string name = tensor.substr(tensor.find('.') + 1);
+  const auto [access, is_new] = accesses_.emplace(name, index);
+  if (!is_new && access->second != index) access->second.clear();
 }
 
 void ElementCode::StoreTo(const Store& store) {
   const std::string local = Local(store.value);
-  Line(
-      fmt::format("kiln::Store({}, at.i, {});", tensors_->Write(store), local));
+  const std::string tensor = tensors_->Write(store);
+  Note(tensor, "at.i");
+  Line(fmt::format("kiln::Store({}, at.i, {});", tensor, local));
 }
 
 void ElementCode::StoreTo(const Store& store, const std::string& condition) {

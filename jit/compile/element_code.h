@@ -65,13 +65,24 @@ class ElementCode {
   // The local variable that holds `value`, loaded on first use.
   std::string Local(int value);
 
+  // The expression that reads `value` at `index`, from a field named `name`.
+  std::string LoadAs(int value, const std::string& name,
+                     const std::string& index);
+
   void StoreTo(const Store& store);
   // Only where `condition`, an expression, holds.
   void StoreTo(const Store& store, const std::string& condition);
 
   const std::vector<std::string>& lines() const { return lines_; }
 
+  // The index at which each tensor is read or written, by the tensor's name;
+  // empty where there are several.
+  const std::map<std::string, std::string>& accesses() const {
+    return accesses_;
+  }
+
  private:
+  void Note(const std::string& tensor, const std::string& index);
   std::string LocalAt(int value, const std::string& index);
   std::string OperandText(const Operand& operand);
   std::string ChannelVector(const Operand& operand, const Node& node,
@@ -85,6 +96,7 @@ class ElementCode {
   const Dims4 domain_;
   KernelTensors* const tensors_;
   std::vector<std::string> lines_;
+  std::map<std::string, std::string> accesses_;
   std::map<std::pair<int, std::string>, std::string> locals_;
 };
 

@@ -5,20 +5,30 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_spec.h"
+#include "jit/compile/held_text.h"
 #include "jit/compile/spec_text.h"
 
 namespace kiln {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kWarp = 32;
 // Blocks beyond this many add nothing on any device; the rest is done by the
 // grid-stride loop. Kept small so that position + stride stays in 32 bits for
 // as many tensors as possible.
 constexpr int64_t kMaxBlocks = int64_t{1} << 18;
 // The largest count whose positions, plus one grid stride, fit in an int.
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
+// Fewer elements than this do not fill a device if threads take several.
+constexpr int64_t kMinVectorised = 1 << 17;
+// Code beyond this many operations is not worth repeating for each of eight.
+constexpr size_t kMaxOpsForEight = 12;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
+constexpr size_t kMaxPrologueForTwo = 8;
+// Depthwise filters up to 7 x 7 are unrolled, dilated ones up to this reach.
+constexpr int64_t kMaxDepthwiseTaps = 49;
+constexpr int64_t kMaxDepthwiseReach = 9;
 
 uint32_t Blocks(int64_t count, int threads) {
   return static_cast<uint32_t>((count + threads - 1) / threads);
@@ -42,6 +52,8 @@ class SpecWriter {
       element_.Compute(schedule_.lowered.nodes[node]);
     }
     for (const Store& store : kernel_.stores) element_.StoreTo(store);
+    if (kernel_.group.anchor < 0) FinishPointwise();
+    HoldElement();
     AddPartials();
 
     spec_.formula = Formula();
@@ -80,9 +92,13 @@ class SpecWriter {
 
   // An entry with one thread for each element of the domain.
   void AddElementEntry(const std::string& symbol, const std::string& function) {
-    const int64_t blocks = std::min<int64_t>(
-        kMaxBlocks,
-        (NumElements(kernel_.group.domain) + kThreads - 1) / kThreads);
+    AddEntryOf(symbol, function, NumElements(kernel_.group.domain));
+  }
+
+  void AddEntryOf(const std::string& symbol, const std::string& function,
+                  int64_t threads) {
+    const int64_t blocks =
+        std::clamp<int64_t>((threads + kThreads - 1) / kThreads, 1, kMaxBlocks);
     spec_.entries.push_back(
         {symbol, function, kThreads, {static_cast<uint32_t>(blocks), 1, 1}});
   }
@@ -90,12 +106,40 @@ class SpecWriter {
   void Pointwise() {
     spec_.source_file = "pointwise.cu";
     Append(ShapeText("Output", kernel_.group.domain));
-    AddElementEntry("kiln_pointwise", "kiln::Pointwise");
+  }
+
+  // Once the code is written: how many neighbours a thread takes.
+  void FinishPointwise() {
+    const int64_t count = NumElements(kernel_.group.domain);
+    held_vector_ = count < kMinVectorised ? 1 : WidthOfElement();
+    Append({fmt::format("static constexpr int kVector = {};", held_vector_)});
+    AddEntryOf("kiln_pointwise", "kiln::Pointwise", count / held_vector_);
+  }
+
+  // Eight neighbours where 2 bytes are the largest of whole tensors, else four.
+  int WidthOfElement() const {
+    if (kernel_.group.epilogue.size() > kMaxOpsForEight) return 4;
+    for (const KernelTensor& tensor : tensors_.list()) {
+      const bool is_whole = element_.accesses().at(tensor.name) == "at.i";
+      if (is_whole && tensor.type == "float") return 4;
+    }
+    return 8;
+  }
+
+  void HoldElement() {
+    if (held_vector_ == 1) return;
+    const Dims4 dims = AlignDims(kernel_.group.domain);
+    spec_.is_vectorised = true;
+    spec_.members =
+        WriteHeld(element_, tensors_.list(), dims[3] % held_vector_ == 0).lines;
   }
 
   void Anchor(const Node& node) {
     switch (node.kind) {
       case NodeKind::kConv2d:
+        if (const int tile_h = DepthwiseRows(node); tile_h > 0) {
+          return Depthwise(node, tile_h);
+        }
         spec_.source_file = "conv2d.cu";
         Conv(node);
         return AddElementEntry("kiln_conv2d", "kiln::Conv2d");
@@ -139,10 +183,44 @@ class SpecWriter {
       spec_.element_argument = "float " + NameOf(result);
     } else {
       spec_.element_argument = "float sum";
-      element_.Assign(NameOf(result), fmt::format("sum + kiln::Load({}, at.c)",
-                                                  tensors_.Read(bias, "bias")));
+      element_.Assign(NameOf(result),
+                      "sum + " + element_.LoadAs(bias, "bias", "at.c"));
     }
     element_.Define(result);
+  }
+
+  // Rows of outputs for each thread of a depthwise convolution; 0 if the
+  // convolution is none, or is too large to unroll.
+  int DepthwiseRows(const Node& node) const {
+    const auto& conv = std::get<ConvAttributes>(node.attributes);
+    const Dims& weight = DimsOf(ValueOf(node.operands[1]));
+    if (conv.groups != DimsOf(ValueOf(node.operands[0]))[1]) return 0;
+    if (weight[2] * weight[3] > kMaxDepthwiseTaps) return 0;
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t reach = (weight[2 + i] - 1) * conv.dilation[i] + 1;
+      if (reach > kMaxDepthwiseReach || conv.stride[i] > 4) return 0;
+    }
+    return NumElements(kernel_.group.domain) < kMinVectorised ? 1 : 2;
+  }
+
+  void Depthwise(const Node& node, int tile_h) {
+    const int input = ValueOf(node.operands[0]);
+    const Dims& domain = kernel_.group.domain;
+    const bool in_fours = domain[3] % 4 == 0 && DimsOf(input)[3] % 4 == 0;
+    const int vector = in_fours ? 4 : 1;
+    spec_.source_file = "depthwise_conv2d.cu";
+    Conv(node);
+    const Dims tiles = {domain[0], domain[1], (domain[2] + tile_h - 1) / tile_h,
+                        domain[3] / vector};
+    Append(ShapeText("Tiles", tiles));
+    Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
+            fmt::format("static constexpr Index kMultiplier = {};",
+                        domain[1] / DimsOf(input)[1]),
+            fmt::format("static constexpr int kTileH = {}, kVector = {};",
+                        tile_h, vector)});
+    held_vector_ = vector;
+    AddEntryOf("kiln_depthwise_conv2d", "kiln::DepthwiseConv2d",
+               NumElements(tiles));
   }
 
   void Pool(const Node& node) {
@@ -162,13 +240,13 @@ class SpecWriter {
     }
     AddWindow(pool.kernel_size, pool.stride, pool.padding, pool.dilation);
     counts_.push_back(pool.kernel_size[0] * pool.kernel_size[1]);
-    AddRead(node);
+    AddRead(node, 1);
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
   }
 
   // Spec::Read: one element of the anchor's input.
-  void AddRead(const Node& node) {
+  void AddRead(const Node& node, int width) {
     const int input = ValueOf(node.operands[0]);
     ElementCode code(schedule_, DimsOf(input), &tensors_);
     for (const int prologue : kernel_.group.prologue) {
@@ -177,7 +255,23 @@ class SpecWriter {
     spec_.reads_elements = true;
     spec_.read_result = code.Local(input);
     spec_.read_body = code.lines();
+    if (width > 1) {
+      const Dims4 dims = AlignDims(DimsOf(input));
+      spec_.is_vectorised = true;
+      spec_.members =
+          WriteHeld(code, tensors_.list(), dims[3] % width == 0).lines;
+    }
     counts_.push_back(NumElements(DimsOf(input)));
+  }
+
+  // Accesses of a thread that are in flight together.
+  int AtOnce(const ReduceGeometry& geometry) const {
+    const size_t prologue = kernel_.group.prologue.size();
+    const int64_t per_thread = geometry.view.steps() /
+                               (geometry.lanes * geometry.splits) /
+                               (geometry.rows() ? geometry.vector : 1);
+    if (prologue <= kMaxPrologueForFour && per_thread >= 4) return 4;
+    return prologue <= kMaxPrologueForTwo && per_thread >= 2 ? 2 : 1;
   }
 
   void Reduce(const Node& node) {
@@ -194,13 +288,14 @@ class SpecWriter {
             fmt::format("  static constexpr Index kKept2 = {};", view.kept2),
             "};"});
     Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op)),
+            fmt::format("static constexpr bool kRows = {};", geometry.rows()),
             fmt::format("static constexpr int kThreads = {}, kLanes = {}, "
                         "kSplits = {};",
                         geometry.threads, geometry.lanes, geometry.splits),
-            fmt::format("static constexpr bool kFourAtOnce = {};",
-                        kernel_.group.prologue.size() <= kMaxPrologueForFour)});
-    counts_.push_back(view.outputs() * geometry.splits);
-    AddRead(node);
+            fmt::format("static constexpr int kVector = {}, kAtOnce = {};",
+                        geometry.vector, AtOnce(geometry))});
+    counts_.push_back(view.outputs() * std::max(geometry.splits, kWarp));
+    AddRead(node, geometry.vector);
     spec_.element_argument = "const Reducer& state";
     DefineResults(node, view.steps());
     AddReduceEntries(geometry);
@@ -226,7 +321,7 @@ class SpecWriter {
         {"kiln_merge_splits",
          "kiln::MergeSplits",
          kThreads,
-         {Blocks(geometry.view.outputs(), kThreads), 1, 1}});
+         {Blocks(geometry.view.outputs() * kWarp, kThreads), 1, 1}});
   }
 
   void AddPartials() {
@@ -264,6 +359,7 @@ class SpecWriter {
   KernelTensors tensors_;
   ElementCode element_;
   KernelSpec spec_;
+  int held_vector_ = 1;  // neighbours that Spec::Element's tensors are held for
   std::vector<int64_t> counts_;  // that an Index must hold
 };
 

@@ -31,6 +31,8 @@ struct KernelSpec {
   std::string index;                   // "int" or "long long"
   std::vector<std::string> constants;  // members of Spec
   std::vector<KernelTensor> tensors;   // parameters, in order
+  std::vector<std::string> members;    // of Spec, behind Tensors
+  bool is_vectorised = false;          // Read and Element are templates: Held
   bool reads_elements = false;         // has Spec::Read
   std::string read_argument;  // third parameter of Spec::Read, or empty
   std::vector<std::string> read_body;

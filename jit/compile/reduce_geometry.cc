@@ -6,13 +6,21 @@
 namespace kiln {
 namespace {
 
+// Four f32 are an access of 16 bytes; eight f16 would be, but registers hold
+// f32, and several accesses are in flight anyway.
+constexpr int kVector = 4;
 // Fewer steps for each thread than this are not worth a second kernel.
 constexpr int64_t kMinStepsPerSplitThread = 16;
 constexpr int64_t kMaxSplits = 1024;
 constexpr int kWarp = 32;
-// From here on a whole block works on one output: eight steps a thread.
-constexpr int kWideBlock = 512;
-constexpr int64_t kMinStepsOfWideBlock = 4096;
+constexpr int kMaxLanesOfRow = 512;
+// Eight threads side by side still read whole lines of 128 bytes.
+constexpr int kMaxLanesOfColumn = 32;
+// Rows this long have lanes beyond a warp even if rows are many: with 32 lanes
+// each would stride through too much memory.
+constexpr int64_t kLongRow = 4096;
+// Threads on a multiprocessor that keep enough loads in flight.
+constexpr int64_t kThreadsPerSm = 2048;
 
 std::vector<bool> ReducedAxes(const Node& node, size_t rank) {
   std::vector<bool> reduced(rank, false);
@@ -51,19 +59,53 @@ ReduceView ViewOf(const Node& node, const Dims& dims) {
   return view;
 }
 
+namespace {
+
+// Lanes that leave each thread `min_steps` steps or more, at most `limit`.
+int LanesFor(int64_t steps, int64_t min_steps, int limit) {
+  int lanes = 1;
+  while (lanes < limit && lanes * 2 * min_steps <= steps) lanes *= 2;
+  return lanes;
+}
+
+int LanesOfRow(const ReduceGeometry& geometry, int64_t wanted_threads) {
+  const int64_t steps = geometry.view.steps();
+  // Two accesses a thread.
+  const int64_t min_steps = geometry.vector > 1 ? 2 * geometry.vector : 4;
+  const int most = LanesFor(steps, min_steps, kMaxLanesOfRow);
+  int lanes = std::min(most, steps >= kLongRow ? 256 : kWarp);
+  while (lanes < most && geometry.view.outputs() * lanes < wanted_threads) {
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+int LanesOfColumn(const ReduceGeometry& geometry, int64_t wanted_threads) {
+  constexpr int64_t kMinSteps = 4;  // those that are in flight at once
+  const int most =
+      LanesFor(geometry.view.steps(), kMinSteps, kMaxLanesOfColumn);
+  const int64_t columns = geometry.view.outputs() / geometry.vector;
+  int lanes = 1;
+  while (lanes < most && columns * lanes < wanted_threads) lanes *= 2;
+  return lanes;
+}
+
+}  // namespace
+
 ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count) {
   ReduceGeometry geometry{view};
-  const int64_t steps = view.steps();
-  if (view.reduces_innermost() && steps >= kMinStepsOfWideBlock) {
-    geometry.threads = geometry.lanes = kWideBlock;
-  } else if (view.reduces_innermost() && steps >= kWarp) {
-    geometry.lanes = kWarp;
-  }
+  if (view.run() % kVector == 0) geometry.vector = kVector;
+  const int64_t multiprocessors = std::max(sm_count, 1);
+  const int64_t wanted_threads = multiprocessors * kThreadsPerSm;
+  geometry.lanes = geometry.rows() ? LanesOfRow(geometry, wanted_threads)
+                                   : LanesOfColumn(geometry, wanted_threads);
+  geometry.threads = std::max(geometry.threads, geometry.lanes);
 
-  const int64_t wanted = 2 * std::max(sm_count, 1);
+  const int64_t wanted = wanted_threads / geometry.threads;
   const int64_t for_device =
       (wanted + geometry.blocks() - 1) / geometry.blocks();
-  const int64_t for_steps = steps / (geometry.lanes * kMinStepsPerSplitThread);
+  const int64_t for_steps =
+      view.steps() / (geometry.lanes * kMinStepsPerSplitThread);
   geometry.splits = static_cast<int>(
       std::clamp<int64_t>(std::min(for_device, for_steps), 1, kMaxSplits));
   return geometry;

@@ -18,9 +18,16 @@ struct ReduceView {
 
   int64_t outputs() const { return kept0 * kept1 * kept2; }
   int64_t steps() const { return reduced0 * reduced1; }
-  // Whether neighbouring steps read neighbours in memory.
+  // Whether neighbouring steps read neighbours in memory, and not neighbouring
+  // outputs.
   bool reduces_innermost() const {
     return kept2 == 1 && (reduced1 > 1 || kept1 == 1);
+  }
+  // Neighbours in memory that are all steps of one output, or all steps of the
+  // same number.
+  int64_t run() const {
+    if (reduces_innermost()) return reduced1 > 1 ? reduced1 : reduced0;
+    return kept2 > 1 ? kept2 : kept1;
   }
   friend bool operator==(const ReduceView&, const ReduceView&) = default;
 };
@@ -31,19 +38,23 @@ ReduceView ViewOf(const Node& node, const Dims& dims);
 // How threads share the work; the names are those of reduce.cu.
 struct ReduceGeometry {
   ReduceView view;
+  int vector = 1;     // neighbours in memory that are one access
   int threads = 256;  // of a block
   int lanes = 1;      // threads of a block that share one output
   int splits = 1;     // blocks that share one output
 
+  bool rows() const { return view.reduces_innermost(); }
+  int64_t outputs_per_block() const {
+    return int64_t{threads} / lanes * (rows() ? 1 : vector);
+  }
   int64_t blocks() const {
-    const int64_t per_block = threads / lanes;
-    return (view.outputs() + per_block - 1) / per_block;
+    return (view.outputs() + outputs_per_block() - 1) / outputs_per_block();
   }
 };
 
-// Lanes where the reduced axis is innermost, so that neighbouring threads read
-// neighbours; splits where the blocks would be fewer than two for each of the
-// device's `sm_count` multiprocessors.
+// As many lanes, and beyond a block's as many splits, as give each of the
+// device's `sm_count` multiprocessors work, but no fewer steps for a thread
+// than are worth it.
 ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count);
 
 }  // namespace kiln

@@ -63,27 +63,34 @@ std::string TensorsStruct(const KernelSpec& spec) {
   return text + "  };\n";
 }
 
-// A member function with Tensors, a Point, and perhaps one parameter more.
-std::string MemberFunction(const std::string& head, const std::string& argument,
+// A member function of a point and of tensors, or of what a thread holds of
+// them.
+std::string MemberFunction(const std::string& declaration, bool is_vectorised,
+                           const std::string& argument,
                            const std::vector<std::string>& body) {
+  std::string text = "\n";
   std::vector<std::string> parameters = {"const Tensors& t",
                                          "const kiln::Point<Index>& at"};
+  if (is_vectorised) {
+    text += "  template <typename Fields, typename At>\n";
+    parameters = {"Fields& t", "const At& at"};
+  }
   if (!argument.empty()) parameters.push_back(argument);
-  const std::string begin = "  static __device__ " + head + "(";
-  return "\n" +
-         Wrapped(begin, parameters, std::string(begin.size(), ' '), ") {") +
-         Indented(body, 4) + "  }\n";
+  const std::string head = fmt::format("  static __device__ {}(", declaration);
+  text += Wrapped(head, parameters, std::string(head.size(), ' '), ") {");
+  return text + Indented(body, 4) + "  }\n";
 }
 
 std::string ReadFunction(const KernelSpec& spec) {
   std::vector<std::string> body = spec.read_body;
   body.push_back(fmt::format("return {};", spec.read_result));
-  return MemberFunction("float Read", spec.read_argument, body);
+  return MemberFunction("float Read", spec.is_vectorised, spec.read_argument,
+                        body);
 }
 
 std::string ElementFunction(const KernelSpec& spec) {
-  return MemberFunction("void Element", spec.element_argument,
-                        spec.element_body);
+  return MemberFunction("void Element", spec.is_vectorised,
+                        spec.element_argument, spec.element_body);
 }
 
 std::string EntryFunction(const KernelSpec& spec, const EntrySpec& entry) {
@@ -157,6 +164,9 @@ std::string WriteUnit(const KernelSpec& spec) {
   unit += fmt::format("struct Spec {{\n  using Index = {};\n", spec.index);
   unit += Indented(spec.constants, 2) + "\n";
   unit += TensorsStruct(spec);
+  if (!spec.members.empty()) {
+    unit.append("\n").append(Indented(spec.members, 2));
+  }
   if (spec.reads_elements) unit += ReadFunction(spec);
   if (spec.has_element) unit += ElementFunction(spec);
   unit += "};\n";

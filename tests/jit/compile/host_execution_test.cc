@@ -77,6 +77,88 @@ std::vector<Case> SmallCases() {
   return cases;
 }
 
+// Enough elements for threads to take several.
+constexpr const char* kLargePlans[] = {
+    R"(
+input x: f32[8,32,24,24]
+input y: f32[8,1,24,24]
+param c: f32[32,1,1]
+param w: f32[24]
+a = mul(x, c)
+b = add(a, y)
+z = mul(b, w)
+output z: f16
+output b
+)",
+    R"(
+input x: f16[4,37,31,31]
+input y: bf16[4,37,31,31]
+param c: f16[37,1,1]
+a = add(x, y)
+z = mul(a, c)
+output z: bf16
+)",
+    R"(
+input x: bf16[137,1024]
+param b: bf16[1024]
+a = add(x, b)
+z = relu(a)
+output z: bf16
+)",
+    R"(
+input x: f32[3,7,131,64]
+a = sigmoid(x)
+z = mean(a, dim=[1,3])
+output z
+)",
+    R"(
+input x: f16[1,300000]
+z = sum(x)
+output z: f32
+)",
+    R"(
+input x: f32[2,12,29,32]
+param w: f32[12,1,3,3]
+param b: f32[12]
+c = conv2d(x, w, b, padding=1, groups=12)
+z = add(c, x)
+output z
+)",
+    R"(
+input x: f16[2,9,35,40]
+param w: f32[18,1,3,5]
+c = conv2d(x, w, stride=[1,2], padding=[0,2], groups=9)
+output c: f32
+)",
+    R"(
+input x: f32[2,3,24,27]
+param w: f32[3,1,7,7]
+c = conv2d(x, w, padding=4, groups=3)
+z = relu(c)
+output z
+)",
+    R"(
+input x: f32[1,4,24,28]
+param w: f32[4,1,3,3]
+c = conv2d(x, w, padding=2, dilation=2, groups=4)
+output c
+)",
+    R"(
+input x: f32[1037,132]
+z = logsumexp(x, dim=0)
+output z
+)",
+};
+
+std::vector<Case> LargeCases() {
+  std::vector<Case> cases;
+  for (const char* text : kLargePlans) {
+    const Plan plan = *ParsePlanText(text);
+    cases.push_back({{"large", text}, plan, *Canonicalize(plan)});
+  }
+  return cases;
+}
+
 // One run of a plan on the same random inputs: by its kernels in storage
 // types, and by the reference in double.
 struct Run {
@@ -158,6 +240,13 @@ void CheckCases(const std::vector<Case>& cases, double factor,
 TEST(HostExecutionTest, SmallPlansAgreeWithTheReference) {
   const std::vector<Case> cases = SmallCases();
   ASSERT_GT(cases.size(), 100u);
+  CheckCases(cases, 1.0, 0.0, {0, 5});
+}
+
+// Prevents wrong vectors: widths by type, operands that run along w or are
+// shared, rows that vectors cross, tails, and tensors that are not aligned.
+TEST(HostExecutionTest, LargePlansTakeVectors) {
+  const std::vector<Case> cases = LargeCases();
   CheckCases(cases, 1.0, 0.0, {0, 5});
 }
 

@@ -120,9 +120,7 @@ void HostKernels::Run(size_t program, std::span<void* const> slots) const {
     for (const EntrySpec& entry : spec.entries) {
       const auto launch = reinterpret_cast<LaunchFunction>(
           dlsym(library_, host.symbols[symbol++].c_str()));
-      const bool has_barriers =
-          entry.function == "kiln::Reduce" &&
-          WriteUnit(spec).find("kLanes = 1,") == std::string::npos;
+      const bool has_barriers = spec.source_file == "reduce.cu";
       launch(args.data(), entry.grid.data(),
              static_cast<uint32_t>(entry.threads), has_barriers);
     }

@@ -52,8 +52,9 @@ struct Spec {
     static constexpr Index kKept2 = 1;
   };
   using Reducer = kiln::Moments;
-  static constexpr int kThreads = 512, kLanes = 512, kSplits = 1;
-  static constexpr bool kFourAtOnce = true;
+  static constexpr bool kRows = true;
+  static constexpr int kThreads = 256, kLanes = 256, kSplits = 1;
+  static constexpr int kVector = 4, kAtOnce = 4;
 
   struct Tensors {
     const float* v0;
@@ -61,12 +62,29 @@ struct Spec {
     float* v1_rstd;
   };
 
-  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
+  // Neighbours that a thread holds in registers; else pointers.
+  template <int kCount>
+  struct Held {
+    kiln::Vector<float, kCount> v0;
+  };
+  static __device__ bool IsAligned(const Tensors&) {
+    return true;
+  }
+  template <int kCount>
+  static __device__ void FetchHeld(const Tensors& t,
+                                   const kiln::Point<Index>& at,
+                                   bool is_aligned, Held<kCount>* held) {
+    kiln::Fetch(t.v0, at.i, is_aligned, &held->v0);
+  }
+
+  template <typename Fields, typename At>
+  static __device__ float Read(Fields& t, const At& at) {
     const float v0 = kiln::Load(t.v0, at.i);
     return v0;
   }
 
-  static __device__ void Element(const Tensors& t, const kiln::Point<Index>& at,
+  template <typename Fields, typename At>
+  static __device__ void Element(Fields& t, const At& at,
                                  const Reducer& state) {
     const float v1_mean = state.mean;
     const float v1_rstd =
@@ -76,7 +94,7 @@ struct Spec {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(256)
 kiln_reduce(const float* __restrict__ v0, float* __restrict__ v1_mean,
             float* __restrict__ v1_rstd) {
   kiln::Reduce<Spec>({v0, v1_mean, v1_rstd});
@@ -103,8 +121,9 @@ struct Spec {
     static constexpr Index kKept2 = 1;
   };
   using Reducer = kiln::LogSumExp;
+  static constexpr bool kRows = false;
   static constexpr int kThreads = 256, kLanes = 1, kSplits = 1;
-  static constexpr bool kFourAtOnce = false;
+  static constexpr int kVector = 4, kAtOnce = 2;
 
   struct Tensors {
     const float* v0;
@@ -115,7 +134,31 @@ struct Spec {
     float* output0;
   };
 
-  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
+  // Neighbours that a thread holds in registers; else pointers.
+  template <int kCount>
+  struct Held {
+    kiln::Vector<float, kCount> v0;
+    const float* v1_mean;
+    const float* v1_rstd;
+    const float* i3;
+    const float* i4;
+  };
+  static __device__ bool IsAligned(const Tensors&) {
+    return true;
+  }
+  template <int kCount>
+  static __device__ void FetchHeld(const Tensors& t,
+                                   const kiln::Point<Index>& at,
+                                   bool is_aligned, Held<kCount>* held) {
+    kiln::Fetch(t.v0, at.i, is_aligned, &held->v0);
+    held->v1_mean = t.v1_mean;
+    held->v1_rstd = t.v1_rstd;
+    held->i3 = t.i3;
+    held->i4 = t.i4;
+  }
+
+  template <typename Fields, typename At>
+  static __device__ float Read(Fields& t, const At& at) {
     const float v0 = kiln::Load(t.v0, at.i);
     const float v1_mean = kiln::Load(t.v1_mean, at.n * 16 + at.c / 4);
     const float v1_rstd = kiln::Load(t.v1_rstd, at.n * 16 + at.c / 4);
@@ -128,7 +171,8 @@ struct Spec {
     return v4;
   }
 
-  static __device__ void Element(const Tensors& t, const kiln::Point<Index>& at,
+  template <typename Fields, typename At>
+  static __device__ void Element(Fields& t, const At& at,
                                  const Reducer& state) {
     const float v5 = state.Value(0x1p+6f);
     kiln::Store(t.output0, at.i, v5);

@@ -15,8 +15,9 @@ struct Spec {
     static constexpr Index kKept2 = 1;
   };
   using Reducer = kiln::Moments;
+  static constexpr bool kRows = true;
   static constexpr int kThreads = 512, kLanes = 512, kSplits = 1;
-  static constexpr bool kFourAtOnce = true;
+  static constexpr int kVector = 4, kAtOnce = 4;
 
   struct Tensors {
     const float* i0;
@@ -24,12 +25,29 @@ struct Spec {
     float* v0_rstd;
   };
 
-  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
+  // Neighbours that a thread holds in registers; else pointers.
+  template <int kCount>
+  struct Held {
+    kiln::Vector<float, kCount> i0;
+  };
+  static __device__ bool IsAligned(const Tensors& t) {
+    return kiln::AreAligned(t.i0);
+  }
+  template <int kCount>
+  static __device__ void FetchHeld(const Tensors& t,
+                                   const kiln::Point<Index>& at,
+                                   bool is_aligned, Held<kCount>* held) {
+    kiln::Fetch(t.i0, at.i, is_aligned, &held->i0);
+  }
+
+  template <typename Fields, typename At>
+  static __device__ float Read(Fields& t, const At& at) {
     const float i0 = kiln::Load(t.i0, at.i);
     return i0;
   }
 
-  static __device__ void Element(const Tensors& t, const kiln::Point<Index>& at,
+  template <typename Fields, typename At>
+  static __device__ void Element(Fields& t, const At& at,
                                  const Reducer& state) {
     const float v0_mean = state.mean;
     const float v0_rstd =
@@ -53,6 +71,7 @@ struct Spec {
   struct Output {
     static constexpr Index kN = 112, kC = 64, kH = 512, kW = 512;
   };
+  static constexpr int kVector = 4;
 
   struct Tensors {
     const float* i0;
@@ -63,8 +82,38 @@ struct Spec {
     float* output0;
   };
 
-  static __device__ void Element(const Tensors& t,
-                                 const kiln::Point<Index>& at) {
+  // Neighbours that a thread holds in registers; else pointers.
+  template <int kCount>
+  struct Held {
+    kiln::Vector<float, kCount> i0;
+    const float* v0_mean;
+    const float* v0_rstd;
+    const float* i1;
+    const float* i2;
+    kiln::Vector<float, kCount> output0;
+  };
+  static __device__ bool IsAligned(const Tensors& t) {
+    return kiln::AreAligned(t.i0, t.output0);
+  }
+  template <int kCount>
+  static __device__ void FetchHeld(const Tensors& t,
+                                   const kiln::Point<Index>& at,
+                                   bool is_aligned, Held<kCount>* held) {
+    kiln::Fetch(t.i0, at.i, is_aligned, &held->i0);
+    held->v0_mean = t.v0_mean;
+    held->v0_rstd = t.v0_rstd;
+    held->i1 = t.i1;
+    held->i2 = t.i2;
+  }
+  template <int kCount>
+  static __device__ void PutHeld(const Held<kCount>& held,
+                                 const kiln::Point<Index>& at,
+                                 bool is_aligned, const Tensors& t) {
+    kiln::Put(held.output0, is_aligned, t.output0, at.i);
+  }
+
+  template <typename Fields, typename At>
+  static __device__ void Element(Fields& t, const At& at) {
     const float i0 = kiln::Load(t.i0, at.i);
     const float v0_mean = kiln::Load(t.v0_mean, at.n * 8 + at.c / 8);
     const float v0_rstd = kiln::Load(t.v0_rstd, at.n * 8 + at.c / 8);

@@ -10,6 +10,7 @@ struct Spec {
   struct Output {
     static constexpr Index kN = 2, kC = 3, kH = 4, kW = 5;
   };
+  static constexpr int kVector = 1;
 
   struct Tensors {
     const kiln::Float16* i0;

@@ -15,8 +15,9 @@ struct Spec {
     static constexpr Index kKept2 = 1;
   };
   using Reducer = kiln::Sum;
+  static constexpr bool kRows = true;
   static constexpr int kThreads = 512, kLanes = 512, kSplits = 128;
-  static constexpr bool kFourAtOnce = true;
+  static constexpr int kVector = 4, kAtOnce = 4;
   static_assert(sizeof(Reducer) == 8, "The workspace is laid out for this.");
 
   struct Tensors {
@@ -25,12 +26,29 @@ struct Spec {
     Reducer* partials;
   };
 
-  static __device__ float Read(const Tensors& t, const kiln::Point<Index>& at) {
+  // Neighbours that a thread holds in registers; else pointers.
+  template <int kCount>
+  struct Held {
+    kiln::Vector<kiln::BFloat16, kCount> i0;
+  };
+  static __device__ bool IsAligned(const Tensors& t) {
+    return kiln::AreAligned(t.i0);
+  }
+  template <int kCount>
+  static __device__ void FetchHeld(const Tensors& t,
+                                   const kiln::Point<Index>& at,
+                                   bool is_aligned, Held<kCount>* held) {
+    kiln::Fetch(t.i0, at.i, is_aligned, &held->i0);
+  }
+
+  template <typename Fields, typename At>
+  static __device__ float Read(Fields& t, const At& at) {
     const float i0 = kiln::Load(t.i0, at.i);
     return i0;
   }
 
-  static __device__ void Element(const Tensors& t, const kiln::Point<Index>& at,
+  template <typename Fields, typename At>
+  static __device__ void Element(Fields& t, const At& at,
                                  const Reducer& state) {
     const float v0 = state.Value(0x1p+20f);
     kiln::Store(t.output0, at.i, v0);

@@ -21,11 +21,26 @@
 struct HostDim3 {
   unsigned x = 1, y = 1, z = 1;
 };
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 inline thread_local HostDim3 threadIdx, blockIdx;
 inline HostDim3 blockDim, gridDim;
 inline std::barrier<>* block_barrier = nullptr;
+inline float lane_values[1024];  // what threads of a block give each other
 
 inline void __syncthreads() { block_barrier->arrive_and_wait(); }
+// All threads of the block must call it, not only those of a warp.
+inline float __shfl_xor_sync(unsigned, float value, int mask) {
+  lane_values[threadIdx.x] = value;
+  __syncthreads();
+  const float other = lane_values[threadIdx.x ^ mask];
+  __syncthreads();
+  return other;
+}
 inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline float __saturatef(float x) { return x > 0 ? std::fmin(x, 1.0f) : 0.0f; }

@@ -1,0 +1,121 @@
+#include "jit/compile/held_text.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace kiln {
+namespace {
+
+// A tensor that the code touches.
+struct Member {
+  const KernelTensor* tensor;
+  std::string index;  // of its vectors; empty: a pointer
+};
+
+std::vector<Member> MembersOf(const ElementCode& code,
+                              const std::vector<KernelTensor>& tensors,
+                              bool rows_hold_vectors) {
+  std::vector<Member> members;
+  for (const KernelTensor& tensor : tensors) {
+    const auto access = code.accesses().find(tensor.name);
+    if (access == code.accesses().end()) continue;
+    const bool is_vector = access->second == "at.i" ||
+                           (access->second == "at.w" && rows_hold_vectors);
+    members.push_back({&tensor, is_vector ? access->second : ""});
+  }
+  return members;
+}
+
+std::vector<std::string> StructText(const std::vector<Member>& members) {
+  std::vector<std::string> lines = {
+      "// Neighbours that a thread holds in registers; else pointers.",
+      "template <int kCount>", "struct Held {"};
+  for (const Member& member : members) {
+    const KernelTensor& tensor = *member.tensor;
+    lines.push_back(
+        member.index.empty()
+            ? fmt::format("  const {}* {};", tensor.type, tensor.name)
+            : fmt::format("  kiln::Vector<{}, kCount> {};", tensor.type,
+                          tensor.name));
+  }
+  lines.push_back("};");
+  return lines;
+}
+
+// The workspace is aligned; what callers bind may not be.
+std::vector<std::string> AlignedText(const std::vector<Member>& members) {
+  std::string pointers;
+  for (const Member& member : members) {
+    if (member.index.empty() || member.tensor->place.slot < 0) continue;
+    pointers += (pointers.empty() ? "t." : ", t.") + member.tensor->name;
+  }
+  const std::string aligned =
+      pointers.empty() ? "true" : "kiln::AreAligned(" + pointers + ")";
+  return {fmt::format("static __device__ bool IsAligned(const Tensors&{}) {{",
+                      pointers.empty() ? "" : " t"),
+          "  return " + aligned + ";", "}"};
+}
+
+std::vector<std::string> FetchText(const std::vector<Member>& members) {
+  std::vector<std::string> lines = {
+      "template <int kCount>",
+      "static __device__ void FetchHeld(const Tensors& t,",
+      "                                 const kiln::Point<Index>& at,",
+      "                                 bool is_aligned, Held<kCount>* held) "
+      "{"};
+  for (const Member& member : members) {
+    const std::string& name = member.tensor->name;
+    if (member.index.empty()) {
+      lines.push_back(fmt::format("  held->{0} = t.{0};", name));
+    } else if (!member.tensor->is_output) {
+      lines.push_back(
+          fmt::format("  kiln::Fetch(t.{0}, {1}, is_aligned, &held->{0});",
+                      name, member.index));
+    }
+  }
+  lines.push_back("}");
+  return lines;
+}
+
+std::vector<std::string> PutText(const std::vector<Member>& members) {
+  std::vector<std::string> lines = {
+      "template <int kCount>",
+      "static __device__ void PutHeld(const Held<kCount>& held,",
+      "                               const kiln::Point<Index>& at,",
+      "                               bool is_aligned, const Tensors& t) {"};
+  for (const Member& member : members) {
+    if (!member.tensor->is_output) continue;
+    lines.push_back(
+        fmt::format("  kiln::Put(held.{0}, is_aligned, t.{0}, {1});",
+                    member.tensor->name, member.index));
+  }
+  lines.push_back("}");
+  return lines;
+}
+
+}  // namespace
+
+HeldText WriteHeld(const ElementCode& code,
+                   const std::vector<KernelTensor>& tensors,
+                   bool rows_hold_vectors) {
+  const std::vector<Member> members =
+      MembersOf(code, tensors, rows_hold_vectors);
+  HeldText text;
+  const auto add = [&](const std::vector<std::string>& lines) {
+    text.lines.insert(text.lines.end(), lines.begin(), lines.end());
+  };
+  add(StructText(members));
+  add(AlignedText(members));
+  add(FetchText(members));
+  const bool writes = std::any_of(
+      members.begin(), members.end(),
+      [](const Member& member) { return member.tensor->is_output; });
+  if (writes) add(PutText(members));
+  text.any_vector =
+      std::any_of(members.begin(), members.end(),
+                  [](const Member& member) { return !member.index.empty(); });
+  return text;
+}
+
+}  // namespace kiln

@@ -1,0 +1,34 @@
+#ifndef KILN_JIT_COMPILE_HELD_TEXT_H_
+#define KILN_JIT_COMPILE_HELD_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "jit/compile/element_code.h"
+
+namespace kiln {
+
+// Members of a Spec that let element code run on neighbours in registers:
+//
+//   template <int kCount>
+//   struct Held { kiln::Vector<float, kCount> i0; const float* i1; };
+//   static bool IsAligned(const Tensors& t)     whether 16-byte accesses may
+//                                               start at each whole tensor
+//   static void FetchHeld(t, at, is_aligned, Held* held)
+//   static void PutHeld(const Held& held, at, is_aligned, t)
+//
+// A tensor becomes a vector if `code` reads or writes it at at.i alone, or at
+// at.w alone where vectors do not cross the end of a row; any other stays a
+// pointer.
+struct HeldText {
+  std::vector<std::string> lines;
+  bool any_vector = false;
+};
+
+HeldText WriteHeld(const ElementCode& code,
+                   const std::vector<KernelTensor>& tensors,
+                   bool rows_hold_vectors);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_HELD_TEXT_H_

@@ -1,0 +1,139 @@
+// Neighbouring elements, moved 16 bytes at a time. Element code is written for
+// one element, with kiln::Load(t.input, at.i); instantiated for a struct whose
+// whole tensors are Vectors, and a VectorPoint for `at`, the same code works
+// on registers:
+//
+//   kiln::Vector<kiln::Float16, 8> x;
+//   kiln::Fetch(tensor, i, is_aligned, &x);  // i a multiple of 8
+//   const auto at = kiln::VectorPointOf<Shape, 8>(kiln::PointOf<Shape>(i), 2);
+//   const float third = kiln::Load(x, at.i);
+#ifndef KILN_KERNEL_SOURCES_VECTORS_CUH_
+#define KILN_KERNEL_SOURCES_VECTORS_CUH_
+
+#include "point.cuh"
+#include "storage_types.cuh"
+
+namespace kiln {
+
+// The widest access of one thread.
+constexpr int kMaxAccessBytes = 16;
+
+template <typename T, int kCount>
+struct Vector {
+  alignas(kMaxAccessBytes) T elements[kCount];
+};
+
+// One access of a thread, as the machine's own type of that width.
+template <int kBytes>
+struct AccessType;
+template <>
+struct AccessType<2> {
+  using Type = unsigned short;
+};
+template <>
+struct AccessType<4> {
+  using Type = unsigned;
+};
+template <>
+struct AccessType<8> {
+  using Type = uint2;
+};
+template <>
+struct AccessType<16> {
+  using Type = uint4;
+};
+template <int kBytes>
+using Access = typename AccessType<kBytes>::Type;
+
+// Loads kCount neighbours, 16 bytes an access if `tensor + i` allows that.
+template <typename T, typename Index, int kCount>
+__device__ void Fetch(const T* tensor, Index i, bool is_aligned,
+                      Vector<T, kCount>* vector) {
+  constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
+  constexpr int kAccess = kBytes < kMaxAccessBytes ? kBytes : kMaxAccessBytes;
+  static_assert(kBytes % kAccess == 0, "Vectors are whole accesses.");
+  if (is_aligned) {
+#pragma unroll
+    for (int k = 0; k < kBytes / kAccess; ++k) {
+      reinterpret_cast<Access<kAccess>*>(vector->elements)[k] =
+          reinterpret_cast<const Access<kAccess>*>(tensor + i)[k];
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) vector->elements[k] = tensor[i + k];
+  }
+}
+
+// Stores them likewise.
+template <typename T, typename Index, int kCount>
+__device__ void Put(const Vector<T, kCount>& vector, bool is_aligned, T* tensor,
+                    Index i) {
+  constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
+  constexpr int kAccess = kBytes < kMaxAccessBytes ? kBytes : kMaxAccessBytes;
+  if (is_aligned) {
+#pragma unroll
+    for (int k = 0; k < kBytes / kAccess; ++k) {
+      reinterpret_cast<Access<kAccess>*>(tensor + i)[k] =
+          reinterpret_cast<const Access<kAccess>*>(vector.elements)[k];
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) tensor[i + k] = vector.elements[k];
+  }
+}
+
+// A position, and which element of a vector it is.
+template <typename Index>
+struct Lane {
+  Index position;
+  int k;
+  __device__ operator Index() const { return position; }
+};
+
+template <typename T, int kCount, typename Index>
+__device__ float Load(const Vector<T, kCount>& vector, Lane<Index> at) {
+  return ToFloat(vector.elements[at.k]);
+}
+
+template <typename T, int kCount, typename Index>
+__device__ void Store(Vector<T, kCount>& vector, Lane<Index> at, float value) {
+  FromFloat(value, &vector.elements[at.k]);
+}
+
+// A kiln::Point of one element of a vector. `w` is a lane too, so that what
+// runs along w alone can be held as a vector.
+template <typename Index>
+struct VectorPoint {
+  Lane<Index> i;
+  Index n, c, h;
+  Lane<Index> w;
+};
+
+// The point of element k of the vector that begins at `first`. Coordinates
+// that all elements of a vector share are computed once.
+template <typename Shape, int kCount, typename Index>
+__device__ VectorPoint<Index> VectorPointOf(const Point<Index>& first, int k) {
+  if constexpr (Shape::kW % kCount == 0) {
+    return {{first.i + k, k}, first.n, first.c, first.h, {first.w + k, k}};
+  } else {
+    const Point<Index> own = PointOf<Shape>(first.i + k);
+    constexpr bool kInChannel = Shape::kH * Shape::kW % kCount == 0;
+    return {{own.i, k},
+            kInChannel ? first.n : own.n,
+            kInChannel ? first.c : own.c,
+            own.h,
+            {own.w, k}};
+  }
+}
+
+// Whether 16-byte accesses may start at all of these addresses.
+template <typename... Pointers>
+__device__ bool AreAligned(Pointers... pointers) {
+  const unsigned long long bits =
+      (... | reinterpret_cast<unsigned long long>(pointers));
+  return bits % kMaxAccessBytes == 0;
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_VECTORS_CUH_
