@@ -145,7 +145,8 @@ __device__ float SumOf(const float (&x)[kCount]) {
 // Take: many values at once, while they are in registers.
 template <int kCount>
 __device__ void Take(Sum* state, const float (&x)[kCount]) {
-  state->Add(SumOf(x));
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) state->Add(x[k]);
 }
 
 template <int kCount>

@@ -27,10 +27,11 @@ std::vector<Member> MembersOf(const ElementCode& code,
   return members;
 }
 
-std::vector<std::string> StructText(const std::vector<Member>& members) {
+std::vector<std::string> StructText(const std::vector<Member>& members,
+                                    const std::string& prefix) {
   std::vector<std::string> lines = {
       "// Neighbours that a thread holds in registers; else pointers.",
-      "template <int kCount>", "struct Held {"};
+      "template <int kCount>", fmt::format("struct {}Held {{", prefix)};
   for (const Member& member : members) {
     const KernelTensor& tensor = *member.tensor;
     lines.push_back(
@@ -44,7 +45,8 @@ std::vector<std::string> StructText(const std::vector<Member>& members) {
 }
 
 // The workspace is aligned; what callers bind may not be.
-std::vector<std::string> AlignedText(const std::vector<Member>& members) {
+std::vector<std::string> AlignedText(const std::vector<Member>& members,
+                                     const std::string& prefix) {
   std::string pointers;
   for (const Member& member : members) {
     if (member.index.empty() || member.tensor->place.slot < 0) continue;
@@ -52,18 +54,21 @@ std::vector<std::string> AlignedText(const std::vector<Member>& members) {
   }
   const std::string aligned =
       pointers.empty() ? "true" : "kiln::AreAligned(" + pointers + ")";
-  return {fmt::format("static __device__ bool IsAligned(const Tensors&{}) {{",
-                      pointers.empty() ? "" : " t"),
+  return {fmt::format("static __device__ bool Is{}Aligned(const Tensors&{}) {{",
+                      prefix, pointers.empty() ? "" : " t"),
           "  return " + aligned + ";", "}"};
 }
 
-std::vector<std::string> FetchText(const std::vector<Member>& members) {
+std::string Spaces(size_t count) { return std::string(count, ' '); }
+
+std::vector<std::string> FetchText(const std::vector<Member>& members,
+                                   const std::string& prefix) {
+  const std::string head = "static __device__ void Fetch" + prefix + "Held(";
   std::vector<std::string> lines = {
-      "template <int kCount>",
-      "static __device__ void FetchHeld(const Tensors& t,",
-      "                                 const kiln::Point<Index>& at,",
-      "                                 bool is_aligned, Held<kCount>* held) "
-      "{"};
+      "template <int kCount>", head + "const Tensors& t,",
+      Spaces(head.size()) + "const kiln::Point<Index>& at,",
+      Spaces(head.size()) + "bool is_aligned,",
+      Spaces(head.size()) + prefix + "Held<kCount>* held) {"};
   for (const Member& member : members) {
     const std::string& name = member.tensor->name;
     if (member.index.empty()) {
@@ -98,16 +103,16 @@ std::vector<std::string> PutText(const std::vector<Member>& members) {
 
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,
-                   bool rows_hold_vectors) {
+                   bool rows_hold_vectors, const std::string& prefix) {
   const std::vector<Member> members =
       MembersOf(code, tensors, rows_hold_vectors);
   HeldText text;
   const auto add = [&](const std::vector<std::string>& lines) {
     text.lines.insert(text.lines.end(), lines.begin(), lines.end());
   };
-  add(StructText(members));
-  add(AlignedText(members));
-  add(FetchText(members));
+  add(StructText(members, prefix));
+  add(AlignedText(members, prefix));
+  add(FetchText(members, prefix));
   const bool writes = std::any_of(
       members.begin(), members.end(),
       [](const Member& member) { return member.tensor->is_output; });

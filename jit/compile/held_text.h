@@ -19,7 +19,7 @@ namespace kiln {
 //
 // A tensor becomes a vector if `code` reads or writes it at at.i alone, or at
 // at.w alone where vectors do not cross the end of a row; any other stays a
-// pointer.
+// pointer. `prefix` makes the names InputHeld, IsInputAligned, FetchInputHeld.
 struct HeldText {
   std::vector<std::string> lines;
   bool any_vector = false;
@@ -27,7 +27,7 @@ struct HeldText {
 
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,
-                   bool rows_hold_vectors);
+                   bool rows_hold_vectors, const std::string& prefix = "");
 
 }  // namespace kiln
 

@@ -7,6 +7,7 @@
 #include "jit/compile/conv_spec.h"
 #include "jit/compile/held_text.h"
 #include "jit/compile/spec_text.h"
+#include "jit/compile/window_geometry.h"
 
 namespace kiln {
 namespace {
@@ -19,17 +20,11 @@ constexpr int kWarp = 32;
 constexpr int64_t kMaxBlocks = int64_t{1} << 18;
 // The largest count whose positions, plus one grid stride, fit in an int.
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
-// Fewer elements than this do not fill a device if threads take several.
-constexpr int64_t kMinVectorised = 1 << 17;
 // Code beyond this many operations is not worth repeating for each of eight.
 constexpr size_t kMaxOpsForEight = 12;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
 constexpr size_t kMaxPrologueForTwo = 8;
-// Depthwise filters up to 7 x 7 are unrolled, dilated ones up to this reach.
-constexpr int64_t kMaxDepthwiseTaps = 49;
-constexpr int64_t kMaxDepthwiseReach = 9;
-
 uint32_t Blocks(int64_t count, int threads) {
   return static_cast<uint32_t>((count + threads - 1) / threads);
 }
@@ -128,16 +123,23 @@ class SpecWriter {
 
   void HoldElement() {
     if (held_vector_ == 1) return;
-    const Dims4 dims = AlignDims(kernel_.group.domain);
+    AddHeld(element_, kernel_.group.domain, held_vector_, "");
+  }
+
+  void AddHeld(const ElementCode& code, const Dims& domain, int width,
+               const std::string& prefix) {
+    const bool rows_hold_vectors = AlignDims(domain)[3] % width == 0;
+    const HeldText text =
+        WriteHeld(code, tensors_.list(), rows_hold_vectors, prefix);
     spec_.is_vectorised = true;
-    spec_.members =
-        WriteHeld(element_, tensors_.list(), dims[3] % held_vector_ == 0).lines;
+    spec_.members.insert(spec_.members.end(), text.lines.begin(),
+                         text.lines.end());
   }
 
   void Anchor(const Node& node) {
     switch (node.kind) {
       case NodeKind::kConv2d:
-        if (const int tile_h = DepthwiseRows(node); tile_h > 0) {
+        if (const int tile_h = TileHOf(node); tile_h > 0) {
           return Depthwise(node, tile_h);
         }
         spec_.source_file = "conv2d.cu";
@@ -150,8 +152,7 @@ class SpecWriter {
                                "kiln::ConvTranspose2d");
       case NodeKind::kPool2d:
         spec_.source_file = "pool2d.cu";
-        Pool(node);
-        return AddElementEntry("kiln_pool2d", "kiln::Pool2d");
+        return Pool(node);
       case NodeKind::kReduce:
         return Reduce(node);
       case NodeKind::kPointwise:
@@ -189,18 +190,11 @@ class SpecWriter {
     element_.Define(result);
   }
 
-  // Rows of outputs for each thread of a depthwise convolution; 0 if the
-  // convolution is none, or is too large to unroll.
-  int DepthwiseRows(const Node& node) const {
-    const auto& conv = std::get<ConvAttributes>(node.attributes);
-    const Dims& weight = DimsOf(ValueOf(node.operands[1]));
-    if (conv.groups != DimsOf(ValueOf(node.operands[0]))[1]) return 0;
-    if (weight[2] * weight[3] > kMaxDepthwiseTaps) return 0;
-    for (size_t i = 0; i < 2; ++i) {
-      const int64_t reach = (weight[2 + i] - 1) * conv.dilation[i] + 1;
-      if (reach > kMaxDepthwiseReach || conv.stride[i] > 4) return 0;
-    }
-    return NumElements(kernel_.group.domain) < kMinVectorised ? 1 : 2;
+  int TileHOf(const Node& node) const {
+    return DepthwiseRows(std::get<ConvAttributes>(node.attributes),
+                         DimsOf(ValueOf(node.operands[0])),
+                         DimsOf(ValueOf(node.operands[1])),
+                         kernel_.group.domain);
   }
 
   void Depthwise(const Node& node, int tile_h) {
@@ -226,7 +220,8 @@ class SpecWriter {
   void Pool(const Node& node) {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
     const bool is_max = node.op == OpKind::kMaxPool2d;
-    Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
+    const Dims& input = DimsOf(ValueOf(node.operands[0]));
+    Append(ShapeText("Input", input));
     Append(ShapeText("Output", kernel_.group.domain));
     Append({fmt::format("static constexpr bool kMax = {};", is_max),
             PairText("Kernel", pool.kernel_size),
@@ -235,18 +230,28 @@ class SpecWriter {
     if (!is_max) {
       Append({fmt::format("static constexpr bool kCountIncludePad = {};",
                           pool.count_include_pad),
-              fmt::format("static constexpr Index kDivisorOverride = {};",
-                          pool.divisor_override.value_or(0))});
+              fmt::format("static constexpr Index kDivisor = {};  // 0: varies",
+                          PoolDivisor(pool, input, kernel_.group.domain))});
     }
     AddWindow(pool.kernel_size, pool.stride, pool.padding, pool.dilation);
     counts_.push_back(pool.kernel_size[0] * pool.kernel_size[1]);
-    AddRead(node, 1);
+    const int vector = PoolVector(pool, input, kernel_.group.domain);
+    Append({fmt::format("static constexpr bool kSmall = {};", vector > 0),
+            fmt::format("static constexpr int kVector = {}, kRowsAtOnce = {};",
+                        std::max(vector, 1),
+                        kernel_.group.prologue.size() <= kMaxPrologueForFour
+                            ? pool.kernel_size[0]
+                            : 1)});
+    held_vector_ = std::max(vector, 1);
+    AddRead(node, held_vector_, "Input");
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
+    AddEntryOf("kiln_pool2d", "kiln::Pool2d",
+               NumElements(kernel_.group.domain) / held_vector_);
   }
 
   // Spec::Read: one element of the anchor's input.
-  void AddRead(const Node& node, int width) {
+  void AddRead(const Node& node, int width, const std::string& prefix) {
     const int input = ValueOf(node.operands[0]);
     ElementCode code(schedule_, DimsOf(input), &tensors_);
     for (const int prologue : kernel_.group.prologue) {
@@ -256,10 +261,7 @@ class SpecWriter {
     spec_.read_result = code.Local(input);
     spec_.read_body = code.lines();
     if (width > 1) {
-      const Dims4 dims = AlignDims(DimsOf(input));
-      spec_.is_vectorised = true;
-      spec_.members =
-          WriteHeld(code, tensors_.list(), dims[3] % width == 0).lines;
+      AddHeld(code, DimsOf(input), width, prefix);
     }
     counts_.push_back(NumElements(DimsOf(input)));
   }
@@ -295,7 +297,7 @@ class SpecWriter {
             fmt::format("static constexpr int kVector = {}, kAtOnce = {};",
                         geometry.vector, AtOnce(geometry))});
     counts_.push_back(view.outputs() * std::max(geometry.splits, kWarp));
-    AddRead(node, geometry.vector);
+    AddRead(node, geometry.vector, "");
     spec_.element_argument = "const Reducer& state";
     DefineResults(node, view.steps());
     AddReduceEntries(geometry);

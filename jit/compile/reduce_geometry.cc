@@ -16,9 +16,11 @@ constexpr int kWarp = 32;
 constexpr int kMaxLanesOfRow = 512;
 // Eight threads side by side still read whole lines of 128 bytes.
 constexpr int kMaxLanesOfColumn = 32;
-// Rows this long have lanes beyond a warp even if rows are many: with 32 lanes
-// each would stride through too much memory.
-constexpr int64_t kLongRow = 4096;
+// Accesses that a thread has in flight. Rows have so many lanes, up to this
+// limit, that none loads twice: with fewer, each strides through more memory
+// than streams well.
+constexpr int64_t kAtOnce = 4;
+constexpr int kMaxLanesOfManyRows = 256;
 // Threads on a multiprocessor that keep enough loads in flight.
 constexpr int64_t kThreadsPerSm = 2048;
 
@@ -73,7 +75,9 @@ int LanesOfRow(const ReduceGeometry& geometry, int64_t wanted_threads) {
   // Two accesses a thread.
   const int64_t min_steps = geometry.vector > 1 ? 2 * geometry.vector : 4;
   const int most = LanesFor(steps, min_steps, kMaxLanesOfRow);
-  int lanes = std::min(most, steps >= kLongRow ? 256 : kWarp);
+  int lanes =
+      std::max(std::min(most, kWarp),
+               LanesFor(steps, kAtOnce * geometry.vector, kMaxLanesOfManyRows));
   while (lanes < most && geometry.view.outputs() * lanes < wanted_threads) {
     lanes *= 2;
   }
@@ -81,9 +85,7 @@ int LanesOfRow(const ReduceGeometry& geometry, int64_t wanted_threads) {
 }
 
 int LanesOfColumn(const ReduceGeometry& geometry, int64_t wanted_threads) {
-  constexpr int64_t kMinSteps = 4;  // those that are in flight at once
-  const int most =
-      LanesFor(geometry.view.steps(), kMinSteps, kMaxLanesOfColumn);
+  const int most = LanesFor(geometry.view.steps(), kAtOnce, kMaxLanesOfColumn);
   const int64_t columns = geometry.view.outputs() / geometry.vector;
   int lanes = 1;
   while (lanes < most && columns * lanes < wanted_threads) lanes *= 2;

@@ -144,6 +144,27 @@ c = conv2d(x, w, padding=2, dilation=2, groups=4)
 output c
 )",
     R"(
+input x: f32[4,33,64,64]
+input y: f32[4,33,32,32]
+a = relu(x)
+b = max_pool2d(a, kernel_size=3, stride=2, padding=1)
+z = add(b, y)
+output z
+)",
+    R"(
+input x: f16[2,65,64,32]
+a = sigmoid(x)
+b = avg_pool2d(a, kernel_size=3, stride=1, padding=1, count_include_pad=false)
+output b: f32
+)",
+    R"(
+input x: f32[2,70,61,33]
+b = avg_pool2d(x, kernel_size=2, stride=2, ceil_mode=true)
+c = max_pool2d(x, kernel_size=[2,3], stride=1, dilation=2)
+output b
+output c
+)",
+    R"(
 input x: f32[1037,132]
 z = logsumexp(x, dim=0)
 output z

@@ -73,7 +73,8 @@ struct Spec {
   template <int kCount>
   static __device__ void FetchHeld(const Tensors& t,
                                    const kiln::Point<Index>& at,
-                                   bool is_aligned, Held<kCount>* held) {
+                                   bool is_aligned,
+                                   Held<kCount>* held) {
     kiln::Fetch(t.v0, at.i, is_aligned, &held->v0);
   }
 
@@ -149,7 +150,8 @@ struct Spec {
   template <int kCount>
   static __device__ void FetchHeld(const Tensors& t,
                                    const kiln::Point<Index>& at,
-                                   bool is_aligned, Held<kCount>* held) {
+                                   bool is_aligned,
+                                   Held<kCount>* held) {
     kiln::Fetch(t.v0, at.i, is_aligned, &held->v0);
     held->v1_mean = t.v1_mean;
     held->v1_rstd = t.v1_rstd;

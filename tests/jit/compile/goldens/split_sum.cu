@@ -37,7 +37,8 @@ struct Spec {
   template <int kCount>
   static __device__ void FetchHeld(const Tensors& t,
                                    const kiln::Point<Index>& at,
-                                   bool is_aligned, Held<kCount>* held) {
+                                   bool is_aligned,
+                                   Held<kCount>* held) {
     kiln::Fetch(t.i0, at.i, is_aligned, &held->i0);
   }
 

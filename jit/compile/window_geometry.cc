@@ -1,0 +1,53 @@
+#include "jit/compile/window_geometry.h"
+
+#include "jit/compile/lowered_plan.h"
+
+namespace kiln {
+namespace {
+
+// Filters up to 7 x 7 are unrolled, dilated ones up to this reach.
+constexpr int64_t kMaxDepthwiseTaps = 49;
+constexpr int64_t kMaxDepthwiseReach = 9;
+constexpr int64_t kMaxDepthwiseStride = 4;
+// What lies under four windows must fit in registers.
+constexpr int64_t kMaxPoolReach = 20;
+constexpr int64_t kMaxPoolRows = 5;
+
+}  // namespace
+
+int DepthwiseRows(const ConvAttributes& conv, const Dims& input,
+                  const Dims& weight, const Dims& output) {
+  if (conv.groups != input[1]) return 0;
+  if (weight[2] * weight[3] > kMaxDepthwiseTaps) return 0;
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t reach = (weight[2 + i] - 1) * conv.dilation[i] + 1;
+    if (reach > kMaxDepthwiseReach) return 0;
+    if (conv.stride[i] > kMaxDepthwiseStride) return 0;
+  }
+  return NumElements(output) < kMinVectorised ? 1 : 2;
+}
+
+int64_t PoolDivisor(const PoolAttributes& pool, const Dims& input,
+                    const Dims& output) {
+  if (pool.divisor_override.has_value()) return *pool.divisor_override;
+  const Dims4 from = AlignDims(input);
+  const Dims4 to = AlignDims(output);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t end = (to[2 + i] - 1) * pool.stride[i] + pool.kernel_size[i] -
+                        pool.padding[i];
+    if (end > from[2 + i] + pool.padding[i]) return 0;
+    if (pool.padding[i] > 0 && !pool.count_include_pad) return 0;
+  }
+  return pool.kernel_size[0] * pool.kernel_size[1];
+}
+
+int PoolVector(const PoolAttributes& pool, const Dims& input,
+               const Dims& output) {
+  const int64_t reach =
+      (pool.kernel_size[1] - 1) * pool.dilation[1] + 3 * pool.stride[1] + 1;
+  if (reach > kMaxPoolReach || pool.kernel_size[0] > kMaxPoolRows) return 0;
+  const bool in_fours = input.back() % 4 == 0 && output.back() % 4 == 0;
+  return in_fours && NumElements(output) >= kMinVectorised ? 4 : 1;
+}
+
+}  // namespace kiln

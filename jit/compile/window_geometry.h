@@ -1,0 +1,30 @@
+#ifndef KILN_JIT_COMPILE_WINDOW_GEOMETRY_H_
+#define KILN_JIT_COMPILE_WINDOW_GEOMETRY_H_
+
+#include <cstdint>
+
+#include "jit/plan/canonical.h"
+
+namespace kiln {
+
+// Fewer elements than this do not fill a device if threads take several.
+constexpr int64_t kMinVectorised = 1 << 17;
+
+// Rows of outputs for each thread of a depthwise convolution; 0 if the
+// convolution is none, or its filter is too large to unroll. `weight` and
+// `output` are extents of tensors with four axes.
+int DepthwiseRows(const ConvAttributes& conv, const Dims& input,
+                  const Dims& weight, const Dims& output);
+
+// What avg_pool2d divides every sum by; 0 if windows at the edges differ.
+int64_t PoolDivisor(const PoolAttributes& pool, const Dims& input,
+                    const Dims& output);
+
+// Neighbouring outputs of a thread of pool2d.cu where windows are small, 1 or
+// 4; 0 where a thread walks through its window.
+int PoolVector(const PoolAttributes& pool, const Dims& input,
+               const Dims& output);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_WINDOW_GEOMETRY_H_
