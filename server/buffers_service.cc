@@ -30,7 +30,7 @@ class EventStream : public ClientSession::Stream {
 };
 
 void OpenSession(Front& front, const v1::AttachRequest& request,
-                 const Peer& peer, std::shared_ptr<EventWriter> writer) {
+                 const Peer& peer, const std::shared_ptr<EventWriter>& writer) {
   const std::shared_ptr<ClientSession> session =
       front.sessions->Open(*front.devices);
   spdlog::info("{}Session opened for pid {} ({})",

@@ -66,7 +66,7 @@ int64_t Call::elapsed_us() const {
 }
 
 grpc::Status Call::Finish(const absl::Status& status) {
-  const grpc::Status answer = ToGrpc(status);
+  grpc::Status answer = ToGrpc(status);
   const auto level = LevelOf(status);
   if (spdlog::should_log(level)) {
     spdlog::log(level, "{}{} {} {} us pid={}{}{}", RequestPrefix(id_), method_,

@@ -9,7 +9,8 @@ namespace kiln {
 namespace {
 
 // Kills `process` and waits for its end without holding up the loop.
-void ReapInBackground(EventLoop* loop, std::shared_ptr<ChildProcess> process,
+void ReapInBackground(EventLoop* loop,
+                      const std::shared_ptr<ChildProcess>& process,
                       const std::function<void()>& reaped) {
   process->Kill();
   auto watch = std::make_shared<EventLoop::Id>(0);

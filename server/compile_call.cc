@@ -72,7 +72,7 @@ void FillKey(const KeyedRequest& keyed, const Call& call,
   response->mutable_timing()->set_key_us(call.elapsed_us());
 }
 
-void FindOrCompile(Front& front, std::shared_ptr<PendingCall> call,
+void FindOrCompile(Front& front, const std::shared_ptr<PendingCall>& call,
                    const KeyedRequest& keyed, const v1::CompileRequest& request,
                    v1::CompileResponse* response) {
   const ArtifactProvider::Ticket ticket = front.artifacts->Get(
