@@ -18,6 +18,7 @@
 // smallest, and added to the total by an ordinary addition. Where the patch
 // has an infinity or a NaN, such an x has no second part and meets w1 only; so
 // they come out as in PyTorch.
+#include "conv_pipeline.cuh"
 #include "conv_tails.cuh"
 #include "conv_tile.cuh"
 #include "math.cuh"
@@ -50,8 +51,7 @@ struct PatchFragment {
     const bool is_padding = ConvTile<Spec>::kHasPaddedDepth && depth < 0;
     large[i] = is_padding ? 0 : __float_as_uint(x[0]);
     if constexpr (Spec::kSplitsInput) {
-      small[i] =
-          is_padding ? 0 : __float_as_uint(x[ConvTile<Spec>::kPatchWords]);
+      small[i] = is_padding ? 0 : __float_as_uint(x[Spec::kSplitWords]);
     }
   }
 };
@@ -80,10 +80,11 @@ struct WeightFragment {
 // sum += a * b, one step of 8 through k. Elements of `a` that are no numbers
 // meet the large parts of `b` only; unless kHasNonFinite there are none.
 template <typename Spec, bool kHasNonFinite>
-__device__ void AddStep(float (&sum)[4], const PatchFragment<Spec>& a,
+__device__ void AddStep(float* sum, const PatchFragment<Spec>& a,
                         const WeightFragment<Spec>& b) {
   if constexpr (!Spec::kSplitsInput && !Spec::kSplitsWeight) {
-    AddProduct(sum, a.large, b.large[0], b.large[1]);
+    AddProduct(reinterpret_cast<float(&)[4]>(*sum), a.large, b.large[0],
+               b.large[1]);
   } else {
     float step[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     if constexpr (Spec::kSplitsInput) {
@@ -133,7 +134,7 @@ __device__ void MultiplyChunk(const float* patch, const unsigned* weights,
              depth0, depth1);
 #pragma unroll
       for (int j = 0; j < Spec::kTilesN; ++j) {
-        AddStep<Spec, kHasNonFinite>(sums.d[m][j], a, b[j]);
+        AddStep<Spec, kHasNonFinite>(&sums.d[m][4 * j], a, b[j]);
       }
     }
   }
@@ -143,7 +144,7 @@ __device__ void MultiplyChunk(const float* patch, const unsigned* weights,
 // place, the small ones go behind them. Returns whether some element of this
 // thread is infinite or NaN.
 template <typename Spec>
-__device__ bool SplitPatch(float* patch, float* split) {
+__device__ bool SplitPatch(const float* patch, float* split) {
   using Tile = ConvTile<Spec>;
   bool has_non_finite = false;
 #pragma unroll 2
@@ -163,67 +164,47 @@ __device__ bool SplitPatch(float* patch, float* split) {
     *reinterpret_cast<uint4*>(split + i) =
         make_uint4(large[0], large[1], large[2], large[3]);
     if constexpr (Spec::kSplitsInput) {
-      *reinterpret_cast<uint4*>(split + Tile::kPatchWords + i) =
+      *reinterpret_cast<uint4*>(split + Spec::kSplitWords + i) =
           make_uint4(small[0], small[1], small[2], small[3]);
     }
   }
   return has_non_finite;
 }
 
-// Brings chunk `stage` % kChunks of tile `stage` / kChunks to its half of
-// shared memory, without waiting. Weights that never change come once.
+// The product of conv_pipeline.cuh by warps.
 template <typename Spec>
-__device__ void LoadStage(const typename Spec::Tensors& t,
-                          const ConvBlock<Spec>& block, int stage,
-                          const ConvShared<Spec>& shared) {
-  constexpr int kChunks = ConvTile<Spec>::kChunks;
-  const int chunk = stage % kChunks;
-  LoadPatch<Spec>(t, block, stage / kChunks, chunk, shared.patch(stage));
-  if (kChunks > 1 || stage == 0) {
-    LoadWeights<Spec>(t, block, chunk, shared.weights(stage));
+struct WarpProduct {
+  WarpTile<Spec> warp;
+  const int* depth_offsets;
+
+  __device__ bool Split(const float* patch, float* split) const {
+    return SplitPatch<Spec>(patch, split);
   }
-}
+  __device__ void Start(const float*, const unsigned*, bool,
+                        Sums<Spec>*) const {}
+  __device__ void Finish(const float* patch, const unsigned* weights,
+                         bool has_non_finite, bool is_first,
+                         Sums<Spec>* sums) const {
+    if (is_first) sums->Clear();
+    if (Spec::kSplitsWeight && has_non_finite) {
+      MultiplyChunk<Spec, true>(patch, weights, depth_offsets, warp, *sums);
+    } else {
+      MultiplyChunk<Spec, false>(patch, weights, depth_offsets, warp, *sums);
+    }
+  }
+};
 
 template <typename Spec>
 __device__ void ConvMma(const typename Spec::Tensors& t) {
   using Tile = ConvTile<Spec>;
-  extern __shared__ __align__(16) float dynamic_shared[];
+  extern __shared__ __align__(128) float dynamic_shared[];
   const ConvShared<Spec> shared(dynamic_shared);
-  const ConvBlock<Spec> block;
-  const WarpTile<Spec> warp;
   for (int k = threadIdx.x; k < Tile::kSteps * 8; k += Tile::kThreads) {
     shared.depth_offsets()[k] = DepthOffset<Spec>(k);
   }
-
-  const int tiles = min(Spec::kTilesPerBlock,
-                        Tile::kTilesDown - block.strip * Spec::kTilesPerBlock);
-  const int stages = tiles * Tile::kChunks;
-  Sums<Spec> sums;
-  ConvTail<Spec> tail;
-#pragma unroll 1
-  for (int stage = -1; stage < stages; ++stage) {
-    if (stage + 1 < stages) LoadStage<Spec>(t, block, stage + 1, shared);
-    CommitCopies();
-    if (stage < 0) continue;
-    WaitForCopies<1>();
-    __syncthreads();  // the stage has arrived
-    const bool has_non_finite = __syncthreads_or(
-        SplitPatch<Spec>(shared.patch(stage), shared.split_patch()));
-    const int chunk = stage % Tile::kChunks;
-    if (chunk == 0) sums.Clear();
-    if (Spec::kSplitsWeight && has_non_finite) {
-      MultiplyChunk<Spec, true>(shared.split_patch(), shared.weights(stage),
-                                shared.depth_offsets(), warp, sums);
-    } else {
-      MultiplyChunk<Spec, false>(shared.split_patch(), shared.weights(stage),
-                                 shared.depth_offsets(), warp, sums);
-    }
-    if (chunk == Tile::kChunks - 1) {
-      tail.Take(t, block, stage / Tile::kChunks, warp, sums, shared.scratch());
-    }
-    __syncthreads();  // the stage may be overwritten
-  }
-  tail.Finish(t, block, warp, shared.scratch());
+  Convolution<Spec, WarpProduct<Spec>>(
+      t, shared, {WarpTile<Spec>(), shared.depth_offsets()})
+      .Run();
 }
 
 }  // namespace kiln

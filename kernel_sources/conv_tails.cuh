@@ -31,7 +31,7 @@ struct ConvTail<Spec, Tail::kStore> {
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          Spec::Element(t, at, sums.d[m][j][i], inside);
+          Spec::Element(t, at, sums.d[m][4 * j + i], inside);
         });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
@@ -103,24 +103,35 @@ struct ConvTail<Spec, Tail::kMoments> {
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums, float*) {
     int inside = 0;
-    int pivot_row = -1;
+    int first_row = -1;
 #pragma unroll
     for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
       if (!warp.IsInside(block, tile, row / 2, row % 2)) continue;
-      if (pixels + inside == 0) pivot_row = row;
+      if (inside == 0) first_row = row;
       ++inside;
     }
+    if (pixels == 0) TakePivots(t, block, tile, warp, sums, first_row);
     pixels += inside;
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool is_inside) {
-          const float x = Spec::Read(t, at, sums.d[m][j][i], is_inside);
+          const float x = Spec::Read(t, at, sums.d[m][4 * j + i], is_inside);
           PivotedMoments& slot = slots[(2 * j + i % 2) / kTogether];
-          if (i % kTogether == 0 && 2 * m + i / 2 == pivot_row) {
-            slot = PivotedMoments();
-            slot.pivot = x;
-          }
           if (is_inside) slot.Add(x);
+        });
+  }
+
+  // The values of row `row`, which is the first that is inside.
+  __device__ void TakePivots(const typename Spec::Tensors& t,
+                             const ConvBlock<Spec>& block, int tile,
+                             const WarpTile<Spec>& warp, Sums<Spec>& sums,
+                             int row) {
+    ForEachElement<Spec>(
+        block, tile, warp,
+        [&](int m, int j, int i, const Point<Index>& at, bool) {
+          if (i % kTogether != 0 || 2 * m + i / 2 != row) return;
+          slots[(2 * j + i % 2) / kTogether].pivot =
+              Spec::Read(t, at, sums.d[m][4 * j + i], false);
         });
   }
 
@@ -243,15 +254,20 @@ __device__ void ReduceValues(Sum* state, const float (&x)[kCount]) {
 
 // Finds the largest first, so that each value needs one exponential. An
 // infinite one would make differences NaN; it is replaced by 0, where the
-// exponentials are 0 or infinite as they should be.
+// exponentials are 0 or infinite as they should be. An error of the exponential
+// grows with the difference, but its share of the sum falls faster: the plain
+// power of two is right to an ulp of the sum.
 template <int kCount>
 __device__ void ReduceValues(LogSumExp* state, const float (&x)[kCount]) {
+  constexpr float kLog2E = 0x1.715476p+0f;
   Amax most;
   ReduceValues(&most, x);
   state->largest = fabsf(most.largest) == Infinity() ? 0.0f : most.largest;
   float sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) sum += Exp(x[i] - state->largest);
+  for (int i = 0; i < kCount; ++i) {
+    sum += Exp2((x[i] - state->largest) * kLog2E);
+  }
   state->scaled.sum = OverLanes(sum, Add);
 }
 
@@ -277,7 +293,7 @@ struct ConvTail<Spec, Tail::kChannels> {
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          const float value = Spec::Read(t, at, sums.d[m][j][i], inside);
+          const float value = Spec::Read(t, at, sums.d[m][4 * j + i], inside);
           x[2 * m + i / 2][2 * j + i % 2] = inside ? value : Spec::Neutral();
         });
     Reducer states[kRows];
@@ -353,8 +369,10 @@ struct ConvTail<Spec, Tail::kPool> {
           [&](int m, int j, int i, const Point<Index>& at, bool inside) {
             if (j != slice) return;
             const int channel = warp_n * 8 + 2 * warp.t + i % 2;
-            scratch[channel * kPitch + warp.pixel(m, i / 2)] =
-                Spec::Read(t, at, sums.d[m][j][i], inside);
+            const float x = Spec::Read(t, at, sums.d[m][4 * j + i], inside);
+            if (warp.IsInTile(m, i / 2)) {
+              scratch[channel * kPitch + warp.pixel(m, i / 2)] = x;
+            }
           });
       __syncthreads();
       Pool(t, block, tile, slice, scratch);

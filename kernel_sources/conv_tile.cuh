@@ -43,11 +43,16 @@ struct ConvTile {
   static constexpr int kWeightWords =
       kSteps * (kBlockChannels / 8) * 32 * kFragmentWords;
 
-  // The patch of one input channel.
+  // The patch of one input channel. Where four columns are copied at once, it
+  // begins kLead columns early, at a multiple of four.
+  static constexpr int kLead =
+      Spec::kCopiesFour ? (4 - Spec::kPaddingW % 4) % 4 : 0;
   static constexpr int kPatchH = (Spec::kTileH - 1) * Spec::kStrideH +
                                  (Spec::kKernelH - 1) * Spec::kDilationH + 1;
-  static constexpr int kPatchW = (Spec::kTileW - 1) * Spec::kStrideW +
-                                 (Spec::kKernelW - 1) * Spec::kDilationW + 1;
+  static constexpr int kNeededW = kLead + (Spec::kTileW - 1) * Spec::kStrideW +
+                                  (Spec::kKernelW - 1) * Spec::kDilationW + 1;
+  static constexpr int kPatchW =
+      Spec::kCopiesFour ? (kNeededW + 3) / 4 * 4 : kNeededW;
   static constexpr int kPatch = kPatchH * kPatchW;
   // 8 modulo 32: the four channels that a warp reads at once lie in different
   // banks.
@@ -61,8 +66,12 @@ struct ConvTile {
   static constexpr int kStrips =
       (kTilesDown + Spec::kTilesPerBlock - 1) / Spec::kTilesPerBlock;
 
-  static_assert(Spec::kTileH * Spec::kTileW ==
-                    Spec::kWarpsM * Spec::kTilesM * 16,
+  // Rows of A. Of warpgroups they are a run of the patch, halo included, so
+  // that a tap moves all of them alike.
+  static constexpr int kRows = Spec::kWarpsM * Spec::kTilesM * 16;
+  static constexpr int kRowPitch =
+      Spec::kWarpgroups > 0 ? kPatchW : Spec::kTileW;
+  static_assert(Spec::kTileH * kRowPitch <= kRows,
                 "The warps share the pixels of the tile.");
 };
 
@@ -126,6 +135,42 @@ struct ConvBlock {
   __device__ int left() const { return column * Spec::kTileW; }
 };
 
+// Four neighbours, or one, from memory to shared memory; zeros unless `read`.
+template <typename Spec, typename T, typename Index>
+__device__ void CopyElements(const T* input, Index from, bool read, float* to) {
+  if constexpr (Spec::kCopiesFour) {
+    CopyQuadAsync(to, input + from, read);
+  } else if constexpr (Spec::kCopiesInput) {
+    CopyWordAsync(to, input + from, read);
+  } else {
+    *to = read ? Load(input, from) : 0.0f;
+  }
+}
+
+// How the threads share kSlices planes of the patch: each has every kStep-th
+// run of kTogether positions, so that its coordinates are found once, in kEach
+// planes. Where positions are few, sets of threads have planes of their own.
+template <typename Spec, int kTogether, int kSlices>
+struct PatchShare {
+  using Tile = ConvTile<Spec>;
+  static constexpr int kRuns =
+      ((Tile::kPatch + kTogether - 1) / kTogether + 31) / 32 * 32;
+  static constexpr int kFitting =
+      kRuns < Tile::kThreads ? Tile::kThreads / kRuns : 1;
+  static constexpr int kSets = kFitting < kSlices ? kFitting : kSlices;
+  static constexpr int kEach = (kSlices + kSets - 1) / kSets;
+  static constexpr int kStep = (kSets > 1 ? kRuns : Tile::kThreads) * kTogether;
+
+  static __device__ int First() {
+    const int thread = threadIdx.x;
+    if (kSets == 1) return thread * kTogether;
+    return thread < kSets * kRuns ? thread % kRuns * kTogether : Tile::kPatch;
+  }
+  static __device__ int FirstSlice() {
+    return kSets == 1 ? 0 : threadIdx.x / kRuns;
+  }
+};
+
 // Brings the patch of one chunk to shared memory; zeros outside the input.
 // Asynchronous where elements are copied as they are.
 template <typename Spec>
@@ -135,32 +180,34 @@ __device__ void LoadPatch(const typename Spec::Tensors& t,
   using Tile = ConvTile<Spec>;
   using Input = typename Spec::Input;
   using Index = typename Spec::Index;
+  using Share = PatchShare<Spec, Spec::kCopiesFour ? 4 : 1, Spec::kChunk>;
+  constexpr Index kPlane = static_cast<Index>(Input::kH) * Input::kW;
   const int top = block.top(tile) * Spec::kStrideH - Spec::kPaddingH;
-  const int left = block.left() * Spec::kStrideW - Spec::kPaddingW;
-  const int first = chunk * Spec::kChunk;
-  const Index plane =
-      static_cast<Index>(block.n) * Input::kC + block.group * Tile::kInputs;
+  const int left =
+      block.left() * Spec::kStrideW - Spec::kPaddingW - Tile::kLead;
+  const int channels = Tile::kInputs - chunk * Spec::kChunk;
+  const Index plane = static_cast<Index>(block.n) * Input::kC +
+                      block.group * Tile::kInputs + chunk * Spec::kChunk;
 
-#pragma unroll 2
-  for (int i = threadIdx.x; i < Spec::kChunk * Tile::kPatch;
-       i += Tile::kThreads) {
-    const int channel = i / Tile::kPatch;
-    const int rest = i % Tile::kPatch;
-    const int y = top + rest / Tile::kPatchW;
-    const int x = left + rest % Tile::kPatchW;
+#pragma unroll 1
+  for (int i = Share::First(); i < Tile::kPatch; i += Share::kStep) {
+    const int y = top + i / Tile::kPatchW;
+    const int x = left + i % Tile::kPatchW;
     const int h = y / Spec::kInsertH;
     const int w = x / Spec::kInsertW;
     const bool inside = y >= 0 && h < Input::kH && x >= 0 && w < Input::kW &&
-                        h * Spec::kInsertH == y && w * Spec::kInsertW == x &&
-                        first + channel < Tile::kInputs;
-    const Index from =
-        inside ? ((plane + first + channel) * Input::kH + h) * Input::kW + w
-               : 0;
-    float* const to = patch + channel * Tile::kPitch + rest;
-    if constexpr (Spec::kCopiesInput) {
-      CopyWordAsync(to, t.input + from, inside);
-    } else {
-      *to = inside ? Load(t.input, from) : 0.0f;
+                        h * Spec::kInsertH == y && w * Spec::kInsertW == x;
+    const Index from = plane * kPlane + (inside ? h * Input::kW + w : 0);
+#pragma unroll
+    for (int k = 0; k < Share::kEach; ++k) {
+      const int channel = Share::FirstSlice() + k * Share::kSets;
+      if (Share::kEach * Share::kSets > Spec::kChunk &&
+          channel >= Spec::kChunk) {
+        continue;
+      }
+      const bool read = inside && channel < channels;
+      CopyElements<Spec>(t.input, read ? from + channel * kPlane : 0, read,
+                         patch + channel * Tile::kPitch + i);
     }
   }
 }
@@ -178,7 +225,7 @@ __device__ void LoadWeights(const typename Spec::Tensors& t,
       t.packed + static_cast<long long>(index) * Tile::kWeightWords;
 #pragma unroll 2
   for (int i = threadIdx.x; i < Tile::kWeightWords / 4; i += Tile::kThreads) {
-    CopyQuadAsync(weights + i * 4, from + i * 4);
+    CopyQuadAsync(weights + i * 4, from + i * 4, true);
   }
 }
 

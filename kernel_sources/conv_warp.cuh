@@ -30,7 +30,7 @@ struct WarpTile {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int y = row(m, half) * Spec::kStrideH;
-        const int x = column(m, half) * Spec::kStrideW;
+        const int x = column(m, half) * Spec::kStrideW + ConvTile<Spec>::kLead;
         patch_offset[m][half] = y * ConvTile<Spec>::kPatchW + x;
       }
     }
@@ -38,48 +38,64 @@ struct WarpTile {
 
   // Of the pixel in row g + 8 * half of fragment m, in the tile.
   __device__ int row(int m, int half) const {
-    return pixel(m, half) / Spec::kTileW;
+    return row_of_a(m, half) / ConvTile<Spec>::kRowPitch;
   }
   __device__ int column(int m, int half) const {
-    return pixel(m, half) % Spec::kTileW;
+    return row_of_a(m, half) % ConvTile<Spec>::kRowPitch;
   }
   __device__ int pixel(int m, int half) const {
-    return (warp_m * Spec::kTilesM + m) * 16 + g + 8 * half;
+    return row(m, half) * Spec::kTileW + column(m, half);
   }
   __device__ bool IsInside(const ConvBlock<Spec>& block, int tile, int m,
                            int half) const {
-    return block.top(tile) + row(m, half) < Spec::Output::kH &&
+    return IsInTile(m, half) &&
+           block.top(tile) + row(m, half) < Spec::Output::kH &&
            block.left() + column(m, half) < Spec::Output::kW;
+  }
+  // Whether it is a pixel of the tile at all, not of the halo.
+  __device__ bool IsInTile(int m, int half) const {
+    return ConvTile<Spec>::kRowPitch == Spec::kTileW ||
+           (column(m, half) < Spec::kTileW && row(m, half) < Spec::kTileH);
+  }
+
+ private:
+  // Four warps of a warpgroup have 16 of 64 consecutive rows each.
+  __device__ int row_of_a(int m, int half) const {
+    const int first =
+        Spec::kWarpgroups > 0
+            ? (warp_m / 4 * Spec::kTilesM + m) * 64 + warp_m % 4 * 16
+            : (warp_m * Spec::kTilesM + m) * 16;
+    return first + g + 8 * half;
   }
 };
 
 // The sums of a warp, without bias.
 template <typename Spec>
 struct Sums {
-  float d[Spec::kTilesM][Spec::kTilesN][4];
+  // d[m][4 * j + i]: element i of fragment j of row fragment m.
+  float d[Spec::kTilesM][Spec::kTilesN * 4];
 
   __device__ void Clear() {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
 #pragma unroll
-      for (int j = 0; j < Spec::kTilesN; ++j) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) d[m][j][i] = 0.0f;
-      }
+      for (int i = 0; i < Spec::kTilesN * 4; ++i) d[m][i] = 0.0f;
     }
   }
 };
 
-// Two stages of patch and weights; the patch that is multiplied, rounded or
-// split; then what the tail needs. Weights that never change lie there once.
+// The patch as it arrives; the patch that is multiplied, rounded or split;
+// weights, twice where they change from chunk to chunk; what the tail needs.
 template <typename Spec>
 class ConvShared {
  public:
   using Tile = ConvTile<Spec>;
   static constexpr int kWeightStages = Tile::kChunks > 1 ? 2 : 1;
-  static constexpr int kSplitPatch = 2 * Tile::kPatchWords;
+  static constexpr int kSplitPatch = Tile::kPatchWords;
+  static constexpr int kSplitStageWords =
+      (Spec::kSplitsInput ? 2 : 1) * Spec::kSplitWords;
   static constexpr int kWeights =
-      kSplitPatch + (Spec::kSplitsInput ? 2 : 1) * Tile::kPatchWords;
+      kSplitPatch + Spec::kSplitStages * kSplitStageWords;
   static constexpr int kDepthOffsets =
       kWeights + kWeightStages * Tile::kWeightWords;
   static constexpr int kScratch = kDepthOffsets + Tile::kSteps * 8;
@@ -88,10 +104,10 @@ class ConvShared {
 
   __device__ explicit ConvShared(float* words) : words_(words) {}
 
-  __device__ float* patch(int stage) const {
-    return words_ + stage % 2 * Tile::kPatchWords;
+  __device__ float* patch() const { return words_; }
+  __device__ float* split_patch(int stage) const {
+    return words_ + kSplitPatch + stage % Spec::kSplitStages * kSplitStageWords;
   }
-  __device__ float* split_patch() const { return words_ + kSplitPatch; }
   __device__ unsigned* weights(int stage) const {
     return reinterpret_cast<unsigned*>(
         words_ + kWeights + stage % kWeightStages * Tile::kWeightWords);
@@ -106,10 +122,10 @@ class ConvShared {
 };
 
 // Calls visit(m, j, i, at, inside) for each of this lane's elements:
-// sums.d[m][j][i] belongs to the point `at`. Elements outside the output are
-// visited too, so that there are no branches; they are not to be stored, and
-// `at` is then some point of the output. Elements of one channel follow each
-// other, so that what depends on the channel alone is read once.
+// sums.d[m][4 * j + i] belongs to the point `at`. Elements outside the output
+// are visited too, so that there are no branches; they are not to be stored,
+// and `at` is then some point of the output. Elements of one channel follow
+// each other, so that what depends on the channel alone is read once.
 template <typename Spec, typename Visit>
 __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
                                const WarpTile<Spec>& warp, Visit visit) {
@@ -139,6 +155,9 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
     const int wanted = column / 2 * 8 + column % 2;
     const bool is_channel = !kHasPaddedChannels || wanted <= last_channel;
     const int channel = is_channel ? wanted : last_channel;
+    // Keeps the loads of later channels from being moved up here, where their
+    // registers are needed for sums.
+    asm volatile("" ::: "memory");
 #pragma unroll
     for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
       Point<Index> at = base[row / 2][row % 2];

@@ -48,11 +48,11 @@ __device__ inline void CopyWordAsync(float* to, const float* from, bool read) {
                : "memory");
 }
 
-// Begins to copy 16 bytes, both addresses multiples of 16.
-__device__ inline void CopyQuadAsync(void* to, const void* from) {
+// The same for 16 bytes, both addresses multiples of 16.
+__device__ inline void CopyQuadAsync(void* to, const void* from, bool read) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address),
-               "l"(from)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
+               "l"(from), "r"(read ? 16 : 0)
                : "memory");
 }
 

@@ -34,6 +34,21 @@ __device__ float WeightAt(const typename Spec::Tensors& t, int group,
   }
 }
 
+// In the order of conv_wgmma.cu: for each step, the first four positions of k,
+// then the others; for each the columns, then those of the small parts.
+// `fragment` is the number of the step's first 8 x 8 matrix.
+template <typename Spec>
+__device__ void StoreColumn(const typename Spec::Tensors& t, int fragment,
+                            int half, int column, int k, unsigned large,
+                            unsigned small) {
+  using Tile = ConvTile<Spec>;
+  constexpr int kColumns = (Spec::kSplitsWeight ? 2 : 1) * Tile::kBlockChannels;
+  unsigned* const words = t.packed + fragment * 32 * Tile::kFragmentWords +
+                          (half * kColumns + column) * 4 + k;
+  words[0] = large;
+  if constexpr (Spec::kSplitsWeight) words[Tile::kBlockChannels * 4] = small;
+}
+
 template <typename Spec>
 __device__ void PackWeights(const typename Spec::Tensors& t) {
   using Tile = ConvTile<Spec>;
@@ -53,18 +68,24 @@ __device__ void PackWeights(const typename Spec::Tensors& t) {
     const int block = rest % Tile::kChannelBlocks;
     const int group = rest / Tile::kChannelBlocks;
 
-    const int output = block * Tile::kBlockChannels + fragment * 8 + lane / 4;
+    const int column = fragment * 8 + lane / 4;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int k = step * 8 + lane % 4 + 4 * half;
-      const float weight = WeightAt<Spec>(t, group, output, chunk, k);
+      const float weight = WeightAt<Spec>(
+          t, group, block * Tile::kBlockChannels + column, chunk, k);
       const bool is_finite = fabsf(weight) < Infinity();
       const unsigned large =
           is_finite ? NearestTf32(weight) : TruncatedTf32(weight);
-      t.packed[i * Tile::kFragmentWords + half] = large;
-      if constexpr (Spec::kSplitsWeight) {
-        t.packed[i * Tile::kFragmentWords + 2 + half] =
-            is_finite ? NearestTf32(weight - __uint_as_float(large)) : 0;
+      const float rest_of_weight = weight - __uint_as_float(large);
+      const unsigned small = is_finite ? NearestTf32(rest_of_weight) : 0;
+      if constexpr (Spec::kWarpgroups > 0) {
+        StoreColumn<Spec>(t, i / 32 - fragment, half, column, lane % 4, large,
+                          small);
+      } else {
+        unsigned* const words = t.packed + i * Tile::kFragmentWords + half;
+        words[0] = large;
+        if constexpr (Spec::kSplitsWeight) words[2] = small;
       }
     }
   }

@@ -155,6 +155,8 @@ class Compilation {
   }
 
   int64_t nvrtc_us() const { return nvrtc_us_; }
+  // Whether a variant failed because a kernel does not fit in registers.
+  bool spills() const { return spills_; }
 
  private:
   static void AddPreparedFrom(const KernelSpec& spec, Variant* variant) {
@@ -164,21 +166,17 @@ class Compilation {
     }
   }
 
-  // The number of the module with this kernel, compiled on first use. Where
-  // registers do not suffice for as many blocks as wished, for one.
-  absl::StatusOr<int> ModuleOf(KernelSpec spec) {
+  // The number of the module with this kernel, compiled on first use.
+  absl::StatusOr<int> ModuleOf(const KernelSpec& spec) {
     const std::string source = WriteUnit(spec);
     const size_t known = FindModule(artifact_->modules, source);
     if (known < artifact_->modules.size()) return static_cast<int>(known);
 
     absl::StatusOr<CompiledUnit> unit = Compile(spec, source);
-    if (unit.ok() && !unit->spilling.empty()) {
-      for (EntrySpec& entry : spec.entries) entry.min_blocks = 1;
-      unit = Compile(spec, WriteUnit(spec));
-    }
     if (!unit.ok()) return unit.status();
     if (!unit->spilling.empty()) {
-      return Spills(unit->spilling, unit->module.source, unit->log);
+      spills_ = true;
+      return Spills(unit->spilling, source, unit->log);
     }
     artifact_->modules.push_back(std::move(unit->module));
     return static_cast<int>(known);
@@ -197,7 +195,28 @@ class Compilation {
   const std::vector<NvrtcCompiler::Header> headers_;
   Artifact* const artifact_;
   int64_t nvrtc_us_ = 0;
+  bool spills_ = false;
 };
+
+// Compiles the fastest schedules whose kernels fit in registers. Only the
+// plain one always does, so the others are attempts.
+absl::Status AddVariants(const CompileRequest& request, NvrtcCompiler* nvrtc,
+                         CompilePlanTiming* spent, Artifact* artifact) {
+  absl::Status status;
+  for (const Room room : {Room::kTight, Room::kAmple, Room::kPlain}) {
+    artifact->modules.clear();
+    artifact->variants.clear();
+    Compilation compilation(request, nvrtc, artifact);
+    for (const Schedule& schedule :
+         MakeSchedules(request.plan, request.target, room)) {
+      status = compilation.AddVariant(schedule);
+      if (!status.ok()) break;
+    }
+    spent->nvrtc_us += compilation.nvrtc_us();
+    if (!compilation.spills()) return status;
+  }
+  return status;
+}
 
 }  // namespace
 
@@ -217,13 +236,8 @@ absl::StatusOr<Artifact> CompilePlan(const CompileRequest& request,
   artifact.target = request.target;
   artifact.slots = SlotsOf(request.plan);
   if (!request.target.is_cpu()) {
-    Compilation compilation(request, nvrtc, &artifact);
-    for (const Schedule& schedule :
-         MakeSchedules(request.plan, request.target)) {
-      absl::Status status = compilation.AddVariant(schedule);
-      if (!status.ok()) return status;
-    }
-    spent.nvrtc_us = compilation.nvrtc_us();
+    absl::Status status = AddVariants(request, nvrtc, &spent, &artifact);
+    if (!status.ok()) return status;
   }
   spent.generate_us = MicrosecondsSince(start) - spent.nvrtc_us;
   if (timing != nullptr) *timing = spent;

@@ -23,9 +23,9 @@ bool Contains(const std::set<int>& set, int value) {
 
 class Fusing {
  public:
-  Fusing(const LoweredPlan& plan, std::vector<KernelGroup> groups, Grade grade,
-         const Target& target)
-      : plan_(plan), grade_(grade), target_(target) {
+  Fusing(const LoweredPlan& plan, std::vector<KernelGroup> groups,
+         const ConvOptions& options)
+      : plan_(plan), options_(options) {
     fusion_.groups = std::move(groups);
   }
 
@@ -57,7 +57,7 @@ class Fusing {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
-    if (!ChooseConvGeometry(problem, {}, grade_, target_).has_value()) return;
+    if (!ChooseConvGeometry(problem, {}, options_).has_value()) return;
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
@@ -71,14 +71,15 @@ class Fusing {
       joining.resize(joining.size() > 1 ? 1 : 0);
     }
     if (joining.empty()) {
-      fusion_.geometry[anchor] =
-          *ChooseConvGeometry(problem, {}, grade_, target_);
+      fusion_.geometry[anchor] = *ChooseConvGeometry(problem, {}, options_);
     }
   }
 
   bool IsCheap(const ConvProblem& problem) const {
     const int products =
-        grade_ == Grade::kFp32 && problem.input_type == DataType::kF32 ? 3 : 1;
+        options_.grade == Grade::kFp32 && problem.input_type == DataType::kF32
+            ? 3
+            : 1;
     return problem.group_inputs() * problem.taps() * products <
            kProductsPerRoundTrip;
   }
@@ -186,7 +187,7 @@ class Fusing {
       return false;
     }
     const auto geometry =
-        ChooseConvGeometry(problem, DemandsOf(conv, joining), grade_, target_);
+        ChooseConvGeometry(problem, DemandsOf(conv, joining), options_);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
     fusion_.geometry[source.anchor] = *geometry;
@@ -208,8 +209,7 @@ class Fusing {
   }
 
   const LoweredPlan& plan_;
-  const Grade grade_;
-  const Target& target_;
+  const ConvOptions& options_;
   ConvFusion fusion_;
   std::set<int> done_;  // convolutions
 };
@@ -217,9 +217,9 @@ class Fusing {
 }  // namespace
 
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
-                            std::vector<KernelGroup> groups, Grade grade,
-                            const Target& target) {
-  return Fusing(plan, std::move(groups), grade, target).Run();
+                            std::vector<KernelGroup> groups,
+                            const ConvOptions& options) {
+  return Fusing(plan, std::move(groups), options).Run();
 }
 
 }  // namespace kiln

@@ -22,8 +22,8 @@ struct ConvFusion {
 // costs less than writing and reading it, each becomes a kernel that begins
 // with the convolution; otherwise the result goes through memory.
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
-                            std::vector<KernelGroup> groups, Grade grade,
-                            const Target& target);
+                            std::vector<KernelGroup> groups,
+                            const ConvOptions& options);
 
 }  // namespace kiln
 

@@ -41,10 +41,19 @@ struct ConvDemands {
   int64_t group_channels = 0;
 };
 
+struct ConvOptions {
+  Grade grade = Grade::kFp32;  // decides whether operands are split in two
+  Target target;
+  bool ample_registers = false;  // for what follows the convolution
+};
+
 // How blocks and warps share a convolution; names and meaning are those of
 // conv_tile.cuh.
 struct ConvGeometry {
   ConvProblem problem;
+  // Warpgroups that multiply on Hopper (conv_wgmma.cu); 0: warps do
+  // (conv_mma.cu).
+  int warpgroups = 0;
   int tile_h = 8;
   int tile_w = 32;
   int warps_m = 8;
@@ -55,6 +64,9 @@ struct ConvGeometry {
   int tiles_per_block = 1;
   bool splits_input = false;
   bool splits_weight = false;
+  bool copies_four = false;  // columns of the input at once
+  int resident_blocks = 2;   // of a multiprocessor
+  int split_stages = 1;      // 2: the next patch is split during a product
 
   int threads() const { return warps_m * warps_n * 32; }
   int64_t block_channels() const { return warps_n * tiles_n * 8; }
@@ -64,6 +76,8 @@ struct ConvGeometry {
   int64_t tiles_across() const;
   int64_t strips() const;
   int64_t blocks() const;        // of the grid
+  int64_t patch_words() const;   // of one chunk
+  int64_t split_words() const;   // of each part of the patch that is multiplied
   int64_t weight_words() const;  // of one chunk for one block of channels
   int64_t packed_bytes() const;  // of all weights
   int64_t shared_words() const;  // without what the tail needs
@@ -74,11 +88,10 @@ struct ConvGeometry {
 
 // Null where the tensor cores of `target` do not take the convolution, or no
 // tile meets the demands: before sm_80, one channel to a group, too large for
-// 32-bit offsets. `grade` decides whether operands are split in two.
+// 32-bit offsets.
 std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
                                                const ConvDemands& demands,
-                                               Grade grade,
-                                               const Target& target);
+                                               const ConvOptions& options);
 
 // Shared memory that one block may use on an architecture, in bytes.
 int64_t MaxSharedBytes(const Target& target);

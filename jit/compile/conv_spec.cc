@@ -13,10 +13,6 @@ namespace {
 constexpr int kPackThreads = 256;
 constexpr int kMergeThreads = 32;
 constexpr int64_t kMaxPackBlocks = 1024;
-// Blocks that share a multiprocessor; conv_geometry.cc leaves room for them.
-constexpr int kResidentBlocks = 2;
-// Threads that may still have 128 registers each when that many share it.
-constexpr int kMaxThreadsOfResident = 256;
 
 Dims ToDims(const Dims4& dims) { return {dims[0], dims[1], dims[2], dims[3]}; }
 
@@ -28,20 +24,93 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
     lines.insert(lines.end(), more.begin(), more.end());
   };
   append(ShapeText("Output", ToDims(p.output)));
-  append({fmt::format("static constexpr Index kGroups = {};", p.groups),
-          PairText("Kernel", p.kernel), PairText("Stride", p.stride),
-          PairText("Padding", p.padding), PairText("Dilation", p.dilation),
-          PairText("Insert", p.insert),
-          fmt::format("static constexpr int kTileH = {}, kTileW = {};",
-                      g.tile_h, g.tile_w),
-          fmt::format("static constexpr int kWarpsM = {}, kWarpsN = {};",
-                      g.warps_m, g.warps_n),
-          fmt::format("static constexpr int kTilesM = {}, kTilesN = {};",
-                      g.tiles_m, g.tiles_n),
-          fmt::format("static constexpr int kChunk = {}, kTilesPerBlock = {};",
-                      g.chunk, g.tiles_per_block),
-          fmt::format("static constexpr bool kSplitsWeight = {};",
-                      g.splits_weight)});
+  append(
+      {fmt::format("static constexpr Index kGroups = {};", p.groups),
+       PairText("Kernel", p.kernel), PairText("Stride", p.stride),
+       PairText("Padding", p.padding), PairText("Dilation", p.dilation),
+       PairText("Insert", p.insert),
+       fmt::format("static constexpr int kWarpgroups = {};", g.warpgroups),
+       fmt::format("static constexpr int kTileH = {}, kTileW = {};", g.tile_h,
+                   g.tile_w),
+       fmt::format("static constexpr int kWarpsM = {}, kWarpsN = {};",
+                   g.warps_m, g.warps_n),
+       fmt::format("static constexpr int kTilesM = {}, kTilesN = {};",
+                   g.tiles_m, g.tiles_n),
+       fmt::format("static constexpr int kChunk = {}, kTilesPerBlock = {};",
+                   g.chunk, g.tiles_per_block),
+       fmt::format("static constexpr bool kSplitsWeight = {};",
+                   g.splits_weight),
+       fmt::format("static constexpr bool kCopiesFour = {};", g.copies_four)});
+  return lines;
+}
+
+// "%3, %4, ..." in lines that fit, after `head`, before `tail`.
+std::vector<std::string> Registers(int first, int count,
+                                   const std::string& head,
+                                   const std::string& tail) {
+  constexpr int kPerLine = 12;
+  std::vector<std::string> lines;
+  for (int i = 0; i < count; i += kPerLine) {
+    std::string line = i == 0 ? head : "";
+    for (int k = i; k < std::min(i + kPerLine, count); ++k) {
+      line += fmt::format("%{}{}", first + k, k + 1 < count ? ", " : tail);
+    }
+    lines.push_back(fmt::format("\"{}\"", line));
+  }
+  return lines;
+}
+
+// The member function `name`: sums[first] to sums[first + n / 2 - 1] += the
+// product of 64 x 8 and 8 x n matrices. PTX writes the sums out one by one, so
+// no template can.
+std::vector<std::string> ProductFunction(const std::string& name, int sums,
+                                         int first, int columns,
+                                         bool may_clear) {
+  constexpr int kPerLine = 4;
+  const int count = columns / 2;
+  std::vector<std::string> lines = {
+      fmt::format("static __device__ void {}(float (&d)[{}],", name, sums),
+      "                             kiln::Descriptor a, kiln::Descriptor b" +
+          std::string(may_clear ? ", bool keep) {" : ") {"),
+      "  asm volatile(",
+      fmt::format("      \"{{.reg .pred keep; setp.ne.b32 keep, %{}, 0;\"",
+                  count + 2),
+      fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32"
+                  ".tf32 \"",
+                  columns)};
+  for (const std::string& line : Registers(0, count, "{", "}, ")) {
+    lines.push_back("      " + line);
+  }
+  lines.push_back(
+      fmt::format("      \"%{}, %{}, keep, 1, 1;}}\"", count, count + 1));
+  for (int i = 0; i < count; i += kPerLine) {
+    std::string line = i == 0 ? "      : " : "        ";
+    for (int k = i; k < std::min(i + kPerLine, count); ++k) {
+      line +=
+          fmt::format("\"+f\"(d[{}]){}", first + k, k + 1 < count ? ", " : "");
+    }
+    lines.push_back(line);
+  }
+  lines.push_back(fmt::format("      : \"l\"(a), \"l\"(b), \"r\"({}));",
+                              may_clear ? "static_cast<int>(keep)" : "1"));
+  lines.push_back("}");
+  return lines;
+}
+
+// Spec::AddProducts, and Spec::AddSmallProducts for the small parts of the
+// input, whose products go to sums of their own where the weights have small
+// parts too.
+std::vector<std::string> WarpgroupProducts(const ConvGeometry& g) {
+  const int channels = static_cast<int>(g.block_channels());
+  const int columns = (g.splits_weight ? 2 : 1) * channels;
+  std::vector<std::string> lines =
+      ProductFunction("AddProducts", columns / 2, 0, columns, true);
+  if (g.splits_input) {
+    const std::vector<std::string> small =
+        ProductFunction("AddSmallProducts", columns / 2,
+                        g.splits_weight ? channels / 2 : 0, channels, false);
+    lines.insert(lines.end(), small.begin(), small.end());
+  }
   return lines;
 }
 
@@ -56,12 +125,17 @@ class ConvSpecWriter {
         outer_(schedule, TailDomain(), &tensors_) {}
 
   KernelSpec Run() && {
-    spec_.source_file = "conv_mma.cu";
+    const bool has_groups = geometry_.warpgroups > 0;
+    spec_.source_file = has_groups ? "conv_wgmma.cu" : "conv_mma.cu";
     spec_.constants = TileConstants(geometry_);
     Append({fmt::format("static constexpr bool kSplitsInput = {};",
                         geometry_.splits_input),
             fmt::format("static constexpr bool kCopiesInput = {};",
-                        geometry_.problem.input_type == DataType::kF32)});
+                        geometry_.problem.input_type == DataType::kF32),
+            fmt::format("static constexpr int kSplitWords = {}, "
+                        "kSplitStages = {};",
+                        geometry_.split_words(), geometry_.split_stages)});
+    if (has_groups) Append(WarpgroupProducts(geometry_));
     Convolution();
     if (kernel_.group.tail < 0) {
       Finish("kStore", "kiln_conv", 0);
@@ -236,11 +310,12 @@ class ConvSpecWriter {
             fmt::format("static constexpr int kScratchWords = {}, "
                         "kSharedBytes = {};",
                         scratch_words, bytes)});
-    EntrySpec entry{symbol, "kiln::ConvMma", geometry_.threads()};
+    EntrySpec entry{
+        symbol, geometry_.warpgroups > 0 ? "kiln::ConvWgmma" : "kiln::ConvMma",
+        geometry_.threads()};
     entry.grid = {static_cast<uint32_t>(geometry_.blocks()), 1, 1};
     entry.dynamic_shared_bytes = bytes;
-    entry.min_blocks = kResidentBlocks * kMaxThreadsOfResident /
-                       std::max(entry.threads, kMaxThreadsOfResident);
+    entry.min_blocks = geometry_.resident_blocks;
     spec_.entries.push_back(std::move(entry));
   }
 

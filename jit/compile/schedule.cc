@@ -33,10 +33,10 @@ class Scheduling {
   }
 
   // Convolutions on tensor cores.
-  Schedule Fast() && {
+  Schedule Fast(bool ample_registers) && {
     ConvFusion fusion =
         FuseConvolutions(schedule_.lowered, GroupNodes(schedule_.lowered),
-                         plan_.plan.grade, target_);
+                         {plan_.plan.grade, target_, ample_registers});
     for (KernelGroup& group : fusion.groups) {
       const auto geometry = fusion.geometry.find(group.anchor);
       if (geometry == fusion.geometry.end()) {
@@ -263,8 +263,9 @@ Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
 }
 
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
-                                    const Target& target) {
-  return {Scheduling(plan, target).Fast()};
+                                    const Target& target, Room room) {
+  if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
+  return {Scheduling(plan, target).Fast(room == Room::kAmple)};
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

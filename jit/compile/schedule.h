@@ -64,10 +64,18 @@ struct Schedule {
 // that is f32, else from an unrounded copy in the workspace.
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
 
+// Registers that a schedule leaves to what the plan computes on each element.
+enum class Room : uint8_t {
+  kTight,  // enough for most plans
+  kAmple,  // fewer sums to a thread; for long chains
+  kPlain,  // the plain schedule, which always fits
+};
+
 // What an artifact carries: the fastest schedule known for the target, and
 // behind it, if that asks anything of the device, the plain one.
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
-                                    const Target& target);
+                                    const Target& target,
+                                    Room room = Room::kTight);
 
 // Bytes of the state that a split reduction leaves for each output and split:
 // the size of the reducer of reducers.cuh.
