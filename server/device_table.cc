@@ -62,7 +62,7 @@ int CountGpus() {
 }
 
 DeviceTable::DeviceTable(const std::string& executable, int gpus,
-                         OnDeath on_death, OnHealth on_health)
+                         const OnDeath& on_death, const OnHealth& on_health)
     : timer_loop_("kiln-devices") {
   std::vector<std::string> names = {"cpu"};
   for (int i = 0; i < gpus; ++i) names.push_back(fmt::format("cuda:{}", i));
@@ -152,7 +152,7 @@ void DeviceTable::StartDescribing() {
     const std::shared_ptr<ExecutorProcess> executor = ExecutorOf(all[i]);
     if (!executor) continue;
     executor->Describe(
-        [this, i](absl::StatusOr<DeviceDescription> description) {
+        [this, i](const absl::StatusOr<DeviceDescription>& description) {
           OnDescribed(i, description);
         });
   }

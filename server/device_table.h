@@ -30,8 +30,8 @@ class DeviceTable {
 
   // Devices: "cpu" and "cuda:0" to "cuda:<gpus - 1>". The callbacks run on
   // threads of the table.
-  DeviceTable(const std::string& executable, int gpus, OnDeath on_death,
-              OnHealth on_health);
+  DeviceTable(const std::string& executable, int gpus, const OnDeath& on_death,
+              const OnHealth& on_health);
   ~DeviceTable();  // Stop
   DeviceTable(const DeviceTable&) = delete;
   DeviceTable& operator=(const DeviceTable&) = delete;
