@@ -257,7 +257,7 @@ void ExecutorProcess::Loop::OnDeadline() {
 }
 
 void ExecutorProcess::Loop::Die(const std::string& reason,
-                                absl::Status oldest) {
+                                const absl::Status& oldest) {
   DropProcess();
   SetState("idle");
   RecordDeath(reason);

@@ -53,7 +53,7 @@ class ExecutorProcess::Loop {
   void OnDeadline();
   // The process is gone or ends here: tells the owner, then fails the calls;
   // the oldest with `oldest`.
-  void Die(const std::string& reason, absl::Status oldest);
+  void Die(const std::string& reason, const absl::Status& oldest);
   void FailCalls(const absl::Status& oldest, const absl::Status& others);
   void RecordDeath(const std::string& reason);
   void DropProcess();

@@ -50,7 +50,7 @@ absl::Status StartExecute(Front& front, std::shared_ptr<PendingCall> call,
   const absl::StatusOr<ArtifactProvider::Shared> artifact =
       FindArtifact(front, request);
   if (!artifact.ok()) return artifact.status();
-  const std::shared_ptr<ClientSession> session = *found;
+  const std::shared_ptr<ClientSession>& session = *found;
   absl::StatusOr<BufferRegistry::Bound> bound =
       session->Bind(request.device(), (*artifact)->slots, Bindings(request));
   if (!bound.ok()) return bound.status();
