@@ -69,6 +69,10 @@ void ElementCode::Define(int value) {
   locals_[{value, "at.i"}] = schedule_.lowered.values[value].name;
 }
 
+void ElementCode::DefineAs(int value, std::string text) {
+  everywhere_[value] = std::move(text);
+}
+
 void ElementCode::Line(std::string line) { lines_.push_back(std::move(line)); }
 
 void ElementCode::Assign(const std::string& name,
@@ -96,6 +100,8 @@ std::string ElementCode::Local(int value) {
 }
 
 std::string ElementCode::LocalAt(int value, const std::string& index) {
+  const auto known = everywhere_.find(value);
+  if (known != everywhere_.end()) return known->second;
   std::string& local = locals_[{value, index}];
   if (!local.empty()) return local;
   local = schedule_.lowered.values[value].name;

@@ -53,6 +53,9 @@ class ElementCode {
   // Says that `value` is already computed, under its own name.
   void Define(int value);
 
+  // Says that `value` is `text` wherever the code reads it.
+  void DefineAs(int value, std::string text);
+
   // Adds a line as it is.
   void Line(std::string line);
 
@@ -98,6 +101,7 @@ class ElementCode {
   std::vector<std::string> lines_;
   std::map<std::string, std::string> accesses_;
   std::map<std::pair<int, std::string>, std::string> locals_;
+  std::map<int, std::string> everywhere_;
 };
 
 // "0x1.4p+3f": exactly `value`, whatever the locale; infinities and NaN by

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "jit/compile/conv_spec.h"
 #include "jit/compile/held_text.h"
+#include "jit/compile/row_spec.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/window_geometry.h"
 
@@ -370,6 +371,7 @@ class SpecWriter {
 KernelSpec MakeKernelSpec(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.packs) return MakePackSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
+  if (kernel.rows.has_value()) return MakeRowSpec(schedule, kernel);
   return SpecWriter(schedule, kernel).Run();
 }
 

@@ -20,7 +20,7 @@ struct EntrySpec {
   std::array<uint32_t, 3> cluster = {1, 1, 1};  // all 1: no cluster launch
   int64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
-  int min_blocks = 1;  // that must fit on a multiprocessor at once
+  int min_blocks = 0;  // on a multiprocessor at once; 0: the compiler's choice
 };
 
 // Everything that is specialised in one kernel: the content of the generated

@@ -6,10 +6,16 @@
 #include <utility>
 
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/row_residency.h"
 #include "jit/compile/workspace.h"
 
 namespace kiln {
 namespace {
+
+// What a team publishes for each row, one word for each member and a sector
+// for the total: row_team.cu.
+constexpr int64_t kTeamRecordBytes = 8;
+constexpr int64_t kTeamTotalBytes = 32;
 
 class Scheduling {
  public:
@@ -26,26 +32,18 @@ class Scheduling {
 
   // One kernel for each barrier.
   Schedule Plain() && {
-    for (KernelGroup& group : GroupNodes(schedule_.lowered)) {
-      AddKernel(std::move(group));
-    }
-    return Finish();
+    return Fill({GroupNodes(schedule_.lowered), {}}, false);
   }
 
-  // Convolutions on tensor cores.
-  Schedule Fast(bool ample_registers) && {
-    ConvFusion fusion =
+  // The same, with rows kept on chip.
+  Schedule Rows() && { return Fill({GroupNodes(schedule_.lowered), {}}, true); }
+
+  // Convolutions on tensor cores; `keeps_rows`: and rows on chip.
+  Schedule Fast(bool ample_registers, bool keeps_rows) && {
+    return Fill(
         FuseConvolutions(schedule_.lowered, GroupNodes(schedule_.lowered),
-                         {plan_.plan.grade, target_, ample_registers});
-    for (KernelGroup& group : fusion.groups) {
-      const auto geometry = fusion.geometry.find(group.anchor);
-      if (geometry == fusion.geometry.end()) {
-        AddKernel(std::move(group));
-      } else {
-        AddConvolution(std::move(group), geometry->second);
-      }
-    }
-    return Finish();
+                         {plan_.plan.grade, target_, ample_registers}),
+        keeps_rows);
   }
 
  private:
@@ -65,6 +63,28 @@ class Scheduling {
     }
     PlaceWorkspace();
     return std::move(schedule_);
+  }
+
+  Schedule Fill(ConvFusion fusion, bool keeps_rows) {
+    std::vector<RowGroup> groups;
+    if (keeps_rows) {
+      groups =
+          KeepRowsOnChip(schedule_.lowered, target_, std::move(fusion.groups));
+    } else {
+      for (KernelGroup& group : fusion.groups) {
+        groups.push_back({std::move(group), std::nullopt});
+      }
+    }
+    for (RowGroup& group : groups) {
+      const auto conv = fusion.geometry.find(group.group.anchor);
+      if (conv != fusion.geometry.end()) {
+        AddConvolution(std::move(group.group), conv->second);
+      } else {
+        AddKernel(std::move(group.group));
+        schedule_.kernels.back().rows = std::move(group.rows);
+      }
+    }
+    return Finish();
   }
 
   void AddKernel(KernelGroup group) {
@@ -125,9 +145,32 @@ class Scheduling {
     return stores;
   }
 
+  // What a team of blocks exchanges lies apart from everything else: it is
+  // zeroed before the first kernel.
+  void AddRowNeeds(int index) {
+    Kernel& kernel = schedule_.kernels[index];
+    const RowGeometry& rows = *kernel.rows;
+    Require(rows.requirements());
+    if (rows.keeper != RowKeeper::kTeam) return;
+    kernel.partials = Place{};
+    const int64_t bytes =
+        rows.rows * (rows.team * kTeamRecordBytes + kTeamTotalBytes);
+    buffers_.push_back({index, -1, {0, index, bytes}});
+  }
+
+  void Require(const Requirements& more) {
+    Requirements& all = schedule_.requires_;
+    all.min_sm_count = std::max(all.min_sm_count, more.min_sm_count);
+    all.cooperative |= more.cooperative;
+    all.cluster_size = std::max(all.cluster_size, more.cluster_size);
+    all.shared_optin_bytes =
+        std::max(all.shared_optin_bytes, more.shared_optin_bytes);
+  }
+
   void AddReduceGeometry(int index) {
     Kernel& kernel = schedule_.kernels[index];
     if (kernel.conv.has_value()) return AddConvBuffers(index);
+    if (kernel.rows.has_value()) return AddRowNeeds(index);
     if (kernel.group.anchor < 0) return;
     const Node& node = NodeAt(kernel.group.anchor);
     if (node.kind != NodeKind::kReduce) return;
@@ -174,10 +217,11 @@ class Scheduling {
   void AddStores(int index) {
     if (schedule_.kernels[index].packs) return;
     const KernelGroup group = schedule_.kernels[index].group;
+    const bool keeps_rows = schedule_.kernels[index].rows.has_value();
     for (const int node : group.Nodes()) {
       const bool is_inner =
-          std::find(group.prologue.begin(), group.prologue.end(), node) !=
-          group.prologue.end();
+          !keeps_rows && std::find(group.prologue.begin(), group.prologue.end(),
+                                   node) != group.prologue.end();
       if (!is_inner && stored_.insert(node).second) {
         AddStoresOf(index, NodeAt(node));
       }
@@ -234,6 +278,11 @@ class Scheduling {
         kernel.packed = place;
       } else if (buffers_[i].value < 0) {
         kernel.partials = place;
+        if (kernel.rows) {
+          schedule_.zero.push_back({Area::kWorkspace, place.offset_bytes,
+                                    buffers_[i].lifetime.size_bytes,
+                                    ZeroWhen::kEachLaunch});
+        }
       } else {
         schedule_.homes[buffers_[i].value] = place;
         kernel.stores.push_back({buffers_[i].value, place});
@@ -262,10 +311,20 @@ Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
   return Scheduling(plan, target).Plain();
 }
 
+Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
+  return Scheduling(plan, target).Rows();
+}
+
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target, Room room) {
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
-  return {Scheduling(plan, target).Fast(room == Room::kAmple)};
+  const bool ample = room == Room::kAmple;
+  std::vector<Schedule> schedules = {
+      Scheduling(plan, target).Fast(ample, true)};
+  if (schedules.back().requires_ != Requirements{}) {
+    schedules.push_back(Scheduling(plan, target).Fast(ample, false));
+  }
+  return schedules;
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

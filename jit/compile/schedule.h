@@ -10,6 +10,7 @@
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/reduce_geometry.h"
+#include "jit/compile/row_geometry.h"
 
 namespace kiln {
 
@@ -35,6 +36,9 @@ struct Kernel {
   // their states.
   std::optional<ReduceGeometry> reduce;
   std::optional<Place> partials;
+  // For kernels that keep rows on chip; `partials` is then where the members
+  // of a team leave their statistics.
+  std::optional<RowGeometry> rows;
   // For a convolution on tensor cores. `packed` is where its weights lie in
   // the order of pack_weights.cu; `packs` says that the kernel brings them
   // there, and computes nothing else.
@@ -63,6 +67,10 @@ struct Schedule {
 // materialised in f32. An output that is read again is read from its slot if
 // that is f32, else from an unrounded copy in the workspace.
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
+
+// The plain schedule, but that normalisations and softmax over neighbours in
+// memory keep their rows on chip where that is faster and the device allows.
+Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target);
 
 // Registers that a schedule leaves to what the plan computes on each element.
 enum class Room : uint8_t {

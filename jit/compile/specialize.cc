@@ -107,7 +107,7 @@ std::string EntryFunction(const KernelSpec& spec, const EntrySpec& entry) {
   const std::string head = entry.symbol + "(";
   const std::string indent(head.size(), ' ');
   const std::string bounds =
-      entry.min_blocks == 1
+      entry.min_blocks == 0
           ? fmt::format("{}", entry.threads)
           : fmt::format("{}, {}", entry.threads, entry.min_blocks);
   return fmt::format("\nextern \"C\" __global__ void __launch_bounds__({})\n",

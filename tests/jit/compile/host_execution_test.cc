@@ -2,6 +2,7 @@
 // indices, broadcasts, fusions and workspace layouts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -241,11 +242,30 @@ double WrongShare(const Case& test, const Run& run, double factor) {
   return worst;
 }
 
+using MakeSchedule = Schedule (*)(const CanonicalPlan&);
+
+Schedule Plain(const CanonicalPlan& plan) {
+  return MakePlainSchedule(plan, {"sm_90a", 132});
+}
+
+// For a target without clusters and bulk copies, which no host has.
+Schedule WithRowsOnChip(const CanonicalPlan& plan) {
+  return MakeRowSchedule(plan, {"sm_80", 108});
+}
+
+bool KeepsRows(const Case& test) {
+  const Schedule schedule = WithRowsOnChip(test.canonical);
+  return std::any_of(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [](const Kernel& kernel) { return kernel.rows.has_value(); });
+}
+
 void CheckCases(const std::vector<Case>& cases, double factor,
-                double max_wrong_share, const std::vector<int>& specials) {
+                double max_wrong_share, const std::vector<int>& specials,
+                MakeSchedule make_schedule = Plain) {
   std::vector<Schedule> schedules;
   for (const Case& test : cases) {
-    schedules.push_back(MakePlainSchedule(test.canonical, {"sm_90a", 132}));
+    schedules.push_back(make_schedule(test.canonical));
   }
   const HostKernels kernels(std::move(schedules));
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -288,6 +308,34 @@ TEST(HostExecutionTest, RandomPlansAgreeWithTheReference) {
         {{"random plan", ToText(canonical.plan)}, plan, std::move(canonical)});
   }
   CheckCases(cases, 50.0, 0.1, {0});
+}
+
+// Normalisations whose rows stay on chip: those of the shape sets, and random
+// chains around them.
+TEST(HostExecutionTest, RowsOnChipAgreeWithTheReference) {
+  std::vector<Case> cases;
+  for (Case& test : SmallCases()) {
+    if (KeepsRows(test)) cases.push_back(std::move(test));
+  }
+  ASSERT_GT(cases.size(), 20u);
+  CheckCases(cases, 1.0, 0.0, {0, 5}, WithRowsOnChip);
+}
+
+TEST(HostExecutionTest, RandomPlansWithRowsOnChipAgreeWithTheReference) {
+  constexpr uint64_t kSeed = 20261122;
+  PlanGeneratorOptions options;
+  options.max_ops = 8;
+  options.max_elements = 1024;
+  PlanGenerator generator(kSeed, options);
+  std::vector<Case> cases;
+  while (cases.size() < 40) {
+    const Plan plan = generator.Next();
+    CanonicalPlan canonical = *Canonicalize(plan);
+    Case test{
+        {"random plan", ToText(canonical.plan)}, plan, std::move(canonical)};
+    if (KeepsRows(test)) cases.push_back(std::move(test));
+  }
+  CheckCases(cases, 50.0, 0.1, {0}, WithRowsOnChip);
 }
 
 }  // namespace

@@ -57,7 +57,9 @@ void Build(const fs::path& folder, const std::set<std::string>& templates,
            const std::string& units) {
   std::string source = "#include \"host_cuda.h\"\n";
   for (const KernelSource& file : KernelSources()) {
-    Write(folder / file.name, file.text);
+    // `__shared__` is static here, which nothing extern can be.
+    Write(folder / file.name,
+          Replaced(std::string(file.text), "extern __shared__", "extern"));
   }
   for (const std::string& file : templates) {
     source += fmt::format("#include \"{}\"\n", file);
@@ -120,7 +122,8 @@ void HostKernels::Run(size_t program, std::span<void* const> slots) const {
     for (const EntrySpec& entry : spec.entries) {
       const auto launch = reinterpret_cast<LaunchFunction>(
           dlsym(library_, host.symbols[symbol++].c_str()));
-      const bool has_barriers = spec.source_file == "reduce.cu";
+      const bool has_barriers =
+          spec.source_file == "reduce.cu" || spec.source_file == "row_block.cu";
       launch(args.data(), entry.grid.data(),
              static_cast<uint32_t>(entry.threads), has_barriers);
     }

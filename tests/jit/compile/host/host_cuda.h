@@ -16,7 +16,7 @@
 #define __device__
 #define __global__
 #define __shared__ static  // blocks run one after another
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct HostDim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -26,6 +26,9 @@ struct alignas(8) uint2 {
 };
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
 };
 inline thread_local HostDim3 threadIdx, blockIdx;
 inline HostDim3 blockDim, gridDim;

@@ -1,0 +1,220 @@
+#include "jit/compile/row_residency.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jit/compile/reduce_geometry.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kF32Bytes = 4;
+
+bool Contains(const std::vector<int>& list, int item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+bool IsPointwise(const KernelGroup& group) {
+  return group.anchor < 0 && group.tail < 0 && !group.epilogue.empty();
+}
+
+class RowMerging {
+ public:
+  RowMerging(const LoweredPlan& plan, const Target& target,
+             std::vector<KernelGroup> groups)
+      : plan_(plan), target_(target) {
+    for (KernelGroup& group : groups) {
+      groups_.push_back({std::move(group), std::nullopt});
+    }
+  }
+
+  std::vector<RowGroup> Run() && {
+    for (size_t i = 0; i < groups_.size(); ++i) Merge(static_cast<int>(i));
+    std::vector<RowGroup> kept;
+    for (RowGroup& group : groups_) {
+      if (group.group.anchor >= 0 || !group.group.epilogue.empty()) {
+        kept.push_back(std::move(group));
+      }
+    }
+    return kept;
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+
+  bool IsOutput(int value) const {
+    return std::any_of(
+        plan_.outputs.begin(), plan_.outputs.end(),
+        [&](const PlanOutput& output) { return output.value.index == value; });
+  }
+
+  bool Reads(int node, int value) const {
+    const std::vector<Operand>& operands = NodeAt(node).operands;
+    return std::any_of(
+        operands.begin(), operands.end(),
+        [&](const Operand& operand) { return ValueOf(operand) == value; });
+  }
+
+  // Whether a node of `reader` reads a result of a node of `nodes`.
+  bool ReadsAny(const KernelGroup& reader,
+                const std::vector<int>& nodes) const {
+    for (const int reading : reader.Nodes()) {
+      for (const int node : nodes) {
+        for (const int result : NodeAt(node).results) {
+          if (Reads(reading, result)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // Groups that read a result of `nodes`, but for those in `nodes`' own.
+  std::vector<int> Readers(int own, const std::vector<int>& nodes) const {
+    std::vector<int> readers;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (static_cast<int>(i) == own) continue;
+      if (ReadsAny(groups_[i].group, nodes)) {
+        readers.push_back(static_cast<int>(i));
+      }
+    }
+    return readers;
+  }
+
+  // The pointwise group over the same elements that alone uses statistic
+  // `index`, if its rows are neighbours in memory; else -1.
+  int UserOfRows(int index) const {
+    const KernelGroup& group = groups_[index].group;
+    if (group.anchor < 0 || !group.epilogue.empty()) return -1;
+    const Node& node = NodeAt(group.anchor);
+    if (node.op != OpKind::kGroupNorm && node.op != OpKind::kSoftmax) return -1;
+    if (node.kind != NodeKind::kReduce || groups_[index].rows) return -1;
+    const Dims& input = DimsOf(ValueOf(node.operands[0]));
+    const ReduceView view = ViewOf(node, input);
+    if (view.kept1 != 1 || view.reduced1 != 1 || view.kept2 != 1) return -1;
+    if (std::any_of(node.results.begin(), node.results.end(),
+                    [&](int value) { return IsOutput(value); })) {
+      return -1;
+    }
+    const std::vector<int> readers = Readers(index, {group.anchor});
+    if (readers.size() != 1 || readers[0] < index) return -1;
+    const RowGroup& user = groups_[readers[0]];
+    const bool fits = !user.rows && IsPointwise(user.group) &&
+                      AlignDims(user.group.domain) == AlignDims(input);
+    return fits ? readers[0] : -1;
+  }
+
+  // The pointwise group that makes the statistic's input, if it can move to
+  // `user`: what reads its results comes there or later. Else -1.
+  int SourceOfRows(int index, int user) const {
+    const KernelGroup& group = groups_[index].group;
+    if (!group.prologue.empty()) return -1;
+    const int input = ValueOf(NodeAt(group.anchor).operands[0]);
+    const int producer = plan_.values[input].producer;
+    for (int i = 0; i < index; ++i) {
+      const KernelGroup& source = groups_[i].group;
+      if (groups_[i].rows || !IsPointwise(source)) continue;
+      if (!Contains(source.epilogue, producer)) continue;
+      if (AlignDims(source.domain) != AlignDims(DimsOf(input))) return -1;
+      for (const int reader : Readers(i, source.epilogue)) {
+        if (reader < user && reader != index) return -1;
+      }
+      return i;
+    }
+    return -1;
+  }
+
+  void Merge(int index) {
+    const int user = UserOfRows(index);
+    if (user < 0) return;
+    const int source = SourceOfRows(index, user);
+    KernelGroup merged = groups_[index].group;
+    merged.domain = DimsOf(ValueOf(NodeAt(merged.anchor).operands[0]));
+    merged.epilogue = groups_[user].group.epilogue;
+    if (source >= 0) merged.prologue = groups_[source].group.epilogue;
+
+    const RowWork work = WorkOf(merged);
+    if (work.staged.empty()) return;
+    const std::optional<RowGeometry> rows = ChooseRowGeometry(work, target_);
+    if (!rows) return;
+    groups_[user] = {std::move(merged), rows};
+    groups_[index].group = {};
+    if (source >= 0) groups_[source].group = {};
+  }
+
+  int BytesOf(int value) const {
+    const LoweredValue& lowered = plan_.values[value];
+    if (lowered.producer >= 0) return kF32Bytes;
+    return static_cast<int>(ElementSize(lowered.desc.dtype));
+  }
+
+  // Values with as many elements as the rows that `group` reads from memory.
+  std::vector<int> StagedOf(const KernelGroup& group) const {
+    std::vector<int> staged;
+    const std::vector<int> nodes = group.Nodes();
+    for (const int node : nodes) {
+      for (const Operand& operand : NodeAt(node).operands) {
+        const int value = ValueOf(operand);
+        if (value < 0 || Contains(staged, value)) continue;
+        const int producer = plan_.values[value].producer;
+        if (producer >= 0 && Contains(nodes, producer)) continue;
+        if (AlignDims(DimsOf(value)) != AlignDims(group.domain)) continue;
+        staged.push_back(value);
+      }
+    }
+    return staged;
+  }
+
+  RowWork WorkOf(const KernelGroup& group) const {
+    const Node& statistic = NodeAt(group.anchor);
+    const ReduceView view = ViewOf(statistic, group.domain);
+    RowWork work;
+    work.rows = view.kept0;
+    work.length = view.reduced0;
+    work.staged = StagedOf(group);
+    for (const int value : work.staged) {
+      work.staged_bytes.push_back(BytesOf(value));
+    }
+    work.stored_bytes = StoredBytes(group);
+    work.publishes = true;
+    work.prologue = static_cast<int>(group.prologue.size());
+    return work;
+  }
+
+  // Bytes of an element of everything that `group` leaves in memory.
+  std::vector<int> StoredBytes(const KernelGroup& group) const {
+    std::vector<int> stored;
+    const std::vector<int> nodes = group.Nodes();
+    for (const int node : nodes) {
+      if (node == group.anchor) continue;
+      const int value = NodeAt(node).results[0];
+      bool in_f32 = false;
+      for (const PlanOutput& output : plan_.outputs) {
+        if (output.value.index != value) continue;
+        stored.push_back(static_cast<int>(ElementSize(output.dtype)));
+        in_f32 |= output.dtype == DataType::kF32;
+      }
+      bool is_read = false;
+      for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+        const int reader = static_cast<int>(i);
+        is_read |= !Contains(nodes, reader) && Reads(reader, value);
+      }
+      if (is_read && !in_f32) stored.push_back(kF32Bytes);
+    }
+    return stored;
+  }
+
+  const LoweredPlan& plan_;
+  const Target& target_;
+  std::vector<RowGroup> groups_;
+};
+
+}  // namespace
+
+std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
+                                     const Target& target,
+                                     std::vector<KernelGroup> groups) {
+  return RowMerging(plan, target, std::move(groups)).Run();
+}
+
+}  // namespace kiln

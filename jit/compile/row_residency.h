@@ -1,0 +1,32 @@
+#ifndef KILN_JIT_COMPILE_ROW_RESIDENCY_H_
+#define KILN_JIT_COMPILE_ROW_RESIDENCY_H_
+
+#include <optional>
+#include <vector>
+
+#include "jit/compile/fusion.h"
+#include "jit/compile/lowered_plan.h"
+#include "jit/compile/row_geometry.h"
+
+namespace kiln {
+
+// A kernel: plain where `rows` is empty. Otherwise the group's anchor is a
+// statistic whose results stay in the kernel; the prologue makes what it is
+// taken of, and the epilogue uses both. Every value but the statistics may be
+// needed elsewhere.
+struct RowGroup {
+  KernelGroup group;
+  std::optional<RowGeometry> rows;
+};
+
+// Merges each statistic over rows with the pointwise group that uses it, and
+// with the pointwise group that makes its input, where the rows fit on the
+// chip of `target` and two touches of memory cost less than three. Whatever
+// does not is left as it is.
+std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
+                                     const Target& target,
+                                     std::vector<KernelGroup> groups);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_ROW_RESIDENCY_H_

@@ -1,0 +1,34 @@
+// States of reducers merged across the lanes of a warp, in an order that gives
+// every lane the same bits.
+//
+//   kiln::MergeLanes<32>(lane, &state);
+#ifndef KILN_KERNEL_SOURCES_MERGE_LANES_CUH_
+#define KILN_KERNEL_SOURCES_MERGE_LANES_CUH_
+
+namespace kiln {
+
+// Merges the states of kLanes neighbouring lanes, a power of two, into each of
+// them. The lower lane's state always comes first, so all get the same bits.
+template <int kLanes, typename Reducer>
+__device__ void MergeLanes(int lane, Reducer* state) {
+  constexpr int kWords = sizeof(Reducer) / sizeof(float);
+#pragma unroll 1
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    const bool is_lower = (lane & mask) == 0;
+    Reducer lower, upper;
+    // Word by word: a choice between structs would send them through memory.
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+      const float own = reinterpret_cast<const float*>(state)[k];
+      const float other = __shfl_xor_sync(0xffffffff, own, mask);
+      reinterpret_cast<float*>(&lower)[k] = is_lower ? own : other;
+      reinterpret_cast<float*>(&upper)[k] = is_lower ? other : own;
+    }
+    lower.Merge(upper);
+    *state = lower;
+  }
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_MERGE_LANES_CUH_

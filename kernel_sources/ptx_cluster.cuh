@@ -1,0 +1,40 @@
+// PTX for blocks of one cluster (sm_90 and up; PTX ISA 7.8).
+#ifndef KILN_KERNEL_SOURCES_PTX_CLUSTER_CUH_
+#define KILN_KERNEL_SOURCES_PTX_CLUSTER_CUH_
+
+namespace kiln::ptx {
+
+// Address of `variable` in the shared memory of block `rank` of the cluster.
+__device__ inline unsigned MapToRank(const void* variable, unsigned rank) {
+  const unsigned own =
+      static_cast<unsigned>(__cvta_generic_to_shared(variable));
+  unsigned mapped;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;"
+      : "=r"(mapped)
+      : "r"(own), "r"(rank));
+  return mapped;
+}
+
+// Reads a float of another block; `address` is from MapToRank.
+__device__ inline float LoadFromCluster(unsigned address) {
+  float value;
+  asm volatile("ld.shared::cluster.f32 %0, [%1];"
+               : "=f"(value)
+               : "r"(address)
+               : "memory");
+  return value;
+}
+
+// What this thread wrote before is seen behind the matching ClusterWait.
+__device__ inline void ClusterArrive() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+
+// Waits until all threads of the cluster have arrived.
+__device__ inline void ClusterWait() {
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+}  // namespace kiln::ptx
+
+#endif  // KILN_KERNEL_SOURCES_PTX_CLUSTER_CUH_

@@ -1,0 +1,111 @@
+// How the blocks of row_team.cu exchange the statistics of a row, in memory.
+//
+// Members publish theirs; one of them, another for each row, gathers all and
+// publishes the total. (If every member gathered, all would poll the same lines
+// of the L2 cache at once, and slow down what they wait for.) What is published
+// is one word of 64 bits, written at once and never 0, which is what memory
+// holds before the launch: no flags, no atomics, and one fixed order.
+//
+//   const kiln::Records<Spec> records(t.records, row);
+//   ptx::StoreRelaxed(records.members + blockIdx.x, kiln::Publish(state));
+//   const auto total = kiln::Gather<Spec>(records.members, lane);  // one warp
+//   ptx::StoreRelaxed(records.total, kiln::Publish(total));
+#ifndef KILN_KERNEL_SOURCES_ROW_EXCHANGE_CUH_
+#define KILN_KERNEL_SOURCES_ROW_EXCHANGE_CUH_
+
+#include "merge_lanes.cuh"
+#include "ptx_bulk.cuh"
+#include "reducers.cuh"
+
+namespace kiln {
+
+// Two numbers of which the second is never negative: with its sign bit set it
+// is never 0.
+__device__ inline unsigned long long Pack(float first, float second) {
+  const unsigned sign = 0x80000000u;
+  const unsigned long long high =
+      __float_as_uint(second == second ? fabsf(second) : second) | sign;
+  return high << 32 | __float_as_uint(first);
+}
+
+__device__ inline unsigned long long Publish(const Moments& state) {
+  return Pack(state.mean, state.m2);
+}
+
+__device__ inline unsigned long long Publish(const SoftmaxSum& state) {
+  return Pack(state.largest, state.scaled.Total());
+}
+
+// The state behind a record over `count` values.
+__device__ inline void Unpublish(unsigned long long record, float count,
+                                 Moments* state) {
+  state->count = count;
+  state->mean = __uint_as_float(static_cast<unsigned>(record));
+  state->m2 = __uint_as_float(static_cast<unsigned>(record >> 32) & 0x7fffffff);
+}
+
+__device__ inline void Unpublish(unsigned long long record, float,
+                                 SoftmaxSum* state) {
+  state->scaled.error = 0.0f;
+  state->largest = __uint_as_float(static_cast<unsigned>(record));
+  state->scaled.sum =
+      __uint_as_float(static_cast<unsigned>(record >> 32) & 0x7fffffff);
+}
+
+// What brokers exchange about one row, in t.records.
+template <typename Spec>
+struct Records {
+  unsigned long long* members;  // one for each
+  unsigned long long* total;
+
+  __device__ Records(unsigned long long* records, int row) {
+    // Totals lie behind the members' words, each in a sector of its own.
+    constexpr int kSectorWords = 4;
+    constexpr long long kRows = Spec::kRows;
+    members = records + static_cast<long long>(row) * Spec::kTeam;
+    total = records + kRows * Spec::kTeam + row * kSectorWords;
+  }
+};
+
+// The merged statistics of all members of the team, in every lane.
+template <typename Spec>
+__device__ typename Spec::Reducer Gather(const unsigned long long* members,
+                                         int lane) {
+  constexpr int kRecords = (Spec::kTeam + 31) / 32;  // of each lane
+  constexpr long long kSlice =
+      static_cast<long long>(Spec::kChunks) * Spec::kChunk;
+  unsigned long long record[kRecords];
+#pragma unroll
+  for (int k = 0; k < kRecords; ++k) {
+    record[k] = lane + 32 * k < Spec::kTeam ? 0 : 1;
+  }
+  bool is_missing = true;
+#pragma unroll 1
+  while (is_missing) {
+    is_missing = false;
+#pragma unroll
+    for (int k = 0; k < kRecords; ++k) {
+      if (record[k] == 0) record[k] = ptx::LoadRelaxed(members + lane + 32 * k);
+      is_missing |= record[k] == 0;
+    }
+  }
+  typename Spec::Reducer total;
+#pragma unroll
+  for (int k = 0; k < kRecords; ++k) {
+    const int member = lane + 32 * k;
+    const long long rest = Spec::kRowLength - member * kSlice;
+    typename Spec::Reducer state;
+    if (member < Spec::kTeam && rest > 0) {
+      Unpublish(record[k], static_cast<float>(min(rest, kSlice)), &state);
+    }
+    total.Merge(state);
+  }
+  // Lanes may have left the loop apart.
+  __syncwarp();
+  MergeLanes<32>(lane, &total);
+  return total;
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_ROW_EXCHANGE_CUH_

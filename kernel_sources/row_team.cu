@@ -1,0 +1,350 @@
+// Normalisation in two touches of rows that no block can hold: all blocks of
+// the device, one on each multiprocessor, work on a row together.
+//
+//   row statistics = reducer over Spec::Read of the row's elements
+//   outputs        = Spec::Element(element, its Spec::Read, statistics)
+//
+// A row is Spec::kRowLength neighbours in memory; a block has a slice of each,
+// cut into kChunks chunks. Chunks pass through a ring of kSlots places in
+// shared memory, several rows in flight, and each role has warps of its own:
+//
+//   mover     loads chunk after chunk by bulk copies, each as soon as its place
+//             in the ring is free
+//   counters  take the block's statistics of each row as its chunks arrive
+//   brokers   exchange them with those of the team, row by row; several,
+//             because an exchange waits for the slowest member
+//   finishers compute the results from the ring and write them
+//
+// so that loads, waiting for the team and stores of different rows overlap. A
+// place in the ring holds one chunk of each whole input (an operand with as
+// many elements as the result). Results are written straight from registers:
+// by way of the ring and the copy engine they would hold their places longer,
+// and wait behind the loads.
+//
+// All blocks must be resident: a cooperative launch of kTeam blocks.
+#include "math.cuh"
+#include "merge_lanes.cuh"
+#include "ptx_bulk.cuh"
+#include "row_exchange.cuh"
+#include "vectors.cuh"
+
+namespace kiln {
+
+constexpr int kMoverWarps = 1;
+constexpr int kBrokerWarps = 4;
+constexpr int kCounterWarps = 8;
+constexpr int kFinisherWarps = 8;
+constexpr int kTeamThreads =
+    32 * (kMoverWarps + kBrokerWarps + kCounterWarps + kFinisherWarps);
+
+// Rows whose chunks may be in the ring at once, and one more.
+template <typename Spec>
+constexpr int kRowsInFlight = (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks
+                              + 2;
+
+template <typename Spec>
+struct TeamMemory {
+  ptx::Barrier loaded[Spec::kSlots];  // by the copy engine
+  ptx::Barrier done[Spec::kSlots];    // by the finishers
+  ptx::Barrier counted[kRowsInFlight<Spec>];
+  ptx::Barrier known[kRowsInFlight<Spec>];
+  typename Spec::Statistics statistics[kRowsInFlight<Spec>];
+  float states[kRowsInFlight<Spec>]
+              [kCounterWarps * sizeof(typename Spec::Reducer) / sizeof(float)];
+
+  __device__ typename Spec::Reducer* StatesOf(int row) {
+    return reinterpret_cast<typename Spec::Reducer*>(
+        states[row % kRowsInFlight<Spec>]);
+  }
+};
+
+// Chunk number `number` of this block: which part of memory, which place.
+template <typename Spec>
+struct Chunk {
+  using Index = typename Spec::Index;
+  int slot;
+  unsigned parity;  // of the place's barriers
+  Index begin;      // in memory
+  int count;        // of elements; 0 past the end of the row
+
+  __device__ explicit Chunk(int number) {
+    const int row = number / Spec::kChunks;
+    slot = number % Spec::kSlots;
+    parity = number / Spec::kSlots % 2;
+    const Index in_row = static_cast<Index>(blockIdx.x * Spec::kChunks +
+                                            number % Spec::kChunks) *
+                         Spec::kChunk;
+    begin = static_cast<Index>(row) * Spec::kRowLength + in_row;
+    const Index rest = Spec::kRowLength - in_row;
+    count = static_cast<int>(max(min(rest, static_cast<Index>(Spec::kChunk)),
+                                 static_cast<Index>(0)));
+  }
+};
+
+template <typename Spec>
+constexpr int kNumChunks = static_cast<int>(Spec::kRows) * Spec::kChunks;
+
+// One chunk's part of a tensor, to its place in the ring. NVRTC takes no
+// lambdas without options, so these are structs.
+template <typename Index>
+struct BulkLoadPart {
+  unsigned char* slot;
+  Index begin;
+  int count;
+  ptx::Barrier* loaded;
+
+  template <typename T>
+  __device__ void operator()(const T* tensor, int offset) const {
+    ptx::BulkLoad(slot + offset, tensor + begin, count * sizeof(T), loaded);
+  }
+};
+
+// The same by the lanes of a warp, for tensors that the copy engine does not
+// take: those not aligned to 16 bytes.
+template <typename Index>
+struct LoadPart {
+  unsigned char* slot;
+  Index begin;
+  int count;
+  int lane;
+
+  template <typename T>
+  __device__ void operator()(const T* tensor, int offset) const {
+    T* to = reinterpret_cast<T*>(slot + offset);
+#pragma unroll 1
+    for (int k = lane; k < count; k += 32) to[k] = tensor[begin + k];
+  }
+};
+
+template <typename Spec>
+__device__ void LoadChunk(const typename Spec::Tensors& t, unsigned char* ring,
+                          const Chunk<Spec>& chunk, bool is_aligned, int lane,
+                          ptx::Barrier* loaded) {
+  using Index = typename Spec::Index;
+  unsigned char* slot = ring + chunk.slot * Spec::kSlotBytes;
+  if (!is_aligned) {
+    Spec::ForEachInput(t,
+                       LoadPart<Index>{slot, chunk.begin, chunk.count, lane});
+    // The other lanes have written; lane 0 answers for all.
+    __syncwarp();
+    if (lane == 0) ptx::Arrive(loaded);
+  } else if (lane == 0) {
+    ptx::ArriveExpecting(loaded, chunk.count * Spec::kLoadedBytes);
+    if (chunk.count == 0) return;
+    Spec::ForEachInput(
+        t, BulkLoadPart<Index>{slot, chunk.begin, chunk.count, loaded});
+  }
+}
+
+template <typename Spec>
+__device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
+                         TeamMemory<Spec>* memory, int lane) {
+  const bool is_aligned = Spec::IsAligned(t);
+#pragma unroll 1
+  for (int number = 0; number < kNumChunks<Spec>; ++number) {
+    const Chunk<Spec> chunk(number);
+    if (number >= Spec::kSlots) {
+      // The end of the phase before: its last chunk is done.
+      ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
+    }
+    LoadChunk<Spec>(t, ring, chunk, is_aligned, lane,
+                    &memory->loaded[chunk.slot]);
+  }
+}
+
+// Spec::Read of the vector at position i, from the ring.
+template <typename Spec>
+__device__ void ReadStaged(const typename Spec::Tensors& staged,
+                           typename Spec::Index i, float* x) {
+  typename Spec::template Held<Spec::kVector> held;
+  const auto first = PointOf<typename Spec::Domain>(i);
+  Spec::FetchForRead(staged, first, true, &held);
+#pragma unroll
+  for (int k = 0; k < Spec::kVector; ++k) {
+    x[k] = Spec::Read(
+        held, VectorPointOf<typename Spec::Domain, Spec::kVector>(first, k));
+  }
+}
+
+// The statistics of a chunk, kAtOnce vectors of the thread at a time.
+template <typename Spec>
+__device__ void CountChunk(const typename Spec::Tensors& staged,
+                           const Chunk<Spec>& chunk, int thread,
+                           typename Spec::Reducer* state) {
+  constexpr int kVector = Spec::kVector;
+  constexpr int kStride = 32 * kCounterWarps * kVector;
+#pragma unroll 1
+  for (int first = thread * kVector; first < chunk.count;
+       first += Spec::kAtOnce * kStride) {
+    float x[Spec::kAtOnce * kVector];
+    // Past its end, the chunk's last vector stands in: no branch delays a load.
+#pragma unroll
+    for (int k = 0; k < Spec::kAtOnce; ++k) {
+      const int at = min(first + k * kStride, chunk.count - kVector);
+      ReadStaged<Spec>(staged, chunk.begin + at, x + k * kVector);
+    }
+    if (first + (Spec::kAtOnce - 1) * kStride < chunk.count) {
+      Take(state, x);
+      continue;
+    }
+#pragma unroll
+    for (int k = 0; k < Spec::kAtOnce; ++k) {
+      if (first + k * kStride >= chunk.count) continue;
+      float own[kVector];
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) own[j] = x[k * kVector + j];
+      Take(state, own);
+    }
+  }
+}
+
+template <typename Spec>
+__device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
+                      TeamMemory<Spec>* memory, int thread) {
+#pragma unroll 1
+  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+    typename Spec::Reducer state;
+#pragma unroll 1
+    for (int k = 0; k < Spec::kChunks; ++k) {
+      const Chunk<Spec> chunk(row * Spec::kChunks + k);
+      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+      const auto staged =
+          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+      CountChunk<Spec>(staged, chunk, thread, &state);
+    }
+    MergeLanes<32>(thread % 32, &state);
+    // The warp has read its chunks.
+    __syncwarp();
+    if (thread % 32 == 0) {
+      memory->StatesOf(row)[thread / 32] = state;
+      ptx::Arrive(&memory->counted[row % kRowsInFlight<Spec>]);
+    }
+  }
+}
+
+template <typename Spec>
+__device__ void Broker(const typename Spec::Tensors& t,
+                       TeamMemory<Spec>* memory, int broker, int lane) {
+#pragma unroll 1
+  for (int row = broker; row < static_cast<int>(Spec::kRows);
+       row += kBrokerWarps) {
+    const int place = row % kRowsInFlight<Spec>;
+    const Records<Spec> records(t.records, row);
+    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
+    typename Spec::Reducer state = memory->StatesOf(row)[lane % kCounterWarps];
+    MergeLanes<kCounterWarps>(lane, &state);
+    if (lane == 0) {
+      ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
+    }
+    if (row % Spec::kTeam == static_cast<int>(blockIdx.x)) {
+      const auto total = Gather<Spec>(records.members, lane);
+      if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
+    }
+    unsigned long long total = 0;
+    while (total == 0) total = ptx::LoadRelaxed(records.total);
+    Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
+    // All lanes have read the states, and the total.
+    __syncwarp();
+    if (lane == 0) {
+      memory->statistics[place] = Spec::Finish(state);
+      ptx::Arrive(&memory->known[place]);
+    }
+  }
+}
+
+template <typename Spec>
+__device__ void FinishChunk(const typename Spec::Tensors& t,
+                            const typename Spec::Tensors& staged,
+                            bool is_aligned, const Chunk<Spec>& chunk,
+                            int thread,
+                            const typename Spec::Statistics& statistics) {
+  constexpr int kVector = Spec::kVector;
+#pragma unroll 1
+  for (int at = thread * kVector; at < chunk.count;
+       at += 32 * kFinisherWarps * kVector) {
+    float x[kVector];
+    ReadStaged<Spec>(staged, chunk.begin + at, x);
+    typename Spec::template Held<kVector> held;
+    const auto first = PointOf<typename Spec::Domain>(chunk.begin + at);
+    Spec::FetchForElement(staged, first, true, &held);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      Spec::Element(held,
+                    VectorPointOf<typename Spec::Domain, kVector>(first, k),
+                    x[k], statistics);
+    }
+    Spec::PutResults(t, first.i, is_aligned, held);
+  }
+}
+
+template <typename Spec>
+__device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
+                           TeamMemory<Spec>* memory, int thread) {
+  const bool is_aligned = Spec::IsAligned(t);
+#pragma unroll 1
+  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+    const int place = row % kRowsInFlight<Spec>;
+    ptx::Wait(&memory->known[place], row / kRowsInFlight<Spec> % 2);
+    const typename Spec::Statistics statistics = memory->statistics[place];
+#pragma unroll 1
+    for (int k = 0; k < Spec::kChunks; ++k) {
+      const Chunk<Spec> chunk(row * Spec::kChunks + k);
+      // Known statistics imply it; waiting makes the copy engine's writes seen.
+      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+      const auto staged =
+          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+      FinishChunk<Spec>(t, staged, is_aligned, chunk, thread, statistics);
+      // The warp has read its part; one lane says so.
+      __syncwarp();
+      if (thread % 32 == 0) ptx::Arrive(&memory->done[chunk.slot]);
+    }
+  }
+}
+
+template <typename Spec>
+__device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
+#pragma unroll 1
+  for (int slot = 0; slot < Spec::kSlots; ++slot) {
+    ptx::InitBarrier(&memory->loaded[slot], 1);
+    ptx::InitBarrier(&memory->done[slot], kFinisherWarps);
+  }
+#pragma unroll 1
+  for (int row = 0; row < kRowsInFlight<Spec>; ++row) {
+    ptx::InitBarrier(&memory->counted[row], kCounterWarps);
+    ptx::InitBarrier(&memory->known[row], 1);
+  }
+  ptx::FenceBarrierInit();
+}
+
+template <typename Spec>
+__device__ void RowTeam(const typename Spec::Tensors& t) {
+  static_assert(Spec::kChunk % Spec::kVector == 0 &&
+                    Spec::kRowLength % Spec::kVector == 0,
+                "Vectors must not cross the end of a chunk.");
+  static_assert(Spec::kSlotBytes % 128 == 0, "Places are aligned to lines.");
+  static_assert(
+      static_cast<long long>(Spec::kRows) * Spec::kChunks == kNumChunks<Spec>,
+      "An int must hold the number of chunks.");
+  extern __shared__ __align__(128) unsigned char ring[];
+  __shared__ alignas(16) unsigned char control[sizeof(TeamMemory<Spec>)];
+  auto* memory = reinterpret_cast<TeamMemory<Spec>*>(control);
+  if (threadIdx.x == 0) InitTeamMemory(memory);
+  // Barriers are ready before anybody uses them.
+  __syncthreads();
+
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  constexpr int kFirstCounter = kMoverWarps + kBrokerWarps;
+  constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
+  if (warp < kMoverWarps) {
+    LoadRows<Spec>(t, ring, memory, lane);
+  } else if (warp < kFirstCounter) {
+    Broker<Spec>(t, memory, warp - kMoverWarps, lane);
+  } else if (warp < kFirstFinisher) {
+    Count<Spec>(t, ring, memory, threadIdx.x - 32 * kFirstCounter);
+  } else {
+    FinishRows<Spec>(t, ring, memory, threadIdx.x - 32 * kFirstFinisher);
+  }
+}
+
+}  // namespace kiln

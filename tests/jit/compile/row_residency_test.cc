@@ -1,0 +1,212 @@
+// Which schedule normalisations and softmax get: each rung of the ladder for a
+// shape where it wins, and the plain one where none fits.
+#include "jit/compile/row_residency.h"
+
+#include <gtest/gtest.h>
+
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/schedule.h"
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+namespace {
+
+const Target kH100 = {"sm_90a", 132};
+const Target kA100 = {"sm_80", 108};
+const Target kT4 = {"sm_75", 40};
+
+constexpr char kP1[] = R"(
+input x: f32[112,64,512,512]
+param w: f32[64]
+param b: f32[64]
+y = group_norm(x, w, b, num_groups=8)
+output y
+)";
+
+std::string GroupNorm(const std::string& type, const std::string& dims,
+                      int groups) {
+  return "input x: " + type + dims +
+         "\ny = group_norm(x, num_groups=" + std::to_string(groups) +
+         ")\noutput y\n";
+}
+
+std::vector<Schedule> SchedulesOf(const std::string& text,
+                                  const Target& target = kH100) {
+  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target,
+                       Room::kTight);
+}
+
+// The rows of a plan that is one kernel.
+RowGeometry RowsOf(const std::string& text, const Target& target = kH100) {
+  const std::vector<Schedule> schedules = SchedulesOf(text, target);
+  EXPECT_EQ(schedules[0].kernels.size(), 1u);
+  EXPECT_TRUE(schedules[0].kernels[0].rows.has_value());
+  return schedules[0].kernels[0].rows.value_or(RowGeometry{});
+}
+
+bool IsPlain(const std::string& text, const Target& target = kH100) {
+  const std::vector<Schedule> schedules = SchedulesOf(text, target);
+  bool plain = schedules.size() == 1;
+  for (const Kernel& kernel : schedules[0].kernels) plain &= !kernel.rows;
+  return plain;
+}
+
+TEST(RowResidencyTest, RowsOfMegabytesAreSharedByTheWholeGrid) {
+  const RowGeometry rows = RowsOf(kP1);
+  EXPECT_EQ(rows.keeper, RowKeeper::kTeam);
+  EXPECT_EQ(rows.team, 132);
+  EXPECT_GE(rows.team * rows.chunks * rows.chunk, rows.length);
+  EXPECT_GE(rows.slots, 2 * rows.chunks);  // two rows in flight
+  EXPECT_LE(rows.dynamic_shared_bytes, 227 * 1024);
+}
+
+TEST(RowResidencyTest, ATeamHasAFallbackAndZeroedRecords) {
+  const std::vector<Schedule> schedules = SchedulesOf(kP1);
+  ASSERT_EQ(schedules.size(), 2u);
+  EXPECT_TRUE(schedules[0].requires_.cooperative);
+  EXPECT_EQ(schedules[0].requires_.min_sm_count, 132);
+  EXPECT_EQ(schedules[1].requires_, Requirements{});
+  EXPECT_EQ(schedules[1].kernels.size(), 2u);
+  ASSERT_EQ(schedules[0].zero.size(), 1u);
+  EXPECT_EQ(schedules[0].zero[0].when, ZeroWhen::kEachLaunch);
+  EXPECT_EQ(schedules[0].zero[0].size_bytes, 896 * (132 * 8 + 32));
+}
+
+// Zeroed before the first kernel, used by the last: nothing may lie there in
+// between.
+TEST(RowResidencyTest, NothingSharesMemoryWithTheRecords) {
+  const Schedule schedule = SchedulesOf(R"(
+input x: f32[64,16,256,256]
+p = avg_pool2d(x, kernel_size=3, stride=1, padding=1)
+y = group_norm(p, num_groups=2)
+output y
+)")[0];
+  ASSERT_EQ(schedule.zero.size(), 1u);
+  const ZeroRange& zero = schedule.zero[0];
+  for (size_t i = 0; i < schedule.homes.size(); ++i) {
+    const std::optional<Place>& home = schedule.homes[i];
+    if (!home || home->slot >= 0) continue;
+    const int64_t end =
+        home->offset_bytes + SizeBytes(schedule.lowered.values[i].desc);
+    EXPECT_TRUE(end <= zero.offset_bytes ||
+                home->offset_bytes >= zero.offset_bytes + zero.size_bytes);
+  }
+}
+
+TEST(RowResidencyTest, BatchOneIsSpreadOverClusters) {
+  const std::string plan = GroupNorm("f32", "[1,512,64,64]", 32);
+  const RowGeometry rows = RowsOf(plan);
+  EXPECT_EQ(rows.keeper, RowKeeper::kBlock);
+  EXPECT_GT(rows.cluster, 1);
+  EXPECT_GE(rows.blocks(), 132);
+  const std::vector<Schedule> schedules = SchedulesOf(plan);
+  ASSERT_EQ(schedules.size(), 2u);
+  EXPECT_EQ(schedules[0].requires_.cluster_size, rows.cluster);
+}
+
+TEST(RowResidencyTest, ShortRowsNeedNothingOfTheDevice) {
+  for (const Target& target : {kH100, kA100, kT4}) {
+    for (const char* dims : {"[8192,768]", "[8192,4096]", "[65536,64]"}) {
+      const std::string plan = GroupNorm("f16", dims, 1);
+      EXPECT_EQ(RowsOf(plan, target).cluster, 1);
+      EXPECT_EQ(SchedulesOf(plan, target).size(), 1u);
+    }
+  }
+}
+
+TEST(RowResidencyTest, TinyRowsShareABlock) {
+  const RowGeometry rows = RowsOf(GroupNorm("f32", "[65536,64]", 1));
+  EXPECT_LE(rows.lanes, 32);
+  EXPECT_GT(rows.threads / rows.lanes, 4);
+}
+
+TEST(RowResidencyTest, LongRowsTakeDynamicSharedMemory) {
+  const RowGeometry rows = RowsOf(GroupNorm("f32", "[4096,16384]", 1), kA100);
+  EXPECT_GE(rows.dynamic_shared_bytes, 16384 * 4);
+  EXPECT_GT(rows.requirements().shared_optin_bytes, rows.dynamic_shared_bytes);
+}
+
+TEST(RowResidencyTest, VectorsDivideTheRow) {
+  EXPECT_EQ(RowsOf(GroupNorm("f32", "[7,6,13,12]", 3)).vector, 4);
+  EXPECT_EQ(RowsOf(GroupNorm("f32", "[7,6,13,11]", 3)).vector, 2);
+  EXPECT_EQ(RowsOf(GroupNorm("f32", "[7,3,13,11]", 3)).vector, 1);
+  EXPECT_EQ(RowsOf(GroupNorm("bf16", "[64,64,16,16]", 8)).vector, 8);
+}
+
+TEST(RowResidencyTest, WhatDoesNotFitIsPlain) {
+  EXPECT_TRUE(IsPlain(GroupNorm("f32", "[2,8,2048,2048]", 1)));
+  // Bulk copies take multiples of 16 bytes.
+  EXPECT_TRUE(IsPlain(GroupNorm("f32", "[64,2,1023,1025]", 1)));
+  EXPECT_TRUE(IsPlain(kP1, kA100));
+  EXPECT_TRUE(IsPlain(kP1, kT4));
+}
+
+TEST(RowResidencyTest, RowsThatAreNoNeighboursArePlain) {
+  EXPECT_TRUE(IsPlain(R"(
+input x: f32[64,1024,16,16]
+y = softmax(x, dim=1)
+output y
+)"));
+}
+
+// The prologue's result is kept, used again and stored.
+TEST(RowResidencyTest, WhatMakesTheRowAndWhatUsesItJoin) {
+  const Schedule schedule = SchedulesOf(R"(
+input x: bf16[32,64,32,32]
+input r: bf16[32,64,32,32]
+a = add(x, r)
+y = group_norm(a, num_groups=8)
+s = silu(y)
+o = add(s, a)
+output o: bf16
+output a
+)")[0];
+  ASSERT_EQ(schedule.kernels.size(), 1u);
+  EXPECT_EQ(schedule.kernels[0].group.prologue.size(), 1u);
+  EXPECT_EQ(schedule.kernels[0].stores.size(), 2u);
+  EXPECT_EQ(schedule.workspace_bytes, 0);
+}
+
+// The reduction reads `a` before the normalisation's kernel could make it.
+TEST(RowResidencyTest, AValueThatIsNeededEarlierIsMadeBefore) {
+  const std::vector<Schedule> schedules = SchedulesOf(R"(
+input x: f32[64,64,32,32]
+a = relu(x)
+m = amax(a, dim=[0,2,3], keepdim=true)
+y = group_norm(a, num_groups=8)
+o = mul(y, m)
+output o
+)");
+  const Schedule& schedule = schedules[0];
+  ASSERT_GE(schedule.kernels.size(), 3u);
+  EXPECT_TRUE(schedule.kernels.back().rows.has_value());
+  EXPECT_TRUE(schedule.kernels.back().group.prologue.empty());
+}
+
+TEST(RowResidencyTest, StatisticsOfTwoNormsStayApart) {
+  const Schedule schedule = SchedulesOf(R"(
+input x: f32[64,64,32,32]
+y = group_norm(x, num_groups=8)
+t = tanh(y)
+z = group_norm(t, num_groups=4)
+output z
+)")[0];
+  ASSERT_EQ(schedule.kernels.size(), 2u);
+  for (const Kernel& kernel : schedule.kernels) {
+    EXPECT_TRUE(kernel.rows.has_value());
+    EXPECT_EQ(kernel.group.epilogue.empty(), false);
+  }
+}
+
+TEST(RowResidencyTest, SpecsAskForWhatTheScheduleDeclares) {
+  const Schedule schedule = SchedulesOf(kP1)[0];
+  const KernelSpec spec = MakeKernelSpec(schedule, schedule.kernels[0]);
+  ASSERT_EQ(spec.entries.size(), 1u);
+  EXPECT_TRUE(spec.entries[0].cooperative);
+  EXPECT_EQ(spec.entries[0].grid[0], 132u);
+  EXPECT_LE(spec.entries[0].dynamic_shared_bytes,
+            schedule.requires_.shared_optin_bytes);
+}
+
+}  // namespace
+}  // namespace kiln
