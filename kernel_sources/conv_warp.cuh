@@ -146,8 +146,10 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
     for (int half = 0; half < 2; ++half) {
       base[m][half] = PointAt<Output, Index>(
           block.n, block.first_channel() + lane_channel,
-          min(block.top(tile) + warp.row(m, half), Output::kH - 1),
-          min(block.left() + warp.column(m, half), Output::kW - 1));
+          min(static_cast<Index>(block.top(tile) + warp.row(m, half)),
+              Output::kH - 1),
+          min(static_cast<Index>(block.left() + warp.column(m, half)),
+              Output::kW - 1));
     }
   }
 #pragma unroll

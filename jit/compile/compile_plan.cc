@@ -1,19 +1,16 @@
 #include "jit/compile/compile_plan.h"
 
-#include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "jit/artifact/digest.h"
+#include "jit/compile/compile_units.h"
 #include "jit/compile/errors.h"
 #include "jit/compile/kernel_spec.h"
-#include "jit/compile/nvrtc_compiler.h"
-#include "jit/compile/ptxas_log.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/specialize.h"
-#include "kernel_sources/kernel_sources.h"
 
 namespace kiln {
 namespace {
@@ -22,14 +19,6 @@ int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::steady_clock::now() - start)
       .count();
-}
-
-std::vector<NvrtcCompiler::Header> Headers() {
-  std::vector<NvrtcCompiler::Header> headers;
-  for (const KernelSource& source : KernelSources()) {
-    headers.push_back({std::string(source.name), std::string(source.text)});
-  }
-  return headers;
 }
 
 Slot MakeSlot(const TensorDesc& desc, SlotRole role) {
@@ -83,60 +72,14 @@ void AddSteps(const KernelSpec& spec, int module, std::vector<Step>* steps) {
   }
 }
 
-struct CompiledUnit {
-  Module module;
-  std::string spilling;  // symbol of an entry that does not fit in registers
-  std::string log;
-};
-
-absl::StatusOr<CompiledUnit> CompileUnit(
-    const KernelSpec& spec, const std::string& source, const std::string& arch,
-    const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
-  absl::StatusOr<NvrtcCompiler::Output> output =
-      nvrtc->Compile(source, headers, arch);
-  if (!output.ok()) return output.status();
-
-  CompiledUnit unit;
-  for (const EntrySpec& entry : spec.entries) {
-    const auto usage = FindKernelUsage(output->log, entry.symbol);
-    if (!usage) return NoKernelInfo(entry.symbol, source, output->log);
-    if (usage->stack_bytes > 0) unit.spilling = entry.symbol;
-    KernelEntry compiled;
-    compiled.symbol = entry.symbol;
-    compiled.registers = usage->registers;
-    compiled.static_shared_bytes = usage->static_shared_bytes;
-    compiled.max_dynamic_shared_bytes = entry.dynamic_shared_bytes;
-    compiled.local_bytes = usage->stack_bytes;
-    unit.module.entries.push_back(std::move(compiled));
-  }
-  unit.log = std::move(output->log);
-  unit.module.cubin = std::move(output->cubin);
-  unit.module.sha256 = Sha256Hex(unit.module.cubin);
-  unit.module.source = source;
-  return unit;
-}
-
-// Number of the module that `unit` shares; the number of modules if none.
-size_t FindModule(const std::vector<Module>& modules, const std::string& unit) {
-  const std::string identity = UnitIdentity(unit);
-  return std::find_if(modules.begin(), modules.end(),
-                      [&](const Module& module) {
-                        return UnitIdentity(module.source) == identity;
-                      }) -
-         modules.begin();
-}
-
-// Compiles one plan's kernels into one artifact.
+// Compiles the kernels of schedules into one artifact.
 class Compilation {
  public:
   Compilation(const CompileRequest& request, NvrtcCompiler* nvrtc,
               Artifact* artifact)
-      : arch_(request.target.arch),
-        nvrtc_(nvrtc),
-        headers_(Headers()),
-        artifact_(artifact) {}
+      : arch_(request.target.arch), nvrtc_(nvrtc), artifact_(artifact) {}
 
-  absl::Status AddVariant(const Schedule& schedule) {
+  void AddVariant(const Schedule& schedule) {
     Variant variant;
     variant.requires_ = schedule.requires_;
     variant.workspace_bytes = schedule.workspace_bytes;
@@ -144,18 +87,28 @@ class Compilation {
     variant.zero = schedule.zero;
     for (const Kernel& kernel : schedule.kernels) {
       const KernelSpec spec = MakeKernelSpec(schedule, kernel);
-      const absl::StatusOr<int> module = ModuleOf(spec);
-      if (!module.ok()) return module.status();
       if (kernel.prepares) AddPreparedFrom(spec, &variant);
-      AddSteps(spec, *module,
+      AddSteps(spec, UnitOf(spec),
                kernel.prepares ? &variant.prepare : &variant.launch);
     }
     artifact_->variants.push_back(std::move(variant));
+  }
+
+  absl::Status Finish() {
+    absl::StatusOr<std::vector<CompiledUnit>> compiled =
+        CompileUnits(units_, arch_, nvrtc_);
+    if (!compiled.ok()) return compiled.status();
+    for (CompiledUnit& unit : *compiled) {
+      if (!unit.spilling.empty()) {
+        spills_ = true;
+        return Spills(unit.spilling, unit.module.source, unit.log);
+      }
+      artifact_->modules.push_back(std::move(unit.module));
+    }
     return absl::OkStatus();
   }
 
-  int64_t nvrtc_us() const { return nvrtc_us_; }
-  // Whether a variant failed because a kernel does not fit in registers.
+  // Whether Finish failed because a kernel does not fit in registers.
   bool spills() const { return spills_; }
 
  private:
@@ -166,35 +119,21 @@ class Compilation {
     }
   }
 
-  // The number of the module with this kernel, compiled on first use.
-  absl::StatusOr<int> ModuleOf(const KernelSpec& spec) {
-    const std::string source = WriteUnit(spec);
-    const size_t known = FindModule(artifact_->modules, source);
-    if (known < artifact_->modules.size()) return static_cast<int>(known);
-
-    absl::StatusOr<CompiledUnit> unit = Compile(spec, source);
-    if (!unit.ok()) return unit.status();
-    if (!unit->spilling.empty()) {
-      spills_ = true;
-      return Spills(unit->spilling, source, unit->log);
-    }
-    artifact_->modules.push_back(std::move(unit->module));
-    return static_cast<int>(known);
-  }
-
-  absl::StatusOr<CompiledUnit> Compile(const KernelSpec& spec,
-                                       const std::string& source) {
-    const auto start = std::chrono::steady_clock::now();
-    auto unit = CompileUnit(spec, source, arch_, headers_, nvrtc_);
-    nvrtc_us_ += MicrosecondsSince(start);
-    return unit;
+  // The number of the unit, and module, with this kernel. Equal kernels share
+  // one.
+  int UnitOf(const KernelSpec& spec) {
+    std::string source = WriteUnit(spec);
+    const auto [place, is_new] =
+        numbers_.emplace(UnitIdentity(source), static_cast<int>(units_.size()));
+    if (is_new) units_.push_back({spec.entries, std::move(source)});
+    return place->second;
   }
 
   const std::string arch_;
   NvrtcCompiler* const nvrtc_;
-  const std::vector<NvrtcCompiler::Header> headers_;
   Artifact* const artifact_;
-  int64_t nvrtc_us_ = 0;
+  std::vector<Unit> units_;
+  std::map<std::string, int> numbers_;  // of units, by their identity
   bool spills_ = false;
 };
 
@@ -209,10 +148,11 @@ absl::Status AddVariants(const CompileRequest& request, NvrtcCompiler* nvrtc,
     Compilation compilation(request, nvrtc, artifact);
     for (const Schedule& schedule :
          MakeSchedules(request.plan, request.target, room)) {
-      status = compilation.AddVariant(schedule);
-      if (!status.ok()) break;
+      compilation.AddVariant(schedule);
     }
-    spent->nvrtc_us += compilation.nvrtc_us();
+    const auto start = std::chrono::steady_clock::now();
+    status = compilation.Finish();
+    spent->nvrtc_us += MicrosecondsSince(start);
     if (!compilation.spills()) return status;
   }
   return status;

@@ -13,7 +13,7 @@ class NvrtcCompiler;
 
 struct CompilePlanTiming {
   int64_t generate_us = 0;  // schedule and write the units
-  int64_t nvrtc_us = 0;     // inside NVRTC, summed over units
+  int64_t nvrtc_us = 0;     // until NVRTC was done with all units
 };
 
 // Compiles a plan to an artifact: schedule, units, cubins, launch record.

@@ -1,0 +1,38 @@
+#ifndef KILN_JIT_COMPILE_COMPILE_UNITS_H_
+#define KILN_JIT_COMPILE_COMPILE_UNITS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/artifact/artifact.h"
+#include "jit/compile/kernel_spec.h"
+
+namespace kiln {
+
+class NvrtcCompiler;
+
+// A generated unit, ready to be compiled.
+struct Unit {
+  std::vector<EntrySpec> entries;
+  std::string source;
+};
+
+struct CompiledUnit {
+  Module module;
+  std::string spilling;  // symbol of an entry that does not fit in registers
+  std::string log;
+};
+
+// Compiles units side by side, on as many threads as there are processors.
+// The results are in the order of `units`, whatever the threads do.
+//
+// Errors: those of NvrtcCompiler::Compile; INTERNAL where its log does not
+// describe an entry. With several, the first unit's.
+absl::StatusOr<std::vector<CompiledUnit>> CompileUnits(
+    const std::vector<Unit>& units, const std::string& arch,
+    NvrtcCompiler* nvrtc);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_COMPILE_UNITS_H_
