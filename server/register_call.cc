@@ -135,7 +135,7 @@ absl::Status StartOpening(Front& front, std::shared_ptr<PendingCall> call,
                         request.size_bytes(),
                         response};
   (*executor)->Open(std::move(memory->source),
-                    [opening](absl::StatusOr<OpenedMemory> opened) {
+                    [opening](const absl::StatusOr<OpenedMemory>& opened) {
                       opening.OnOpened(opened);
                     });
   return absl::OkStatus();
