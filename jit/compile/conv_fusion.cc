@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "jit/compile/commute_pooling.h"
 #include "jit/compile/reduce_geometry.h"
 
 namespace kiln {
@@ -61,6 +62,7 @@ class Fusing {
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
+    if (TryJoinExtremes(conv, users, problem)) return;
     const bool again = users.size() > 1 && IsCheap(problem) &&
                        std::all_of(users.begin(), users.end(), [&](int user) {
                          return CanJoin(conv, user);
@@ -192,6 +194,37 @@ class Fusing {
     const KernelGroup source = Group(conv);
     fusion_.geometry[source.anchor] = *geometry;
     for (const int user : joining) Join(source, &Group(user));
+    Group(conv) = {};
+    return true;
+  }
+
+  // Statistics and extremes of the same values, from one pass.
+  bool TryJoinExtremes(int conv, const std::vector<int>& users,
+                       const ConvProblem& problem) {
+    if (users.size() != 2) return false;
+    const auto is_extremes = [&](int user) {
+      const int anchor = Group(user).anchor;
+      return anchor >= 0 && IsExtremes(NodeAt(anchor));
+    };
+    const int pooling = is_extremes(users[0]) ? users[0] : users[1];
+    const int statistics = is_extremes(users[0]) ? users[1] : users[0];
+    if (!is_extremes(pooling) || Group(statistics).anchor < 0) return false;
+    const Node& norm = NodeAt(Group(statistics).anchor);
+    const Node& extremes = NodeAt(Group(pooling).anchor);
+    if (norm.op != OpKind::kGroupNorm || !CanJoin(conv, statistics) ||
+        !CanJoin(conv, pooling) || !Group(statistics).prologue.empty() ||
+        !Group(pooling).prologue.empty() ||
+        ValueOf(norm.operands[0]) != ValueOf(extremes.operands[0])) {
+      return false;
+    }
+    const auto geometry =
+        ChooseConvGeometry(problem, DemandsOf(conv, users), options_);
+    if (!geometry.has_value()) return false;
+    const KernelGroup source = Group(conv);
+    fusion_.geometry[source.anchor] = *geometry;
+    Join(source, &Group(statistics));
+    Group(statistics).extremes = Group(pooling).anchor;
+    Group(pooling) = {};
     Group(conv) = {};
     return true;
   }

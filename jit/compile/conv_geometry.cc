@@ -295,7 +295,7 @@ class Choice {
   static int64_t TailBytes(const ConvGeometry& g) {
     const int64_t moments = g.warps_m * g.block_channels() * 12;
     const int64_t pixels = int64_t{g.tile_h} * g.tile_w;
-    const int64_t pool = g.warps_n * 8 * (pixels + 32) * 4;
+    const int64_t pool = g.warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
     const int64_t channels = (g.warps_n - 1) * pixels * 12;
     return std::max({moments, pool, channels});
   }

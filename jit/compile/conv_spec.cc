@@ -226,7 +226,9 @@ class ConvSpecWriter {
       outer_.Compute(NodeAt(next));
     }
     for (const Store& store : kernel_.stores) {
-      if (!IsInner(store.value)) outer_.StoreTo(store);
+      if (!IsInner(store.value) && !IsExtreme(store.value)) {
+        outer_.StoreTo(store);
+      }
     }
     const int input = ValueOf(node.operands[0]);
     spec_.reads_elements = true;
@@ -245,6 +247,44 @@ class ConvSpecWriter {
     spec_.element_argument = "const Reducer& state";
   }
 
+  // Words of the windows' values: eight channels of each warp, rows padded to
+  // four columns (WindowStage in conv_tails.cuh).
+  int64_t WindowWords() const {
+    const int64_t columns = (geometry_.tile_w + 3) / 4 * 4;
+    const int64_t pixels = geometry_.tile_h * columns;
+    return geometry_.warps_n * 8 * ((pixels + 27) / 32 * 32 + 4);
+  }
+
+  // Where the windows' extremes go.
+  void Extremes(const Node& node) {
+    const auto& pool = std::get<PoolAttributes>(node.attributes);
+    Append(ShapeText("Windows", DimsOf(node.results[0])));
+    Append({PairText("Pool", pool.kernel_size)});
+    ElementCode code(schedule_, DimsOf(node.results[0]), &tensors_);
+    for (const int result : node.results) code.Define(result);
+    for (const Store& store : kernel_.stores) {
+      if (IsExtreme(store.value)) code.StoreTo(store);
+    }
+    spec_.members = {
+        "static __device__ void StoreExtremes(const Tensors& t,",
+        "                                     const kiln::Point<Index>& at,",
+        fmt::format("                                     float {},",
+                    NameOf(node.results[0])),
+        fmt::format("                                     float {}) {{",
+                    NameOf(node.results[1]))};
+    for (const std::string& line : code.lines()) {
+      spec_.members.push_back("  " + line);
+    }
+    spec_.members.push_back("}");
+  }
+
+  bool IsExtreme(int value) const {
+    const int extremes = kernel_.group.extremes;
+    if (extremes < 0) return false;
+    const std::vector<int>& results = NodeAt(extremes).results;
+    return value == results[0] || value == results[1];
+  }
+
   void PoolTail(const Node& node) {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
     Append({fmt::format("static constexpr bool kPoolsMax = {};",
@@ -252,9 +292,7 @@ class ConvSpecWriter {
             PairText("Pool", pool.kernel_size)});
     spec_.element_argument = "float " + NameOf(node.results[0]);
     outer_.Define(node.results[0]);
-    const int pixels = geometry_.tile_h * geometry_.tile_w;
-    Finish("kPool", "kiln_conv_pool",
-           geometry_.warps_n * 8 * ((pixels + 27) / 32 * 32 + 4));
+    Finish("kPool", "kiln_conv_pool", WindowWords());
   }
 
   void ChannelsTail(const Node& node) {
@@ -290,9 +328,17 @@ class ConvSpecWriter {
             fmt::format("static constexpr int kSplits = {};",
                         geometry_.Splits(channels))});
     DefineResults(node, 0);
+    Append({fmt::format("static constexpr bool kHasExtremes = {};",
+                        kernel_.group.extremes >= 0)});
+    if (kernel_.group.extremes >= 0) {
+      Extremes(NodeAt(kernel_.group.extremes));
+    }
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
-    Finish("kMoments", "kiln_conv_statistics", geometry_.warps_m * slots * 3);
+    const int64_t scratch = geometry_.warps_m * slots * 3;
+    Finish("kMoments", "kiln_conv_statistics",
+           kernel_.group.extremes < 0 ? scratch
+                                      : std::max(scratch, WindowWords()));
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
     spec_.entries.push_back(
         {"kiln_merge_partials",

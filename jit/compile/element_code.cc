@@ -42,14 +42,11 @@ std::string KernelTensors::Read(int value) {
 }
 
 std::string KernelTensors::Write(const Store& store) {
-  const size_t num_slots_before_outputs = std::count_if(
-      schedule_.lowered.values.begin(), schedule_.lowered.values.end(),
-      [](const LoweredValue& value) { return value.producer < 0; });
   const std::string name =
       store.place.slot < 0
           ? schedule_.lowered.values[store.value].name
           : fmt::format("output{}",
-                        store.place.slot - num_slots_before_outputs);
+                        store.place.slot - schedule_.lowered.num_inputs);
   return Add({name, StorageTypeName(store.place.dtype), true, store.place});
 }
 

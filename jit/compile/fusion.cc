@@ -181,6 +181,7 @@ std::vector<int> KernelGroup::Nodes() const {
   if (anchor >= 0) nodes.push_back(anchor);
   nodes.insert(nodes.end(), epilogue.begin(), epilogue.end());
   if (tail >= 0) nodes.push_back(tail);
+  if (extremes >= 0) nodes.push_back(extremes);
   nodes.insert(nodes.end(), tail_epilogue.begin(), tail_epilogue.end());
   return nodes;
 }

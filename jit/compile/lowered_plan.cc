@@ -37,6 +37,7 @@ class Lowering {
 
   LoweredPlan Run() && {
     const size_t num_inputs = plan_.plan.inputs.size();
+    lowered_.num_inputs = static_cast<int>(num_inputs);
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       const bool is_input = i < num_inputs;
       LoweredValue value{

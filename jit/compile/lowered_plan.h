@@ -48,6 +48,7 @@ struct Node {
 };
 
 struct LoweredPlan {
+  int num_inputs = 0;  // the first of `values`
   std::vector<LoweredValue> values;
   std::vector<Node> nodes;  // in topological order
   std::vector<PlanOutput> outputs;

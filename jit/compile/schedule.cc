@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "jit/compile/commute_pooling.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/workspace.h"
@@ -20,10 +21,14 @@ constexpr int64_t kTeamTotalBytes = 32;
 class Scheduling {
  public:
   Scheduling(const CanonicalPlan& plan, const Target& target)
+      : Scheduling(plan, target, Lower(plan)) {}
+
+  Scheduling(const CanonicalPlan& plan, const Target& target,
+             LoweredPlan lowered)
       : plan_(plan),
         num_inputs_(static_cast<int>(plan.plan.inputs.size())),
         target_(target) {
-    schedule_.lowered = Lower(plan);
+    schedule_.lowered = std::move(lowered);
     schedule_.homes.resize(schedule_.lowered.values.size());
     for (int i = 0; i < num_inputs_; ++i) {
       schedule_.homes[i] = Place{i, 0, plan.values[i].dtype};
@@ -305,6 +310,25 @@ class Scheduling {
   std::set<int> stored_;        // nodes whose results have been taken care of
 };
 
+// Whether each pooling of both extremes is part of a convolution: no other
+// kernel does it.
+bool HasExtremesInPlace(const Schedule& schedule) {
+  return std::none_of(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [&](const Kernel& kernel) {
+        return kernel.group.anchor >= 0 &&
+               IsExtremes(schedule.lowered.nodes[kernel.group.anchor]);
+      });
+}
+
+Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
+                  bool ample_registers, bool keeps_rows) {
+  Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
+                          .Fast(ample_registers, keeps_rows);
+  if (HasExtremesInPlace(commuted)) return commuted;
+  return Scheduling(plan, target).Fast(ample_registers, keeps_rows);
+}
+
 }  // namespace
 
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
@@ -319,10 +343,9 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target, Room room) {
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   const bool ample = room == Room::kAmple;
-  std::vector<Schedule> schedules = {
-      Scheduling(plan, target).Fast(ample, true)};
+  std::vector<Schedule> schedules = {MakeFast(plan, target, ample, true)};
   if (schedules.back().requires_ != Requirements{}) {
-    schedules.push_back(Scheduling(plan, target).Fast(ample, false));
+    schedules.push_back(MakeFast(plan, target, ample, false));
   }
   return schedules;
 }
