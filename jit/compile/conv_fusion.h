@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "jit/compile/conv_geometry.h"
+#include "jit/compile/conv_choice.h"
 #include "jit/compile/fusion.h"
 
 namespace kiln {

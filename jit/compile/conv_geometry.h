@@ -2,9 +2,7 @@
 #define KILN_JIT_COMPILE_CONV_GEOMETRY_H_
 
 #include <cstdint>
-#include <optional>
 
-#include "jit/artifact/target.h"
 #include "jit/compile/lowered_plan.h"
 
 namespace kiln {
@@ -32,21 +30,6 @@ struct ConvProblem {
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
 
-// What the kernels that compute one convolution ask of its tiles.
-struct ConvDemands {
-  bool all_channels_in_a_block = false;
-  // Tiles consist of whole windows of this size.
-  Pair window = {1, 1};
-  // Channels of a normalised group must not straddle blocks; 0: no such group.
-  int64_t group_channels = 0;
-};
-
-struct ConvOptions {
-  Grade grade = Grade::kFp32;  // decides whether operands are split in two
-  Target target;
-  bool ample_registers = false;  // for what follows the convolution
-};
-
 // How blocks and warps share a convolution; names and meaning are those of
 // conv_tile.cuh.
 struct ConvGeometry {
@@ -68,6 +51,15 @@ struct ConvGeometry {
   int resident_blocks = 2;   // of a multiprocessor
   int split_stages = 1;      // 2: the next patch is split during a product
 
+  // Columns that a patch begins early so that four can be copied at once.
+  int64_t lead() const;
+  int64_t halo(size_t axis) const;  // pixels of the patch beyond the tile's
+  int64_t patch_width() const;
+  int64_t patch() const;  // pixels
+  // Rows of A: the pixels of a tile, and of warpgroups those of the halo
+  // between them.
+  int64_t rows() const;
+  int64_t positions() const;  // pixels of the patch that products read
   int threads() const { return warps_m * warps_n * 32; }
   int64_t block_channels() const { return warps_n * tiles_n * 8; }
   int64_t channel_blocks() const;  // of one group
@@ -85,16 +77,6 @@ struct ConvGeometry {
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;
 };
-
-// Null where the tensor cores of `target` do not take the convolution, or no
-// tile meets the demands: before sm_80, one channel to a group, too large for
-// 32-bit offsets.
-std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
-                                               const ConvDemands& demands,
-                                               const ConvOptions& options);
-
-// Shared memory that one block may use on an architecture, in bytes.
-int64_t MaxSharedBytes(const Target& target);
 
 }  // namespace kiln
 

@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/spec_text.h"
+#include "jit/compile/warpgroup_text.h"
 
 namespace kiln {
 namespace {
@@ -41,76 +42,6 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
        fmt::format("static constexpr bool kSplitsWeight = {};",
                    g.splits_weight),
        fmt::format("static constexpr bool kCopiesFour = {};", g.copies_four)});
-  return lines;
-}
-
-// "%3, %4, ..." in lines that fit, after `head`, before `tail`.
-std::vector<std::string> Registers(int first, int count,
-                                   const std::string& head,
-                                   const std::string& tail) {
-  constexpr int kPerLine = 12;
-  std::vector<std::string> lines;
-  for (int i = 0; i < count; i += kPerLine) {
-    std::string line = i == 0 ? head : "";
-    for (int k = i; k < std::min(i + kPerLine, count); ++k) {
-      line += fmt::format("%{}{}", first + k, k + 1 < count ? ", " : tail);
-    }
-    lines.push_back(fmt::format("\"{}\"", line));
-  }
-  return lines;
-}
-
-// The member function `name`: sums[first] to sums[first + n / 2 - 1] += the
-// product of 64 x 8 and 8 x n matrices. PTX writes the sums out one by one, so
-// no template can.
-std::vector<std::string> ProductFunction(const std::string& name, int sums,
-                                         int first, int columns,
-                                         bool may_clear) {
-  constexpr int kPerLine = 4;
-  const int count = columns / 2;
-  std::vector<std::string> lines = {
-      fmt::format("static __device__ void {}(float (&d)[{}],", name, sums),
-      "                             kiln::Descriptor a, kiln::Descriptor b" +
-          std::string(may_clear ? ", bool keep) {" : ") {"),
-      "  asm volatile(",
-      fmt::format("      \"{{.reg .pred keep; setp.ne.b32 keep, %{}, 0;\"",
-                  count + 2),
-      fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32"
-                  ".tf32 \"",
-                  columns)};
-  for (const std::string& line : Registers(0, count, "{", "}, ")) {
-    lines.push_back("      " + line);
-  }
-  lines.push_back(
-      fmt::format("      \"%{}, %{}, keep, 1, 1;}}\"", count, count + 1));
-  for (int i = 0; i < count; i += kPerLine) {
-    std::string line = i == 0 ? "      : " : "        ";
-    for (int k = i; k < std::min(i + kPerLine, count); ++k) {
-      line +=
-          fmt::format("\"+f\"(d[{}]){}", first + k, k + 1 < count ? ", " : "");
-    }
-    lines.push_back(line);
-  }
-  lines.push_back(fmt::format("      : \"l\"(a), \"l\"(b), \"r\"({}));",
-                              may_clear ? "static_cast<int>(keep)" : "1"));
-  lines.push_back("}");
-  return lines;
-}
-
-// Spec::AddProducts, and Spec::AddSmallProducts for the small parts of the
-// input, whose products go to sums of their own where the weights have small
-// parts too.
-std::vector<std::string> WarpgroupProducts(const ConvGeometry& g) {
-  const int channels = static_cast<int>(g.block_channels());
-  const int columns = (g.splits_weight ? 2 : 1) * channels;
-  std::vector<std::string> lines =
-      ProductFunction("AddProducts", columns / 2, 0, columns, true);
-  if (g.splits_input) {
-    const std::vector<std::string> small =
-        ProductFunction("AddSmallProducts", columns / 2,
-                        g.splits_weight ? channels / 2 : 0, channels, false);
-    lines.insert(lines.end(), small.begin(), small.end());
-  }
   return lines;
 }
 

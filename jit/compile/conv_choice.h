@@ -1,0 +1,39 @@
+#ifndef KILN_JIT_COMPILE_CONV_CHOICE_H_
+#define KILN_JIT_COMPILE_CONV_CHOICE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "jit/artifact/target.h"
+#include "jit/compile/conv_geometry.h"
+
+namespace kiln {
+
+// What the kernels that compute one convolution ask of its tiles.
+struct ConvDemands {
+  bool all_channels_in_a_block = false;
+  // Tiles consist of whole windows of this size.
+  Pair window = {1, 1};
+  // Channels of a normalised group must not straddle blocks; 0: no such group.
+  int64_t group_channels = 0;
+};
+
+struct ConvOptions {
+  Grade grade = Grade::kFp32;  // decides whether operands are split in two
+  Target target;
+  bool ample_registers = false;  // for what follows the convolution
+};
+
+// Null where the tensor cores of `target` do not take the convolution, or no
+// tile meets the demands: before sm_80, one channel to a group, too large for
+// 32-bit offsets.
+std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
+                                               const ConvDemands& demands,
+                                               const ConvOptions& options);
+
+// Shared memory that one block may use on an architecture, in bytes.
+int64_t MaxSharedBytes(const Target& target);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_CONV_CHOICE_H_

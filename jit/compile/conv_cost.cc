@@ -1,0 +1,84 @@
+#include "jit/compile/conv_cost.h"
+
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+// The model, in cycles of a multiprocessor. Measured on an H100 with
+// conv_mma.cu: 2.1 instructions were issued in a cycle, and one product of
+// 16 x 8 x 8 took 1.6.
+constexpr double kIssuedPerCycle = 2.1;
+constexpr double kCyclesPerProduct = 1.6;
+constexpr double kInstructionsPerCopy = 22.0;
+constexpr double kInstructionsPerSplitFour = 45.0;
+constexpr double kInstructionsPerElement = 8.0;
+constexpr double kCyclesPerBlock = 4000.0;
+constexpr double kCyclesPerStage = 700.0;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int Products(const ConvGeometry& g) {
+  return 1 + (g.splits_input ? 1 : 0) + (g.splits_weight ? 1 : 0);
+}
+
+struct Work {
+  double tensor = 0.0;        // cycles of the tensor cores
+  double instructions = 0.0;  // of warps
+};
+
+// Of multiplying one chunk.
+Work ProductWork(const ConvGeometry& g) {
+  const double steps = static_cast<double>(g.steps());
+  const double warps = g.warps_m * g.warps_n;
+  if (g.warpgroups > 0) {
+    const double channels = static_cast<double>(g.block_channels());
+    const double products = static_cast<double>(g.rows()) / 64 * steps;
+    // Reading A and B takes as long as 64 columns at the least.
+    const double columns = (g.splits_weight ? 2 : 1) * channels;
+    const double large = std::max(columns / 2, 16 + columns / 4);
+    const double small =
+        g.splits_input ? std::max(channels / 2, 16 + channels / 4) : 0.0;
+    return {products * (large + small), products * 4 * 12};
+  }
+  const double fragments = g.tiles_m * g.tiles_n;
+  const double reads = (g.splits_input ? 12 : 8) * g.tiles_m + g.tiles_n + 5;
+  const double adds = g.splits_input || g.splits_weight ? 4 * fragments : 0.0;
+  return {warps * steps * fragments * Products(g) * kCyclesPerProduct,
+          warps * steps * (reads + adds + fragments * Products(g))};
+}
+
+}  // namespace
+
+double ConvCycles(const ConvGeometry& g, int sm_count) {
+  const Work product = ProductWork(g);
+  const double patch = static_cast<double>(g.chunk * g.patch());
+  const double copies = patch / (g.copies_four ? 4 : 1) +
+                        (g.chunks() > 1 ? g.weight_words() / 4.0 : 0.0);
+  const double before = (copies / 32 * kInstructionsPerCopy +
+                         patch / 4 / 32 * kInstructionsPerSplitFour) /
+                        kIssuedPerCycle;
+  const double multiply =
+      std::max(product.tensor, product.instructions / kIssuedPerCycle);
+  const double chunks = static_cast<double>(g.chunks());
+  const double after = static_cast<double>(g.rows() * g.block_channels()) / 32 *
+                       kInstructionsPerElement / kIssuedPerCycle;
+  const double waiting = chunks * kCyclesPerStage;
+  double tile = 0.0;
+  if (g.resident_blocks > 1) {
+    // One block's products run during the other's instructions.
+    const double issue = chunks * before + after;
+    tile = g.resident_blocks * std::max(issue, chunks * multiply) +
+           std::min(issue, chunks * multiply) / 2 + waiting;
+  } else if (g.split_stages > 1) {
+    tile = chunks * std::max(before, multiply) + after + waiting;
+  } else {
+    tile = chunks * (before + multiply) + after + waiting;
+  }
+  const double block = kCyclesPerBlock + tile * g.tiles_per_block;
+  const int64_t waves =
+      CeilDiv(g.blocks(), static_cast<int64_t>(sm_count) * g.resident_blocks);
+  return static_cast<double>(waves) * block;
+}
+
+}  // namespace kiln

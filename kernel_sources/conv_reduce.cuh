@@ -1,0 +1,137 @@
+// Reductions over the channels of a convolution tile.
+#ifndef KILN_KERNEL_SOURCES_CONV_REDUCE_CUH_
+#define KILN_KERNEL_SOURCES_CONV_REDUCE_CUH_
+
+#include "conv_tail.cuh"
+#include "reducers.cuh"
+
+namespace kiln {
+
+// The maximum over the four lanes that share a pixel, and the sum.
+template <typename Combine>
+__device__ float OverLanes(float x, Combine combine) {
+  x = combine(x, __shfl_xor_sync(~0u, x, 1));
+  return combine(x, __shfl_xor_sync(~0u, x, 2));
+}
+
+// Reduces the values of one pixel that this lane and its three neighbours
+// hold. Values that are no channels have weight 0.
+template <int kCount>
+__device__ void ReduceValues(Amax* state, const float (&x)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) state->Add(x[i]);
+  state->largest = OverLanes(state->largest, Maximum);
+}
+
+template <int kCount>
+__device__ void ReduceValues(Amin* state, const float (&x)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) state->Add(x[i]);
+  state->smallest = OverLanes(state->smallest, Minimum);
+}
+
+template <int kCount>
+__device__ void ReduceValues(Sum* state, const float (&x)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) state->Add(x[i]);
+#pragma unroll
+  for (int mask = 1; mask < 4; mask *= 2) {
+    Sum other;
+    other.sum = __shfl_xor_sync(~0u, state->sum, mask);
+    other.error = __shfl_xor_sync(~0u, state->error, mask);
+    state->Merge(other);
+  }
+}
+
+// Finds the largest first, so that each value needs one exponential. An
+// infinite one would make differences NaN; it is replaced by 0, where the
+// exponentials are 0 or infinite as they should be. An error of the exponential
+// grows with the difference, but its share of the sum falls faster: the plain
+// power of two is right to an ulp of the sum.
+template <int kCount>
+__device__ void ReduceValues(LogSumExp* state, const float (&x)[kCount]) {
+  constexpr float kLog2E = 0x1.715476p+0f;
+  Amax most;
+  ReduceValues(&most, x);
+  state->largest = fabsf(most.largest) == Infinity() ? 0.0f : most.largest;
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    sum += Exp2((x[i] - state->largest) * kLog2E);
+  }
+  state->scaled.sum = OverLanes(sum, Add);
+}
+
+// A reduction over the channels of a pixel, all of which the block has. The
+// four lanes that share a pixel end with the same state; where several warps
+// have channels of it, their states meet in shared memory.
+template <typename Spec>
+struct ConvTail<Spec, Tail::kChannels> {
+  using Index = typename Spec::Index;
+  using Output = typename Spec::Output;
+  using Reducer = typename Spec::Reducer;
+  static constexpr int kPixels = Spec::kTileH * Spec::kTileW;
+  static_assert(ConvTile<Spec>::kChannelBlocks == 1 && Spec::kGroups == 1,
+                "One block has all channels.");
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, int tile,
+                       const WarpTile<Spec>& warp, Sums<Spec>& sums,
+                       float* scratch) {
+    constexpr int kRows = 2 * Spec::kTilesM;
+    constexpr int kColumns = 2 * Spec::kTilesN;
+    float x[kRows][kColumns];
+    ForEachElement<Spec>(
+        block, tile, warp,
+        [&](int m, int j, int i, const Point<Index>& at, bool inside) {
+          const float value = Spec::Read(t, at, sums.d[m][4 * j + i], inside);
+          x[2 * m + i / 2][2 * j + i % 2] = inside ? value : Spec::Neutral();
+        });
+    Reducer states[kRows];
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) ReduceValues(&states[row], x[row]);
+    if constexpr (Spec::kWarpsN > 1) MergeWarps(warp, states, scratch);
+    if (warp.t != 0 || warp.first_fragment != 0) return;
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      if (!warp.IsInside(block, tile, row / 2, row % 2)) continue;
+      const int h = block.top(tile) + warp.row(row / 2, row % 2);
+      const int w = block.left() + warp.column(row / 2, row % 2);
+      Spec::Element(
+          t,
+          PointOf<typename Spec::TailOutput>(
+              (static_cast<Index>(block.n) * Output::kH + h) * Output::kW + w),
+          states[row]);
+    }
+  }
+  __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
+                         const WarpTile<Spec>&, float*) {}
+
+ private:
+  // The warps with the first channels take over what the others have.
+  static __device__ void MergeWarps(const WarpTile<Spec>& warp,
+                                    Reducer (&states)[2 * Spec::kTilesM],
+                                    float* scratch) {
+    Reducer* const others = reinterpret_cast<Reducer*>(scratch);
+    const int warp_n = warp.first_fragment / Spec::kTilesN;
+#pragma unroll
+    for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
+      const int place = (warp_n - 1) * kPixels + warp.pixel(row / 2, row % 2);
+      if (warp_n > 0 && warp.t == 0) others[place] = states[row];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
+#pragma unroll
+      for (int other = 0; other < Spec::kWarpsN - 1; ++other) {
+        if (warp_n != 0) continue;
+        states[row].Merge(
+            others[other * kPixels + warp.pixel(row / 2, row % 2)]);
+      }
+    }
+  }
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_REDUCE_CUH_

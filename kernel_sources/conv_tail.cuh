@@ -1,0 +1,25 @@
+// What a convolution kernel does with its sums, tile by tile: Spec::kTail
+// chooses. Each takes the sums through the plan's pointwise ops by
+//   Spec::Element(t, at, sum, inside)     where the kernel ends with them,
+//   float Spec::Read(t, at, sum, inside)  where something follows.
+// Both store only where `inside`.
+#ifndef KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
+#define KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
+
+#include "conv_warp.cuh"
+
+namespace kiln {
+
+enum class Tail {
+  kStore,     // ends with pointwise ops
+  kMoments,   // count, mean and squared differences of each normalised group
+  kChannels,  // a reduction over all channels of a pixel
+  kPool,      // windows that do not overlap
+};
+
+template <typename Spec, Tail kTail = Spec::kTail>
+struct ConvTail;
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
