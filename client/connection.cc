@@ -96,7 +96,13 @@ absl::Status Connection::Finish(const grpc::Status& status,
                                 const grpc::ClientContext& context) const {
   const absl::Status result = FromGrpc(status, context);
   const bool explained = !context.GetServerTrailingMetadata().empty();
-  if (!absl::IsUnavailable(result) || explained) return result;
+  if (explained) return result;
+  if (absl::IsDeadlineExceeded(result)) {
+    return absl::DeadlineExceededError(
+        fmt::format("kilnd on {} does not answer before the call's deadline",
+                    options_.socket));
+  }
+  if (!absl::IsUnavailable(result)) return result;
   return absl::UnavailableError(
       fmt::format("The connection to kilnd on {} is lost: {}", options_.socket,
                   std::string(result.message())));

@@ -7,6 +7,8 @@
 namespace kiln::client {
 namespace {
 
+constexpr char kRequestIdUrl[] = "kiln.request_id";
+
 ErrorDetail FromProto(const v1::ErrorDetail& message) {
   ErrorDetail detail;
   detail.field = message.field();
@@ -33,7 +35,15 @@ absl::Status FromGrpc(const grpc::Status& status,
                               static_cast<int>(found->second.size()))) {
     return result;
   }
-  return WithDetail(result, FromProto(message));
+  absl::Status detailed = WithDetail(result, FromProto(message));
+  if (!message.request_id().empty()) {
+    detailed.SetPayload(kRequestIdUrl, absl::Cord(message.request_id()));
+  }
+  return detailed;
+}
+
+std::string RequestIdOf(const absl::Status& status) {
+  return std::string(status.GetPayload(kRequestIdUrl).value_or(absl::Cord()));
 }
 
 }  // namespace kiln::client

@@ -3,6 +3,8 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <string>
+
 #include "absl/status/status.h"
 
 namespace kiln::client {
@@ -11,6 +13,10 @@ namespace kiln::client {
 // (DetailOf). The one place where gRPC's codes become absl's.
 absl::Status FromGrpc(const grpc::Status& status,
                       const grpc::ClientContext& context);
+
+// The id of the call that failed, as the daemon's log has it; empty if it did
+// not get that far.
+std::string RequestIdOf(const absl::Status& status);
 
 }  // namespace kiln::client
 

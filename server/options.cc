@@ -104,14 +104,17 @@ void AddCompiling(CLI::App& app, Options& options) {
 }
 
 void AddLogging(CLI::App& app, Options& options) {
-  static const std::map<std::string, LogFormat> formats = {
-      {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
   app.add_option("--log-level", options.log_level, "Least severe level to log")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
-  app.add_option("--log-format", options.log_format, "text or json")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
-      ->type_name("FORMAT");
+  app.add_option_function<std::string>(
+         "--log-format",
+         [&options](const std::string& name) {
+           options.log_format =
+               name == "json" ? LogFormat::kJson : LogFormat::kText;
+         },
+         "How lines of the log look")
+      ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--log-file", options.log_file,
                  "Append the log to this file (default: standard error)");
 }

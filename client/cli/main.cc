@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -55,10 +58,13 @@ void AddGlobals(CLI::App& app, Context& context) {
                "Print a JSON document, with a \"schema\", instead of text");
   app.add_flag("-q,--quiet", context.terminal.quiet, "Say errors only");
   app.add_flag("-v,--verbose", context.terminal.verbosity, "Say more");
-  app.add_option("--color", context.terminal.color,
-                 "auto, always or never; NO_COLOR is heeded")
-      ->transform(CLI::CheckedTransformer(colors).description(""))
-      ->type_name("WHEN");
+  app.add_option_function<std::string>(
+         "--color",
+         [&context](const std::string& when) {
+           context.terminal.color = colors.at(when);
+         },
+         "When to use colors; NO_COLOR is heeded")
+      ->check(CLI::IsMember(&colors));
 }
 
 void AddCommands(CLI::App& app, Command& chosen) {
@@ -71,6 +77,14 @@ void AddCommands(CLI::App& app, Command& chosen) {
   AddCacheCommand(app, chosen);
   AddInfoCommand(app, chosen);
   AddDoctorCommand(app, chosen);
+}
+
+// Whether all that was printed has gone out. Nobody may be left to read from a
+// pipe ("kiln ... | head"), which is no error.
+bool OutputIsWhole() {
+  struct stat output = {};
+  return std::ferror(stdout) == 0 || fstat(STDOUT_FILENO, &output) != 0 ||
+         S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode);
 }
 
 int Main(int argc, char** argv) {
@@ -99,7 +113,11 @@ int Main(int argc, char** argv) {
     Terminal(context.terminal).Error(UsageError(app, error));
     return kUsage;
   }
-  return chosen(context);
+  const ExitCode code = chosen(context);
+  if (code != kOk || OutputIsWhole()) return code;
+  Terminal(context.terminal)
+      .Error(absl::DataLossError("Standard output cannot be written"));
+  return kFailure;
 }
 
 }  // namespace

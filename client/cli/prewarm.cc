@@ -21,7 +21,8 @@ Examples:
   kiln prewarm fleet.jsonl --target h100-sxm,a100 --jobs 4
   kiln prewarm plans/*.kiln --target l40s
   kiln prewarm fleet.jsonl --resume
-      Skips what fleet.jsonl.done lists, and adds to it.
+      Skips what fleet.jsonl.done lists and the cache still holds, and adds
+      to it.
 
 A manifest holds one JSON object on each line: {"plan": text or path,
 "targets": [...], "grade": "fp32"}; kilnd --record writes one. A plan that
@@ -89,17 +90,18 @@ void Prewarm::Work() {
 void Prewarm::Do(const WorkItem& item) {
   using Outcome = PrewarmProgress::Outcome;
   if (!item.plan.ok()) return Fail(item, item.plan.status());
-  if (journal_.Contains(item.Id())) return progress_.Add(Outcome::kSkipped);
   CompileOptions options;
   options.target = item.target;
   options.prewarm = true;
   const absl::StatusOr<CompiledPlan> compiled =
       client_.Compile(*item.plan, options);
   if (!compiled.ok()) return Fail(item, compiled.status());
-  journal_.Add(item.Id());
-  progress_.Add(compiled->source == ArtifactSource::kCompiled
-                    ? Outcome::kCompiled
-                    : Outcome::kCached);
+  const bool is_listed = journal_.Contains(item.Id());
+  if (!is_listed) journal_.Add(item.Id());
+  if (compiled->source == ArtifactSource::kCompiled) {
+    return progress_.Add(Outcome::kCompiled);
+  }
+  progress_.Add(is_listed ? Outcome::kSkipped : Outcome::kCached);
 }
 
 void Prewarm::Fail(const WorkItem& item, const absl::Status& status) {

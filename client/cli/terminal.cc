@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "client/status_converter.h"
 #include "jit/plan/errors.h"
 
 namespace kiln::cli {
@@ -85,6 +86,7 @@ Json ErrorJson(const absl::Status& status) {
   add("hint", detail.hint);
   add("compile_log", detail.compile_log);
   add("generated_source", detail.generated_source);
+  add("request_id", client::RequestIdOf(status));
   return json;
 }
 

@@ -115,6 +115,20 @@ TEST_F(CommandTest, ErrorsAreDocumentsToo) {
       Json({"compile", Path("bad.kiln"), "--target", "cpu"}, 5);
   EXPECT_EQ(document["schema"], "kiln.error/1");
   EXPECT_EQ(document["code"], "INVALID_ARGUMENT");
+  // Of the daemon's errors one finds the line in its log.
+  const json refused = Json({"cache", "show", "zzz"}, 2);
+  EXPECT_THAT(
+      daemon_.log(),
+      HasSubstr("request=" + refused.value("request_id", "none") + " Show"));
+}
+
+// Prevents scripts from taking a cut document for a whole one.
+TEST_F(CommandTest, FullStandardOutputIsAFailure) {
+  const CommandResult result =
+      RunCommand({"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full",
+                  Program("kiln"), "info", "--socket", Path("kilnd.sock")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("Standard output cannot be written"));
 }
 
 // Prevents programs that read --json from getting nothing to read.
@@ -186,6 +200,9 @@ TEST_F(CommandTest, PrewarmGoesPastFailuresAndResumes) {
   const json second = Json(command, 7);
   EXPECT_EQ(second["skipped"], 3);
   EXPECT_EQ(second["failed"], 2);
+  // Another cache, or another build of Kiln, holds nothing of what is listed.
+  EXPECT_EQ(daemon_.Kiln({"cache", "purge", "--yes"}).status, 0);
+  EXPECT_EQ(Json(command, 7)["compiled"], 3);
 }
 
 TEST_F(CommandTest, SaysWhatIsWrongInWordsAndStatus) {

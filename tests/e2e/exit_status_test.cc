@@ -56,6 +56,7 @@ TEST(ExitStatusTest, DeadlineThatPassesIsSix) {
       daemon.Kiln({"compile", daemon.folder() / "plan.kiln", "--target", "a100",
                    "--timeout", "0.001"});
   EXPECT_EQ(result.status, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("before the call's deadline"));
 }
 
 TEST(ExitStatusTest, UnreadableFileIsNotPermitted) {
