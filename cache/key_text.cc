@@ -29,13 +29,23 @@ std::string_view WithoutLeadingSpaces(std::string_view text) {
   return text;
 }
 
+// Whether a line of the plan is "field=value" of a field above it.
+bool Restates(const ParsedKeyText& text, std::string_view line) {
+  const size_t equals = std::min(line.find('='), line.size());
+  return std::any_of(
+      text.fields.begin(), text.fields.end(), [&](const auto& field) {
+        return field.first == line.substr(0, equals) && equals < line.size() &&
+               field.second == line.substr(equals + 1);
+      });
+}
+
 ParsedKeyText Parse(std::string_view text) {
   ParsedKeyText parsed;
   bool in_plan = false;
   while (!text.empty()) {
     const std::string_view line = TakeLine(&text);
     if (in_plan) {
-      parsed.plan.push_back(line);
+      if (!Restates(parsed, line)) parsed.plan.push_back(line);
       continue;
     }
     const size_t colon = std::min(line.find(':'), line.size());

@@ -9,8 +9,9 @@
 namespace kiln {
 
 // A key text is lines "field: value", then a line "plan:", after which all the
-// rest is the value of the field "plan". Nothing else is known of it here:
-// jit/compile writes it, docs/cache.md describes it.
+// rest is the value of the field "plan". Lines "field=value" of the plan that
+// only say again what stands above it are not compared. Nothing else is known
+// of it here: jit/compile writes it, docs/cache.md describes it.
 
 struct KeyTextDifference {
   std::string field;

@@ -64,9 +64,11 @@ std::string ToText(const Terminal& terminal, const std::string& target,
   text += fmt::format("  differs from the nearest entry, {}, in:\n",
                       response.nearest_key().substr(0, 12));
   for (const v1::KeyDifference& difference : response.differences()) {
-    text +=
-        fmt::format("    {}: {} (wanted) != {} (found)\n", difference.field(),
-                    difference.wanted(), difference.found());
+    // Of the plan, only the first line that differs is named.
+    const bool is_plan = difference.field() == "plan";
+    text += fmt::format("    {}: {} (wanted) != {} (found)\n",
+                        is_plan ? "plan, first" : difference.field(),
+                        difference.wanted(), difference.found());
   }
   return text;
 }

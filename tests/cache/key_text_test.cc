@@ -25,6 +25,21 @@ TEST(KeyTextTest, NamesTheFieldsThatDiffer) {
                              {"grade", "fp32", "tf32"}}));
 }
 
+// Prevents the grade, which plans say again, from hiding what else differs and
+// from making another plan look nearer than the same one.
+TEST(KeyTextTest, LinesOfThePlanThatRestateAFieldAreNotCompared) {
+  const std::string wanted = KeyText("cpu", "tf32", "grade=tf32\na\nb\n");
+  const std::string same = KeyText("cpu", "fp32", "grade=fp32\na\nb\n");
+  const std::string other = KeyText("cpu", "fp32", "grade=fp32\na\nc\n");
+  EXPECT_EQ(CompareKeyTexts(wanted, same),
+            (std::vector<KeyTextDifference>{{"grade", "tf32", "fp32"}}));
+  EXPECT_EQ(CompareKeyTexts(wanted, other),
+            (std::vector<KeyTextDifference>{{"grade", "tf32", "fp32"},
+                                            {"plan", "b", "c"}}));
+  EXPECT_LT(KeyTextDistance(wanted, same),
+            KeyTextDistance(wanted, KeyText("cpu", "tf32", "a\nc\n")));
+}
+
 TEST(KeyTextTest, ComparesThePlanAsOneField) {
   const auto differences = CompareKeyTexts(
       KeyText("cpu", "fp32", "i0: f32[2]\nv0 = relu(i0)\n"),
