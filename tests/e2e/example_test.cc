@@ -14,5 +14,15 @@ TEST(ExampleTest, ReadmesExampleRuns) {
   EXPECT_THAT(result.out, testing::HasSubstr("y[0,0,4,4] = 14 "));
 }
 
+// Prevents a README whose example is not the one that compiles.
+TEST(ExampleTest, ReadmeShowsThisExample) {
+  const std::filesystem::path root = KILN_SOURCE_DIR;
+  const std::string example =
+      ReadWhole(root / "examples" / "client" / "example.cc");
+  ASSERT_FALSE(example.empty());
+  EXPECT_THAT(ReadWhole(root / "README.md"),
+              testing::HasSubstr("```c++\n" + example + "```\n"));
+}
+
 }  // namespace
 }  // namespace kiln::e2e
