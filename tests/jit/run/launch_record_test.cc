@@ -61,6 +61,11 @@ TEST(LaunchRecordTest, EveryDamageIsRefusedWithItsPath) {
       {"variants[0].prepare",
        [](Artifact& a) { a.variants[0].prepare[0].args[0].slot = 0; }},
       {"variants[0].prepare",
+       [](Artifact& a) {
+         a.variants[0].prepare[0].args[0].slot = 0;
+         a.variants[0].prepared_from = {0};
+       }},
+      {"variants[0].prepare",
        [](Artifact& a) { a.variants[0].prepared_from.clear(); }},
       {"variants[0].prepared_from[0]",
        [](Artifact& a) { a.variants[0].prepared_from[0] = 9; }},
