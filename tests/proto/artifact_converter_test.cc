@@ -316,6 +316,8 @@ TEST(ArtifactConverterTest, UnknownFieldsAreRefusedAtEveryDepth) {
   }
 }
 
+// Negative control: if what the parser of protocol buffers says is ignored,
+// this test fails.
 TEST(ArtifactConverterTest, TruncatedBytesAreRefused) {
   const std::string bytes = SerializeArtifact(SampleArtifact());
   for (size_t size = 0; size < bytes.size(); ++size) {
