@@ -12,6 +12,12 @@ element is off by one rounding to float32, 2^-24 of it, in random directions;
 the largest of four draws. A backward-stable float32 algorithm cannot promise
 less. Verdicts that pass only so have `ill_conditioned` set and are counted
 apart. NaNs and infinities have no second chance.
+
+The grade tf32 promises the error of operands rounded to TF32. cuDNN may use
+TF32 where it is allowed, but for some shapes does not; PyTorch's error is then
+that of float32. So a verdict of that grade that fails is judged once more
+against the exact result of operands rounded to TF32; `rounded_operands` is set
+where it passes only so.
 """
 
 import dataclasses
@@ -35,6 +41,7 @@ class Verdict:
     worst: float  # max |output − reference|
     worst_torch: float
     ill_conditioned: bool = False  # ok by the conditioning error only
+    rounded_operands: bool = False  # ok by the error of TF32 operands only
     norm_conditioning: float | None = None  # known if that was looked at
     worst_conditioning: float | None = None
 
@@ -73,6 +80,14 @@ def judge(output, reference, torch_output):
     return _verdict(mine.squares**0.5 / scale, torchs.squares**0.5 / scale,
                     mine.worst, torchs.worst, mismatch, peak,
                     _EPSILON[str(output.dtype)])
+
+
+def judge_by_rounding(strict, output, reference, rounded):
+    """The second chance of the grade tf32. `rounded` is the exact result, in
+    double, of operands rounded to TF32."""
+    again = judge(output, reference, rounded.to(output.dtype))
+    return dataclasses.replace(again, rounded_operands=again.ok) if again.ok \
+        else strict
 
 
 def perturbed(tensors, generator):

@@ -202,7 +202,7 @@ class Comparison:
         kernel.launch(tensors, outputs, parameter_version=1)
         torch.cuda.synchronize()
         with side_by_side.tf32(self.grade == "tf32"):
-            truth = gpu_worker.Truth(plan, tensors)
+            truth = gpu_worker.Truth(plan, tensors, self.grade)
             verdicts = [truth.judge(index, output)
                         for index, output in enumerate(outputs)]
         worst = max(verdicts, key=lambda v: (not v.ok, v.norm))

@@ -44,6 +44,11 @@ def errors(plan, tensors, output, grade):
         with side_by_side.tf32(grade == "tf32"):
             (eager,) = torch_plan.evaluate(plan, part)
         verdict = accuracy.judge(output[begin:end], reference, eager)
+        if not verdict.ok and grade == "tf32":
+            (rounded,) = torch_plan.evaluate(plan, part, torch.float64,
+                                             tf32_operands=True)
+            verdict = accuracy.judge_by_rounding(verdict, output[begin:end],
+                                                 reference, rounded)
         if (worst is None or (worst.ok and not verdict.ok) or
                 (worst.ok == verdict.ok and verdict.norm > worst.norm)):
             worst = verdict

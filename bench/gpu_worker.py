@@ -47,8 +47,9 @@ class Refused(Exception):
 class Truth:
     """What one plan's outputs are judged against."""
 
-    def __init__(self, plan, tensors):
+    def __init__(self, plan, tensors, grade=None):
         self._plan, self._tensors = plan, tensors
+        self._grade = grade or plan.grade
         self._moved = None
         try:
             self.exact = torch_plan.evaluate(plan, tensors, torch.float64)
@@ -69,6 +70,11 @@ class Truth:
         exact = self.exact[index]
         eager = self.eager[index].to(output.dtype)
         verdict = accuracy.judge(output, exact, eager)
+        if not verdict.ok and self._grade == "tf32":
+            rounded = torch_plan.evaluate(self._plan, self._tensors,
+                                          torch.float64, tf32_operands=True)
+            verdict = accuracy.judge_by_rounding(verdict, output, exact,
+                                                 rounded[index])
         if verdict.ok:
             return verdict
         return accuracy.judge_by_conditioning(

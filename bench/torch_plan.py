@@ -32,13 +32,16 @@ _REDUCE = {"sum": torch.sum, "mean": torch.mean, "amax": torch.amax,
            "amin": torch.amin, "logsumexp": torch.logsumexp}
 
 
-def evaluate(plan, tensors, dtype=None):
+def evaluate(plan, tensors, dtype=None, *, tf32_operands=False):
     """The outputs of `plan` (a Plan or its text) for `tensors`, as a list.
 
     With `dtype`, every tensor is converted to it first, all arithmetic is in
     it, and the outputs stay in it, unrounded; a `cast` still rounds its value.
     Without, tensors keep their own types, results follow PyTorch's promotion,
     and outputs have the types that the plan declares.
+
+    With `tf32_operands`, convolutions round input and weight to TF32 first:
+    what the grade tf32 does at least, whatever cuDNN chooses.
     """
     if isinstance(plan, str):
         plan = parse(plan)
@@ -48,6 +51,8 @@ def evaluate(plan, tensors, dtype=None):
     for op in plan.ops:
         operands = [values[operand.name] if isinstance(operand, Value)
                     else operand for operand in op.operands]
+        if tf32_operands and op.kind in ("conv2d", "conv_transpose2d"):
+            operands[:2] = [_to_tf32(operand) for operand in operands[:2]]
         values[op.name] = _apply(op.kind, operands, op.attributes, dtype)
     outputs = []
     for output in plan.outputs:
@@ -81,6 +86,14 @@ def round_to(value, dtype):
         odd = torch.where(inexact & (bits % 2 == 0), other, bits)
         near = odd.view(torch.float32)
     return near.to(dtype).to(torch.float64)
+
+
+def _to_tf32(value):
+    """The nearest TF32 number, ties away from zero; infinities and NaNs as they
+    are."""
+    bits = value.to(torch.float32).view(torch.int32)
+    rounded = ((bits + 0x1000) & ~0x1FFF).view(torch.float32).to(value.dtype)
+    return torch.where(value.isfinite(), rounded, value)
 
 
 def _apply(kind, operands, attributes, dtype):

@@ -44,24 +44,23 @@ class Convolution {
 
   __device__ void Run() {
     Load(0);
+    Split(0);
+    __syncthreads();  // the patch has been split
+    Load(1);
     ConvTail<Spec> tail;
 #pragma unroll 1
-    for (int stage = -1; stage < stages_; ++stage) {
+    for (int stage = 0; stage < stages_; ++stage) {
       const bool has_non_finite = has_non_finite_;
-      if (Spec::kSplitStages == 2) {
-        if (stage >= 0) Start(stage);
-        Split(stage + 1);
-        if (stage >= 0) Finish(stage, has_non_finite);
-      } else {
-        if (stage >= 0) Start(stage);
-        if (stage >= 0) Finish(stage, has_non_finite);
-        Split(stage + 1);
-      }
-      if (stage + 2 < stages_) {
-        __syncthreads();  // all have multiplied, and split the next
-        Load(stage + 2);
-      }
-      if (stage >= 0 && stage % Tile::kChunks == Tile::kChunks - 1) {
+      const bool is_first = stage % Tile::kChunks == 0;
+      const float* const patch = shared_.split_patch(stage);
+      const unsigned* const weights = shared_.weights(stage);
+      product_.Start(patch, weights, is_first, &sums_);
+      if (Spec::kSplitStages == 2) Split(stage + 1);
+      product_.Finish(patch, weights, has_non_finite, is_first, &sums_);
+      if (Spec::kSplitStages == 1) Split(stage + 1);
+      __syncthreads();  // all have multiplied, and split the next
+      Load(stage + 2);
+      if (stage % Tile::kChunks == Tile::kChunks - 1) {
         tail.Take(t_, block_, stage / Tile::kChunks, product_.warp, sums_,
                   shared_.scratch());
       }
@@ -78,17 +77,10 @@ class Convolution {
   __device__ void Split(int stage) {
     if (stage >= stages_) return;
     WaitForCopies<0>();
-    __syncthreads();
+    __syncthreads();  // it has arrived; where there is one stage, all have
+                      // multiplied the last
     has_non_finite_ = __syncthreads_or(
         product_.Split(shared_.patch(), shared_.split_patch(stage)));
-  }
-  __device__ void Start(int stage) {
-    product_.Start(shared_.split_patch(stage), shared_.weights(stage),
-                   stage % Tile::kChunks == 0, &sums_);
-  }
-  __device__ void Finish(int stage, bool has_non_finite) {
-    product_.Finish(shared_.split_patch(stage), shared_.weights(stage),
-                    has_non_finite, stage % Tile::kChunks == 0, &sums_);
   }
 
   const typename Spec::Tensors& t_;

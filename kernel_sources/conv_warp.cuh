@@ -52,9 +52,13 @@ struct WarpTile {
            block.top(tile) + row(m, half) < Spec::Output::kH &&
            block.left() + column(m, half) < Spec::Output::kW;
   }
-  // Whether it is a pixel of the tile at all, not of the halo.
+  // Whether it is a pixel of the tile at all, not of the halo or behind the
+  // last.
   __device__ bool IsInTile(int m, int half) const {
-    return ConvTile<Spec>::kRowPitch == Spec::kTileW ||
+    using Tile = ConvTile<Spec>;
+    constexpr bool kAllAre = Tile::kRowPitch == Spec::kTileW &&
+                             Tile::kRows == Spec::kTileH * Spec::kTileW;
+    return kAllAre ||
            (column(m, half) < Spec::kTileW && row(m, half) < Spec::kTileH);
   }
 

@@ -106,6 +106,7 @@ struct WarpgroupProduct {
 
   __device__ void Start(const float* patch, const unsigned* weights,
                         bool is_first, Sums<Spec>* sums) {
+    Hold(sums);
     BeginProducts();
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
@@ -120,8 +121,9 @@ struct WarpgroupProduct {
   }
 
   __device__ void Finish(const float*, const unsigned*, bool has_non_finite,
-                         bool is_first, Sums<Spec>* sums) const {
+                         bool is_first, Sums<Spec>* sums) {
     WaitForProducts();
+    Hold(sums);
     if constexpr (!kSumsDirectly) {
 #pragma unroll
       for (int m = 0; m < Spec::kTilesM; ++m) {
@@ -136,6 +138,17 @@ struct WarpgroupProduct {
   }
 
  private:
+  __device__ void Hold(Sums<Spec>* sums) {
+#pragma unroll
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+      if constexpr (kSumsDirectly) {
+        HoldSums(sums->d[m]);
+      } else {
+        HoldSums(products[m]);
+      }
+    }
+  }
+
   static __device__ void MultiplyRows(const float* rows,
                                       const unsigned* weights, bool keep,
                                       float (&products)[Group::kSums]) {

@@ -29,6 +29,15 @@ __device__ inline void PublishShared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Tells the compiler that the tensor cores use `sums` between the last call and
+// this one, so that it moves nothing across. To be called before the first
+// product of a group and after the wait for the last.
+template <int kCount>
+__device__ void HoldSums(float (&sums)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+}
+
 // Before the first product of a group.
 __device__ inline void BeginProducts() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

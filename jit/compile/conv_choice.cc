@@ -98,7 +98,7 @@ class Choice {
         g.resident_blocks = resident;
         if (g.warpgroups > 0) {
           TryRuns(g);
-        } else if (resident == 2) {
+        } else {
           TryTiles(g);
         }
       }
@@ -172,9 +172,13 @@ class Choice {
       if (inputs >= 8 && chunk < 4) continue;
       if (g.warpgroups > 0 && chunk % 4 != 0) continue;
       g.chunk = chunk;
-      if (g.warpgroups > 0 && g.steps() > kMaxUnrolledSteps) continue;
+      if (g.warpgroups > 0 && (g.steps() > kMaxUnrolledSteps ||
+                               chunk * g.problem.taps() % 8 != 0)) {
+        continue;
+      }
       if (!SumsFit(g)) continue;
-      g.split_stages = g.resident_blocks == 1 ? 2 : 1;
+      const bool overlaps = g.warpgroups > 0 && g.resident_blocks == 1;
+      g.split_stages = overlaps ? 2 : 1;
       const int64_t limit =
           MaxSharedBytes(options_.target) / g.resident_blocks -
           kSharedPerBlockReserved;

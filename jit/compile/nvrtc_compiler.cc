@@ -86,7 +86,7 @@ int AskCancelled(void* payload, void*) {
 
 absl::StatusOr<std::unique_ptr<NvrtcCompiler>> NvrtcCompiler::Load(
     const Toolchain& toolchain) {
-  absl::StatusOr<NvrtcLibrary> nvrtc = LoadNvrtcLibrary(toolchain.library_path);
+  absl::StatusOr<NvrtcLibrary> nvrtc = LoadNvrtcLibrary(toolchain);
   if (!nvrtc.ok()) return nvrtc.status();
   auto state = std::make_unique<State>();
   state->nvrtc = *nvrtc;

@@ -20,7 +20,14 @@ std::string LastError() {
 
 }  // namespace
 
-absl::StatusOr<NvrtcLibrary> LoadNvrtcLibrary(const std::string& path) {
+absl::StatusOr<NvrtcLibrary> LoadNvrtcLibrary(const Toolchain& toolchain) {
+  // NVRTC opens its builtins by bare name, which finds them outside the
+  // linker's folders only if they are loaded already.
+  const std::string& builtins = toolchain.builtins_path;
+  if (dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    return NvrtcNotLoaded(builtins, LastError());
+  }
+  const std::string& path = toolchain.library_path;
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return NvrtcNotLoaded(path, LastError());
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "jit/compile/toolchain.h"
 
 namespace kiln {
 
@@ -33,9 +34,9 @@ struct NvrtcLibrary {
                            void* payload) = nullptr;
 };
 
-// Errors: FAILED_PRECONDITION if the library at `path` or one of its functions
-// is missing.
-absl::StatusOr<NvrtcLibrary> LoadNvrtcLibrary(const std::string& path);
+// Errors: FAILED_PRECONDITION if one of the libraries of `toolchain` or one of
+// their functions is missing.
+absl::StatusOr<NvrtcLibrary> LoadNvrtcLibrary(const Toolchain& toolchain);
 
 }  // namespace kiln
 

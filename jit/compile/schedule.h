@@ -80,7 +80,8 @@ enum class Room : uint8_t {
 };
 
 // What an artifact carries: the fastest schedule known for the target, and
-// behind it, if that asks anything of the device, the plain one.
+// behind it, if that asks anything of the device, one that does not: the same
+// without rows kept on chip.
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target,
                                     Room room = Room::kTight);

@@ -1,0 +1,137 @@
+// Which kernels a plan with convolutions becomes on tensor cores.
+#include "jit/compile/conv_fusion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/schedule.h"
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Target kH100 = {"sm_90a", 132};
+const Target kA100 = {"sm_80", 108};
+const Target kT4 = {"sm_75", 40};
+
+Schedule Fastest(const std::string& text, const Target& target) {
+  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target).front();
+}
+
+// The symbol of each kernel's first entry.
+std::vector<std::string> Symbols(const std::string& text,
+                                 const Target& target) {
+  const Schedule schedule = Fastest(text, target);
+  std::vector<std::string> symbols;
+  for (const Kernel& kernel : schedule.kernels) {
+    symbols.push_back(MakeKernelSpec(schedule, kernel).entries[0].symbol);
+  }
+  return symbols;
+}
+
+constexpr char kResidualChain[] = R"(
+input x: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+conv = conv2d(x, w)
+norm = group_norm(conv, num_groups=16)
+t = tanh(norm)
+r = add(t, conv)
+y = logsumexp(r, dim=1, keepdim=true)
+output y
+)";
+
+constexpr char kPoolChain[] = R"(
+input x: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+param s: f32[64,1,1]
+conv = conv2d(x, w)
+norm = group_norm(conv, num_groups=16)
+scaled = mul(norm, s)
+y = max_pool2d(scaled, kernel_size=4)
+output y
+)";
+
+TEST(ConvFusionTest, CheapConvolutionsAreComputedAgain) {
+  for (const Target& target : {kH100, kA100}) {
+    EXPECT_THAT(Symbols(kResidualChain, target),
+                ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
+                            "kiln_conv_reduce"));
+  }
+}
+
+TEST(ConvFusionTest, NothingOfACheapConvolutionIsStored) {
+  // Means and reciprocal deviations, and one partial state for each block.
+  EXPECT_LT(Fastest(kResidualChain, kH100).workspace_bytes, 1 << 20);
+}
+
+TEST(ConvFusionTest, DearConvolutionsGoThroughMemory) {
+  EXPECT_THAT(Symbols(R"(
+input x: f32[128,64,256,256]
+param w: f32[64,64,3,3]
+c = conv_transpose2d(x, w)
+g = gelu(c)
+y = group_norm(g, num_groups=8)
+output y
+)",
+                      kH100),
+              ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
+                          "kiln_pointwise"));
+}
+
+TEST(ConvFusionTest, PoolingMovesInFrontOfTheNorm) {
+  EXPECT_THAT(Symbols(kPoolChain, kH100),
+              ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
+                          "kiln_pointwise"));
+}
+
+TEST(ConvFusionTest, PoolingStaysBehindWhatIsNotMonotone) {
+  std::string text = kPoolChain;
+  text.replace(text.find("mul(norm, s)"), 12, "gelu(norm)");
+  EXPECT_THAT(Symbols(text, kH100),
+              ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
+                          "kiln_conv_pool"));
+}
+
+TEST(ConvFusionTest, AChainWithoutANormIsOneKernel) {
+  EXPECT_THAT(Symbols(R"(
+input x: f32[8,32,56,56]
+param w: f32[48,32,3,3]
+param b: f32[48]
+c = conv2d(x, w, b, stride=2, padding=1)
+y = silu(c)
+output y
+)",
+                      kH100),
+              ElementsAre("kiln_pack_weights", "kiln_conv"));
+}
+
+TEST(ConvFusionTest, DepthwiseAndOldArchitecturesTakeTheOtherPath) {
+  EXPECT_THAT(Symbols(kResidualChain, kT4),
+              ::testing::Not(::testing::Contains("kiln_pack_weights")));
+  EXPECT_THAT(Symbols(R"(
+input x: f32[8,32,56,56]
+param w: f32[32,1,3,3]
+y = conv2d(x, w, padding=1, groups=32)
+output y
+)",
+                      kH100),
+              ::testing::Not(::testing::Contains("kiln_pack_weights")));
+}
+
+TEST(ConvFusionTest, WeightsThatAreParametersArePackedOnce) {
+  const Schedule schedule = Fastest(kResidualChain, kH100);
+  EXPECT_TRUE(schedule.kernels[0].prepares);
+  EXPECT_GT(schedule.prepared_bytes, 0);
+
+  std::string text = kResidualChain;
+  text.replace(text.find("param w"), 7, "input w");
+  const Schedule each_time = Fastest(text, kH100);
+  EXPECT_FALSE(each_time.kernels[0].prepares);
+  EXPECT_EQ(each_time.prepared_bytes, 0);
+}
+
+}  // namespace
+}  // namespace kiln
