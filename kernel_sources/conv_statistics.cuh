@@ -144,21 +144,32 @@ struct ConvTail<Spec, Tail::kMoments> {
           : 1;
   static constexpr int kGroupSlots = kBlockSlots / kGroups;
 
-  // One thread for each group of the block.
+  // One warp for each group of the block.
   static __device__ void MergeGroups(const typename Spec::Tensors& t,
                                      const ConvBlock<Spec>& block,
                                      const Moments (*states)[kBlockSlots]) {
-    const int group = block.first_channel() / Spec::kGroupChannels +
-                      static_cast<int>(threadIdx.x);
-    if (threadIdx.x >= kGroups || group >= Spec::kNormGroups) return;
-    Moments state;
+    const int lane = threadIdx.x % 32;
+    const int first = block.first_channel() / Spec::kGroupChannels;
 #pragma unroll 1
-    for (int slot = 0; slot < kGroupSlots; ++slot) {
+    for (int i = threadIdx.x / 32; i < kGroups; i += Tile::kThreads / 32) {
+      Moments state;
 #pragma unroll 1
-      for (int warp = 0; warp < Spec::kWarpsM; ++warp) {
-        state.Merge(states[warp][threadIdx.x * kGroupSlots + slot]);
+      for (int k = lane; k < kGroupSlots * Spec::kWarpsM; k += 32) {
+        state.Merge(states[k / kGroupSlots][i * kGroupSlots + k % kGroupSlots]);
+      }
+#pragma unroll
+      for (int mask = 1; mask < 32; mask *= 2) {
+        state.Merge(FromLane(state, mask));
+      }
+      if (lane == 0 && first + i < Spec::kNormGroups) {
+        StorePartial(t, block, first + i, state);
       }
     }
+  }
+
+  static __device__ void StorePartial(const typename Spec::Tensors& t,
+                                      const ConvBlock<Spec>& block, int group,
+                                      const Moments& state) {
     constexpr int kBlocksPerGroup =
         Spec::kSplits / (Tile::kStrips * Tile::kTilesAcross);
     const int split =

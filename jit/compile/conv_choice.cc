@@ -16,8 +16,10 @@ constexpr int64_t kMaxRegisters = 255;
 // With fewer threads there are too few warps to hide latencies.
 constexpr int kFewestResidentThreads = 256;
 // Of a thread, for all but the sums.
+constexpr int64_t kFewestRegisters = 40;
 constexpr int64_t kRegistersBesideSums = 64;
-constexpr int64_t kAmpleRegistersBesideSums = 96;
+constexpr int64_t kAmpleRegisters = 32;
+constexpr int64_t kRegistersOfFragments = 8;  // of A, where warps multiply
 constexpr int64_t kMaxSums = 96;
 constexpr int64_t kMaxWarpgroupColumns = 256;
 constexpr int64_t kMaxUnrolledSteps = 64;
@@ -120,9 +122,22 @@ class Choice {
     const int64_t registers = std::min(
         kRegisters / (int64_t{g.threads()} * g.resident_blocks), kMaxRegisters);
     const int64_t sums = g.tiles_m * g.tiles_n * 4 * parts;
-    const int64_t rest = options_.ample_registers ? kAmpleRegistersBesideSums
-                                                  : kRegistersBesideSums;
+    const int64_t rest = RegistersBesideSums(g) +
+                         (options_.ample_registers ? kAmpleRegisters : 0);
     return sums <= kMaxSums && sums + rest <= registers;
+  }
+
+  // Of a thread, for statistics, fragments and all else.
+  int64_t RegistersBesideSums(const ConvGeometry& g) const {
+    const int64_t group = demands_.group_channels;
+    const int64_t statistics =
+        group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
+    if (g.warpgroups > 0) {
+      return std::max<int64_t>(kRegistersBesideSums,
+                               kFewestRegisters + statistics);
+    }
+    return kRegistersOfFragments + kFewestRegisters + statistics +
+           g.tiles_n * (g.splits_weight ? 4 : 2);
   }
 
   // Tiles of warps: all rows are pixels.
@@ -139,7 +154,7 @@ class Choice {
   void TryRuns(ConvGeometry g) {
     const int64_t width = g.problem.output[3];
     std::vector<int64_t> widths = {width};
-    for (int64_t patch = 16; patch <= 256; patch += 8) {
+    for (const int64_t patch : {16, 24, 32, 48, 64, 96, 128, 192, 256}) {
       widths.push_back((patch - g.halo(1) - g.problem.padding[1] % 4) / 4 * 4);
     }
     for (const int64_t tile_w : widths) {
