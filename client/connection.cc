@@ -50,6 +50,15 @@ absl::Status OtherProtocol(const ConnectOptions& options,
                     detail);
 }
 
+// A daemon refuses a connection by closing it, before a word is said.
+absl::Status HungUp(const ConnectOptions& options, const std::string& cause) {
+  return absl::UnavailableError(fmt::format(
+      "The kilnd on {} takes the connection and closes it at once: it is at "
+      "its limit of connections (--max-connections, 512 unless set), out of "
+      "descriptors, or it stops just now; its log says which ({})",
+      options.socket, cause));
+}
+
 }  // namespace
 
 Connection::Connection(ConnectOptions options)
@@ -103,6 +112,8 @@ absl::Status Connection::Finish(const grpc::Status& status,
                     options_.socket));
   }
   if (!absl::IsUnavailable(result)) return result;
+  const bool greeted = greeting_.protocol() != 0;
+  if (!greeted) return HungUp(options_, std::string(result.message()));
   return absl::UnavailableError(
       fmt::format("The connection to kilnd on {} is lost: {}", options_.socket,
                   std::string(result.message())));

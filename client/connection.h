@@ -23,9 +23,10 @@ class Connection {
   // Starts a daemon if none answers and the options allow it, and checks the
   // protocol version.
   //
-  // Errors: UNAVAILABLE (also: no kilnd to start), PERMISSION_DENIED, as
-  // StartDaemon and ConnectUnix say; FAILED_PRECONDITION with field
-  // "protocol" in the detail: a daemon of another protocol.
+  // Errors: UNAVAILABLE (also: no kilnd to start; a daemon that takes no more
+  // connections), PERMISSION_DENIED, as StartDaemon and ConnectUnix say;
+  // FAILED_PRECONDITION with field "protocol" in the detail: a daemon of
+  // another protocol.
   static absl::StatusOr<std::shared_ptr<Connection>> Open(
       ConnectOptions options);
 
@@ -50,7 +51,8 @@ class Connection {
     return response;
   }
 
-  // FromGrpc, with the socket named when the daemon has gone.
+  // FromGrpc, with the socket named when the daemon has gone, and the limits
+  // that make it hang up when it goes before it has greeted.
   absl::Status Finish(const grpc::Status& status,
                       const grpc::ClientContext& context) const;
 

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "client/unix_socket.h"
@@ -9,9 +10,8 @@ namespace {
 constexpr int kLimit = 80;
 constexpr int kSilent = 200;
 
-// Opens silent connections, as many as the daemon's backlog takes, and closes
-// them again.
-void Flood(const Daemon& daemon) {
+// Silent connections, as many as the daemon's backlog takes.
+std::vector<FileDescriptor> OpenSilent(const Daemon& daemon) {
   std::vector<FileDescriptor> silent;
   for (int i = 0; i < kSilent; ++i) {
     auto connection =
@@ -19,7 +19,11 @@ void Flood(const Daemon& daemon) {
     if (connection.ok()) silent.push_back(*std::move(connection));
   }
   EXPECT_GE(silent.size(), static_cast<size_t>(kLimit));
+  return silent;
 }
+
+// Opens them and closes them again.
+void Flood(const Daemon& daemon) { OpenSilent(daemon); }
 
 void ExpectThreeGoodCalls(const Daemon& daemon) {
   for (int i = 0; i < 3; ++i) {
@@ -46,6 +50,19 @@ TEST(FloodTest, ServesAfterItsDescriptorsRanOut) {
     ExpectThreeGoodCalls(daemon);
   }
   EXPECT_LT(OpenDescriptors(daemon.pid()), kLimit);
+}
+
+// Prevents a refused client that reads "Broken pipe" and nothing else.
+TEST(FloodTest, RefusedClientIsToldOfTheLimit) {
+  const Daemon daemon({"--max-connections", std::to_string(kLimit)});
+  const std::vector<FileDescriptor> silent = OpenSilent(daemon);
+  absl::Status refused;
+  EXPECT_TRUE(Eventually([&] {
+    refused = Client::Connect(daemon.connect_options()).status();
+    return absl::IsUnavailable(refused);
+  }));
+  EXPECT_THAT(std::string(refused.message()),
+              ::testing::HasSubstr("limit of connections (--max-connections"));
 }
 
 }  // namespace
