@@ -8,7 +8,7 @@
 #include "jit/compile/compile_plan.h"
 #include "proto/artifact_converter.h"
 #include "server/errors.h"
-#include "server/logging.h"
+#include "server/request_prefix.h"
 
 namespace kiln {
 namespace {
@@ -84,9 +84,9 @@ void ArtifactProvider::Cancel(const Ticket& ticket) {
 }
 
 absl::StatusOr<ArtifactProvider::Found> ArtifactProvider::Lookup(
-    const std::string& key) {
+    const std::string& key, const std::string& request_id) {
   if (Shared value = memory_.Peek(key)) return Found{value, v1::MEMORY};
-  Shared value = FromDisk(key);
+  Shared value = FromDisk(key, request_id);
   if (!value) return UnknownKey(key);
   // Into memory, unless a compile of the key does that anyway.
   const auto lookup = memory_.Find(key, [](const absl::StatusOr<Shared>&) {});
@@ -106,14 +106,15 @@ void ArtifactProvider::Forget(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) memory_.Erase(key);
 }
 
-ArtifactProvider::Shared ArtifactProvider::FromDisk(const std::string& key) {
+ArtifactProvider::Shared ArtifactProvider::FromDisk(
+    const std::string& key, const std::string& request_id) {
   std::optional<DiskCache::Record> record = disk_.Get(key);
   if (!record) return nullptr;
   absl::StatusOr<StoredArtifact> stored =
       MakeStoredArtifact(std::move(record->payload));
   if (!stored.ok()) {
-    spdlog::warn("Dropping the cache entry {}: {}", key,
-                 std::string(stored.status().message()));
+    spdlog::warn("{}Dropping the cache entry {}: {}", RequestPrefix(request_id),
+                 key, std::string(stored.status().message()));
     disk_.Purge({key});
     return nullptr;
   }
@@ -125,7 +126,7 @@ ArtifactProvider::Shared ArtifactProvider::FromDisk(const std::string& key) {
 void ArtifactProvider::Produce(const KeyedRequest& keyed,
                                const Caller& caller) {
   const auto start = std::chrono::steady_clock::now();
-  if (Shared value = FromDisk(keyed.key)) {
+  if (Shared value = FromDisk(keyed.key, caller.request_id)) {
     return memory_.Complete(keyed.key, value);
   }
   ++misses_;
@@ -173,7 +174,8 @@ void ArtifactProvider::CompileInPool(const Job& job) {
       Store(job, *outcome);
     });
   };
-  const uint64_t id = compile_pool->Submit(job.keyed.request, finished);
+  const uint64_t id =
+      compile_pool->Submit(job.keyed.request, job.caller.request_id, finished);
   bool cancelled = false;
   {
     MutexLock lock(mutex_);

@@ -64,8 +64,9 @@ class ArtifactProvider {
   // Who gives up last stops the compile.
   void Cancel(const Ticket& ticket);
 
-  // Finds, or answers nothing. Never compiles, never waits for a compile.
-  absl::StatusOr<Found> Lookup(const std::string& key);
+  // Finds, or answers NOT_FOUND. Never compiles, never waits for a compile.
+  absl::StatusOr<Found> Lookup(const std::string& key,
+                               const std::string& request_id);
 
   // Where the artifact is now; SOURCE_UNSPECIFIED: nowhere.
   v1::Source Where(const std::string& key);
@@ -98,7 +99,7 @@ class ArtifactProvider {
   void CompileHere(const Job& job);
   void Store(const Job& job, CompilePool::Outcome outcome);
   static void LogCompile(const Job& job, const StoredArtifact& artifact);
-  Shared FromDisk(const std::string& key);
+  Shared FromDisk(const std::string& key, const std::string& request_id);
   std::shared_ptr<CompilePool> pool() const;
 
   DiskCache& disk_;

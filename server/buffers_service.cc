@@ -11,6 +11,7 @@
 #include "server/logging.h"
 #include "server/queued_writer.h"
 #include "server/register_call.h"
+#include "server/request_prefix.h"
 
 namespace kiln {
 namespace {

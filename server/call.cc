@@ -8,6 +8,7 @@
 #include "proto/protocol.h"
 #include "server/logging.h"
 #include "server/random_id.h"
+#include "server/request_prefix.h"
 #include "server/status_converter.h"
 
 namespace kiln {

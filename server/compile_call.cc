@@ -38,7 +38,7 @@ absl::Status CompileByKey(Front& front, const Call& call,
                           v1::CompileResponse* response) {
   if (!IsKey(request.key())) return MalformedKey(request.key());
   const absl::StatusOr<ArtifactProvider::Found> found =
-      front.artifacts->Lookup(request.key());
+      front.artifacts->Lookup(request.key(), call.id());
   if (!found.ok()) return found.status();
   response->set_key(request.key());
   FillArtifact(*found, request, response);
@@ -50,7 +50,7 @@ absl::Status HitOnly(Front& front, const Call& call, const KeyedRequest& keyed,
                      const v1::CompileRequest& request,
                      v1::CompileResponse* response) {
   const absl::StatusOr<ArtifactProvider::Found> found =
-      front.artifacts->Lookup(keyed.key);
+      front.artifacts->Lookup(keyed.key, call.id());
   if (!found.ok()) {
     return NotCached(keyed.key,
                      ToText(ExplainMiss(keyed.key_text, front.disk->List())));
@@ -108,7 +108,7 @@ void StartCompileCall(Front& front, std::shared_ptr<PendingCall> call,
   if (!found.ok()) return answer(found.status());
   const KeyedRequest& keyed = **found;
   FillKey(keyed, call->call(), response);
-  if (front.recorder) front.recorder->Record(keyed);
+  if (front.recorder) front.recorder->Record(keyed, call->call().id());
   if (request.policy() == v1::HIT_ONLY) {
     return answer(HitOnly(front, call->call(), keyed, request, response));
   }

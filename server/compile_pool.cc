@@ -25,8 +25,9 @@ CompilePool::CompilePool(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 
 CompilePool::~CompilePool() = default;
 
-uint64_t CompilePool::Submit(CompileRequest request, Done done) {
-  return loop_->Submit(std::move(request), std::move(done));
+uint64_t CompilePool::Submit(CompileRequest request,
+                             const std::string& request_id, Done done) {
+  return loop_->Submit(std::move(request), request_id, std::move(done));
 }
 
 void CompilePool::Cancel(uint64_t job) { loop_->Cancel(job); }

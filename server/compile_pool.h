@@ -50,8 +50,10 @@ class CompilePool {
   // Queues a job. Answers DEADLINE_EXCEEDED past a deadline, UNAVAILABLE when
   // the worker died twice on it or no worker comes up, RESOURCE_EXHAUSTED when
   // the queue is full, otherwise as CompilePlan does. Deadlines count from the
-  // moment that a worker has the job. Returns an id for Cancel.
-  uint64_t Submit(CompileRequest request, Done done);
+  // moment that a worker has the job. What is logged of the job carries
+  // `request_id`. Returns an id for Cancel.
+  uint64_t Submit(CompileRequest request, const std::string& request_id,
+                  Done done);
 
   // Drops the job if queued, kills its worker if running; `done` is answered
   // CANCELLED. Unknown ids are ignored.

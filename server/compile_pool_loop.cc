@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/process_converter.h"
+#include "server/request_prefix.h"
 
 namespace kiln {
 namespace {
@@ -70,11 +71,13 @@ CompilePool::Loop::~Loop() {
   loop_.Stop();
 }
 
-uint64_t CompilePool::Loop::Submit(CompileRequest request, Done done) {
+uint64_t CompilePool::Loop::Submit(CompileRequest request,
+                                   const std::string& request_id, Done done) {
   const uint64_t id = next_job_++;
   auto job = std::make_shared<Job>();
   job->id = id;
   job->request = std::move(request);
+  job->request_id = request_id;
   job->done = std::move(done);
   job->submitted = Clock::now();
   loop_.Post([this, job] { Enqueue(std::move(*job)); });
@@ -271,7 +274,8 @@ void CompilePool::Loop::OnEnd(uint64_t worker_id, const std::string& cause) {
   if (!served) {
     NoWorkerStarts(cause);
   } else {
-    spdlog::warn("A compile worker died and is replaced: {}.", cause);
+    spdlog::warn("{}A compile worker died and is replaced: {}.",
+                 RequestPrefix(job.has_value() ? job->request_id : ""), cause);
   }
   if (job.has_value()) {
     RetryOrFail(*std::move(job), cause);

@@ -22,7 +22,8 @@ class CompilePool::Loop {
   explicit Loop(Options options);
   ~Loop();
 
-  uint64_t Submit(CompileRequest request, Done done);
+  uint64_t Submit(CompileRequest request, const std::string& request_id,
+                  Done done);
   void Cancel(uint64_t job);
   Counters counters() const;
 
@@ -32,6 +33,7 @@ class CompilePool::Loop {
   struct Job {
     uint64_t id = 0;
     CompileRequest request;
+    std::string request_id;
     Done done;
     Clock::time_point submitted;
     int64_t queue_us = 0;

@@ -23,10 +23,10 @@ std::vector<BufferRegistry::Binding> Bindings(
 }
 
 absl::StatusOr<ArtifactProvider::Shared> FindArtifact(
-    Front& front, const v1::ExecuteRequest& request) {
+    Front& front, const Call& call, const v1::ExecuteRequest& request) {
   if (!IsKey(request.key())) return MalformedKey(request.key());
   const absl::StatusOr<ArtifactProvider::Found> found =
-      front.artifacts->Lookup(request.key());
+      front.artifacts->Lookup(request.key(), call.id());
   if (!found.ok()) return found.status();
   const Target& target = found->artifact->target;
   // The executor of a GPU compares the exact target when it loads.
@@ -48,7 +48,7 @@ absl::Status StartExecute(Front& front, std::shared_ptr<PendingCall> call,
       front.devices->Find(request.device());
   if (!executor.ok()) return executor.status();
   const absl::StatusOr<ArtifactProvider::Shared> artifact =
-      FindArtifact(front, request);
+      FindArtifact(front, call->call(), request);
   if (!artifact.ok()) return artifact.status();
   const std::shared_ptr<ClientSession>& session = *found;
   absl::StatusOr<BufferRegistry::Bound> bound =

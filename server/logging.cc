@@ -12,11 +12,11 @@
 
 #include "absl/status/statusor.h"
 #include "proto/file_descriptor.h"
+#include "server/request_prefix.h"
 
 namespace kiln {
 namespace {
 
-constexpr std::string_view kPrefix = "request=";
 constexpr size_t kIdDigits = 16;
 constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%e%z %l %v";
 constexpr char kJsonPattern[] =
@@ -34,9 +34,9 @@ class JsonFields : public spdlog::custom_flag_formatter {
               spdlog::memory_buf_t& out) override {
     std::string_view text(message.payload.data(), message.payload.size());
     std::string fields;
-    if (text.substr(0, kPrefix.size()) == kPrefix &&
-        text.size() > kPrefix.size() + kIdDigits) {
-      text.remove_prefix(kPrefix.size());
+    if (text.substr(0, kRequestPrefixStart.size()) == kRequestPrefixStart &&
+        text.size() > kRequestPrefixStart.size() + kIdDigits) {
+      text.remove_prefix(kRequestPrefixStart.size());
       fields =
           fmt::format("\"request\":{},", Quoted(text.substr(0, kIdDigits)));
       text.remove_prefix(kIdDigits + 1);
@@ -90,10 +90,6 @@ std::string Printable(std::string text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
   return text;
-}
-
-std::string RequestPrefix(std::string_view request_id) {
-  return fmt::format("{}{} ", kPrefix, request_id);
 }
 
 }  // namespace kiln

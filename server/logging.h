@@ -2,7 +2,6 @@
 #define KILN_SERVER_LOGGING_H_
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "server/options.h"
@@ -16,9 +15,6 @@ namespace kiln {
 //
 // Errors: FAILED_PRECONDITION if the log file cannot be opened.
 absl::Status StartLogging(const Options& options);
-
-// "request=<id> ", the prefix of every log line of a call.
-std::string RequestPrefix(std::string_view request_id);
 
 // `text` fit for one log line: control characters become '?'.
 std::string Printable(std::string text);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jit/plan/plan_text.h"
+#include "server/request_prefix.h"
 
 namespace kiln {
 
@@ -25,7 +26,8 @@ absl::StatusOr<std::unique_ptr<RequestRecorder>> RequestRecorder::Open(
   return std::unique_ptr<RequestRecorder>(new RequestRecorder(std::move(file)));
 }
 
-void RequestRecorder::Record(const KeyedRequest& keyed) {
+void RequestRecorder::Record(const KeyedRequest& keyed,
+                             const std::string& request_id) {
   {
     MutexLock lock(mutex_);
     if (!seen_.insert(keyed.key).second) return;
@@ -38,7 +40,8 @@ void RequestRecorder::Record(const KeyedRequest& keyed) {
   const std::string text = line.dump() + "\n";
   // One write, so that lines of several daemons do not mix.
   if (write(file_.get(), text.data(), text.size()) < 0) {
-    spdlog::warn("A request could not be recorded");
+    spdlog::warn("{}The request could not be recorded",
+                 RequestPrefix(request_id));
   }
 }
 

@@ -21,7 +21,7 @@ class RequestRecorder {
   static absl::StatusOr<std::unique_ptr<RequestRecorder>> Open(
       const std::string& path);
 
-  void Record(const KeyedRequest& keyed);
+  void Record(const KeyedRequest& keyed, const std::string& request_id);
 
  private:
   explicit RequestRecorder(FileDescriptor file);

@@ -12,6 +12,7 @@
 
 #include "jit/plan/errors.h"
 #include "proto/file_descriptor.h"
+#include "tests/server/captured_log.h"
 #include "tests/server/waiting.h"
 
 namespace kiln {
@@ -22,6 +23,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 using OutcomeAnswer = Answer<CompilePool::Outcome>;
+
+constexpr char kRequestId[] = "0123456789abcdef";
 
 // A pool of fake workers, which do as a job's variant says.
 class CompilePoolTest : public ::testing::Test {
@@ -45,7 +48,7 @@ class CompilePoolTest : public ::testing::Test {
   }
 
   uint64_t Submit(const std::string& variant, OutcomeAnswer* answer) {
-    return pool_->Submit(Request(variant), answer->callback());
+    return pool_->Submit(Request(variant), kRequestId, answer->callback());
   }
 
   absl::StatusOr<CompilePool::Outcome> Compile(const std::string& variant) {
@@ -134,6 +137,16 @@ TEST_F(CompilePoolTest, TriesTheJobOfADeadWorkerOnceMore) {
   EXPECT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(pool_->counters().crashed, 1);
   EXPECT_EQ(pool_->counters().compiles, 2);
+}
+
+// Prevents a line of the log of which nobody can tell whose request it met.
+TEST_F(CompilePoolTest, DeathOfAWorkerIsLoggedWithTheRequest) {
+  const CapturedLog log;
+  Start();
+  EXPECT_FALSE(Compile("crash").ok());
+  pool_.reset();
+  EXPECT_THAT(log.text(), HasSubstr("request=" + std::string(kRequestId) +
+                                    " A compile worker died"));
 }
 
 // Each is a way in which a worker can break; all must be answered, with the

@@ -43,7 +43,7 @@ class CompileWorkerTest : public ::testing::Test {
     request.target = target;
     request.toolchain = toolchain;
     Answer<CompilePool::Outcome> answer;
-    pool_->Submit(request, answer.callback());
+    pool_->Submit(request, "", answer.callback());
     return answer.Get();
   }
 
