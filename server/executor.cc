@@ -117,7 +117,7 @@ int RunExecutor(int fd, const std::string& device) {
   auto backend = CreateBackend(device);
   ipc::Reply first;
   if (backend.ok()) {
-    first.mutable_ready();
+    first.mutable_ready()->set_uuid((*backend)->Describe().uuid);
   } else {
     *first.mutable_failure() = ToProto(backend.status());
   }

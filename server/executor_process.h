@@ -16,7 +16,9 @@ namespace kiln {
 
 // The front's side of one device's executor process. Started on first use,
 // and again on the next use after it died; with its death every memory id
-// becomes invalid for good and calls under way are answered ABORTED. The
+// becomes invalid for good and calls under way are answered ABORTED. A process
+// that finds another device under the name (its UUID differs from that of the
+// first) is ended, and the device out of use until the first is back. The
 // process serves one call after the other. Thread-safe; no call blocks; each
 // callback is called exactly once, on the executor's thread, and must not
 // block.
@@ -56,7 +58,7 @@ class ExecutorProcess {
   // Every call answers the backend's status, ABORTED when the process died,
   // UNAVAILABLE while a killed one is stuck, RESOURCE_EXHAUSTED over 4096 calls
   // under way, and what kept the process from starting (FAILED_PRECONDITION: no
-  // such device).
+  // such device, or another one than before).
   void Describe(Described done);
   // Takes ownership of a descriptor in `source`.
   void Open(MemorySource source, Opened done);

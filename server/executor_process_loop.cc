@@ -43,6 +43,14 @@ absl::Status Unhealthy(const std::string& device, const std::string& reason) {
       device, reason));
 }
 
+absl::Status OtherDevice(const std::string& device, const std::string& now,
+                         const std::string& before) {
+  return absl::FailedPreconditionError(fmt::format(
+      "The name {} has come to mean another GPU (now {}, before {}). Restart "
+      "kilnd to use it.",
+      device, now, before));
+}
+
 absl::Status Stuck(const std::string& device, const std::string& problem) {
   return absl::UnavailableError(
       fmt::format("The device {} is out of use: {}. Retry later, or look at "
@@ -225,8 +233,20 @@ void ExecutorProcess::Loop::OnReply(ipc::Reply reply) {
   }
 }
 
+absl::Status ExecutorProcess::Loop::CheckFirst(const ipc::Reply& reply) {
+  if (reply.has_failure()) return FromProto(reply.failure());
+  if (!reply.has_ready()) {
+    return absl::InternalError("The executor starts with nonsense.");
+  }
+  const std::string& uuid = reply.ready().uuid();
+  if (!uuid_.has_value()) uuid_ = uuid;
+  if (uuid == *uuid_) return absl::OkStatus();
+  return OtherDevice(options_.device, uuid, *uuid_);
+}
+
 void ExecutorProcess::Loop::OnFirstReply(const ipc::Reply& reply) {
-  if (reply.has_ready()) {
+  const absl::Status usable = CheckFirst(reply);
+  if (usable.ok()) {
     ready_ = true;
     SetMissing("");
     SetState("ready");
@@ -234,9 +254,7 @@ void ExecutorProcess::Loop::OnFirstReply(const ipc::Reply& reply) {
     return;
   }
   // The device is not there: no death, and nobody has memory in it.
-  refusal_ = reply.has_failure()
-                 ? FromProto(reply.failure())
-                 : absl::InternalError("The executor starts with nonsense.");
+  refusal_ = usable;
   refused_until_ = Clock::now() + kRefusalPeriod;
   DropProcess();
   SetState("idle");

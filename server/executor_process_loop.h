@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -50,6 +51,9 @@ class ExecutorProcess::Loop {
 
   void OnReply(ipc::Reply reply);
   void OnFirstReply(const ipc::Reply& reply);
+  // Whether the process that says this can be used. Later processes must name
+  // the same device as the first: an ordinal may come to mean another GPU.
+  absl::Status CheckFirst(const ipc::Reply& reply);
   void OnDeadline();
   // The process is gone or ends here: tells the owner, then fails the calls;
   // the oldest with `oldest`.
@@ -78,6 +82,7 @@ class ExecutorProcess::Loop {
   std::deque<Clock::time_point> deaths_;  // within the window
   Clock::time_point refused_until_;       // a start failed with refusal_
   absl::Status refusal_;
+  std::optional<std::string> uuid_;  // as the first process said
   std::string published_problem_;
   EventLoop::Id deadline_ = 0;
   bool shutting_down_ = false;

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -337,6 +338,36 @@ TEST_F(FakeExecutorTest, IsOutOfUseWhileAKilledProcessDoesNotEnd) {
   kill(executor_->pid(), SIGKILL);
   executor_.reset();
   EXPECT_THAT(problems, ElementsAre(problem, ""));
+}
+
+// Prevents that work and its figures silently move to another GPU when a GPU
+// drops off the bus and the ordinals of the others shift.
+TEST_F(FakeExecutorTest, IsOutOfUseWhileItsNameMeansAnotherDevice) {
+  const std::string path =
+      ::testing::TempDir() + "/kiln_uuid_" + std::to_string(getpid());
+  const auto be = [&](const char* uuid) { std::ofstream(path) << uuid; };
+  be("GPU-a");
+  CreateFake("uuid in " + path);
+  ASSERT_TRUE(Describe().ok());
+  KillAndAwaitDeath();
+  ASSERT_TRUE(Describe().ok());
+  KillAndAwaitDeath();
+
+  be("GPU-b");
+  for (const absl::Status& status :
+       {Describe().status(), ExecuteNothing().status()}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("another GPU (now GPU-b, before GPU-a)"));
+  }
+  EXPECT_THAT(executor_->state(), HasSubstr("unhealthy: The name uuid in"));
+  EXPECT_EQ(deaths_, 2);
+
+  be("GPU-a");
+  EXPECT_TRUE(Eventually([&] { return Describe().ok(); }));
+  EXPECT_EQ(executor_->state(), "ready");
+  executor_.reset();
+  std::filesystem::remove(path);
 }
 
 TEST_F(FakeExecutorTest, AnswersWhenTheProcessDiesBeforeItIsReady) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -131,11 +132,21 @@ ipc::Reply AnswerAsExecutor(const ipc::Request& request,
   return reply;
 }
 
+// The device "uuid in PATH" has the UUID that stands there when it starts.
+std::string UuidOf(const std::string& device) {
+  constexpr std::string_view kPrefix = "uuid in ";
+  if (device.rfind(kPrefix, 0) != 0) return "";
+  std::ifstream file(device.substr(kPrefix.size()));
+  std::string uuid;
+  std::getline(file, uuid);
+  return uuid;
+}
+
 int Serve(int fd, const std::string& device) {
   IpcChannel channel{FileDescriptor(fd)};
   DieWithParent();
   ipc::Reply ready;
-  ready.mutable_ready();
+  ready.mutable_ready()->set_uuid(UuidOf(device));
   if (!channel.Send(ready).ok()) return 1;
   while (true) {
     ipc::Request request;
