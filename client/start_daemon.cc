@@ -91,6 +91,7 @@ absl::StatusOr<FileDescriptor> Spawn(const std::string& kilnd,
                                      const ConnectOptions& options, int log) {
   std::vector<std::string> arguments = Arguments(kilnd, options);
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   const FileDescriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));

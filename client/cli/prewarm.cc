@@ -74,6 +74,7 @@ class Prewarm {
 
 std::vector<Failure> Prewarm::Run(int jobs) {
   std::vector<std::thread> threads;
+  threads.reserve(jobs);
   for (int i = 0; i < jobs; ++i) threads.emplace_back([this] { Work(); });
   for (std::thread& thread : threads) thread.join();
   return std::move(failures_);
