@@ -327,6 +327,9 @@ TEST(ArtifactConverterTest, TruncatedBytesAreRefused) {
 
 // Whatever a flipped bit gives, it is an error or an artifact that is written
 // and read again unchanged; never a crash.
+//
+// Negative control: if an address of the workspace is not written where its
+// offset is 0, this test fails.
 TEST(ArtifactConverterTest, FlippedBitsAreRefusedOrReadAsWritten) {
   const google::protobuf::LogSilencer silencer;  // of invalid UTF-8
   const std::string bytes = SerializeArtifact(SampleArtifact());
@@ -342,6 +345,8 @@ TEST(ArtifactConverterTest, FlippedBitsAreRefusedOrReadAsWritten) {
   }
 }
 
+// Negative control: if bytes that do not parse give an empty artifact, this
+// test fails.
 TEST(ArtifactConverterTest, RandomBytesAreRefused) {
   const google::protobuf::LogSilencer silencer;
   std::mt19937 source(2026);
