@@ -1,6 +1,5 @@
 #include "server/compile_call.h"
 
-#include <utility>
 
 #include "server/cache_key.h"
 #include "server/errors.h"
@@ -112,7 +111,7 @@ void StartCompileCall(Front& front, std::shared_ptr<PendingCall> call,
   if (request.policy() == v1::HIT_ONLY) {
     return answer(HitOnly(front, call->call(), keyed, request, response));
   }
-  FindOrCompile(front, std::move(call), keyed, request, response);
+  FindOrCompile(front, call, keyed, request, response);
 }
 
 }  // namespace kiln
