@@ -1,6 +1,5 @@
 #include "server/compile_call.h"
 
-
 #include "server/cache_key.h"
 #include "server/errors.h"
 #include "server/miss_explanation.h"
