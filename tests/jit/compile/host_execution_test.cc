@@ -264,6 +264,7 @@ void CheckCases(const std::vector<Case>& cases, double factor,
                 double max_wrong_share, const std::vector<int>& specials,
                 MakeSchedule make_schedule = Plain) {
   std::vector<Schedule> schedules;
+  schedules.reserve(cases.size());
   for (const Case& test : cases) {
     schedules.push_back(make_schedule(test.canonical));
   }

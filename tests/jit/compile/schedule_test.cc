@@ -234,7 +234,7 @@ TEST(WorkspaceTest, NothingNeedsNothing) {
 }
 
 TEST(ReduceViewTest, MergesNeighboursOfOneKind) {
-  const auto view = [](std::vector<int64_t> dim, Dims dims) {
+  const auto view = [](std::vector<int64_t> dim, const Dims& dims) {
     Node node;
     node.kind = NodeKind::kReduce;
     node.op = OpKind::kSum;
