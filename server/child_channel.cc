@@ -56,7 +56,7 @@ ChildChannel::~ChildChannel() {
   loop_->Unwatch(socket_watch_);
   loop_->Unwatch(exit_watch_);
   if (process_->pid() != 0) {
-    ReapInBackground(loop_, std::move(process_), reaped_);
+    ReapInBackground(loop_, process_, reaped_);
   }
 }
 
