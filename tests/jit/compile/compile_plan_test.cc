@@ -16,7 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr char kChain[] = R"(
 input x: f16[2,8,14,14]
