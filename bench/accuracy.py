@@ -86,8 +86,9 @@ def judge_by_rounding(strict, output, reference, rounded):
     """The second chance of the grade tf32. `rounded` is the exact result, in
     double, of operands rounded to TF32."""
     again = judge(output, reference, rounded.to(output.dtype))
-    return dataclasses.replace(again, rounded_operands=again.ok) if again.ok \
-        else strict
+    if not again.ok:
+        return strict
+    return dataclasses.replace(again, rounded_operands=True)
 
 
 def perturbed(tensors, generator):

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 Environment Bare() {
   Environment environment;
   environment.uid = 1000;
-  environment.home = "/home/u";
+  environment.home = "/h";
   environment.executable = "/opt/kiln/bin/kilnd";
   environment.cores = 4;
   return environment;
@@ -30,7 +30,7 @@ Options Parse(const std::vector<std::string>& arguments,
 TEST(OptionsTest, DefaultsFollowTheEnvironment) {
   Environment environment = Bare();
   EXPECT_EQ(Parse({}, environment).socket_path, "/tmp/kiln-1000/kilnd.sock");
-  EXPECT_EQ(Parse({}, environment).cache_dir, "/home/u/.cache/kiln");
+  EXPECT_EQ(Parse({}, environment).cache_dir, "/h/.cache/kiln");
   environment.xdg_runtime_dir = "/run/user/1000";
   environment.xdg_cache_home = "/c";
   EXPECT_EQ(Parse({}, environment).socket_path,
