@@ -1,6 +1,7 @@
 #include "tests/e2e/process.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -29,6 +30,14 @@ void Redirect(const std::string& path, int flags, int fd) {
   if (file < 0 || dup2(file, fd) < 0) _exit(126);
 }
 
+// Takes from root what it gains by execve: capabilities(7), "bounding set".
+void HeedFileModes() {
+  if (prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) != 0 ||
+      prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) != 0) {
+    _exit(126);
+  }
+}
+
 [[noreturn]] void Exec(char* const* argv, char* const* environment,
                        const ProcessOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -40,6 +49,7 @@ void Redirect(const std::string& path, int flags, int fd) {
     const rlimit both = {limit, limit};
     setrlimit(RLIMIT_NOFILE, &both);
   }
+  if (options.heeds_file_modes && geteuid() == 0) HeedFileModes();
   execve(argv[0], argv, environment);
   _exit(127);
 }

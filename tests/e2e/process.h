@@ -33,6 +33,8 @@ struct ProcessOptions {
   std::string output;                              // files to append to
   std::string errors;
   int descriptor_limit = 0;  // RLIMIT_NOFILE; 0: inherited
+  // Without root's leave to open every file, so that modes count for it too.
+  bool heeds_file_modes = false;
 };
 
 // A child process; killed, if it lives, when this is destroyed or the test
