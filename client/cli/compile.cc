@@ -121,13 +121,11 @@ ExitCode CompileAll(const Terminal& terminal, Client& client, const Plan& plan,
 
 ExitCode Compile(const Context& context, const Options& options) {
   const Terminal terminal(context.terminal);
-  std::vector<std::string> remarks;
-  const auto targets = ResolveTargets(options.targets, remarks);
+  const auto targets = ResolveTargets(options.targets, terminal);
   if (!targets.ok()) {
     terminal.Error(targets.status());
     return kUsage;
   }
-  for (const std::string& remark : remarks) terminal.Note(remark);
   const absl::StatusOr<Plan> plan = LoadPlan(options.plan);
   if (!plan.ok()) {
     terminal.Error(plan.status());

@@ -136,4 +136,13 @@ absl::StatusOr<std::vector<std::string>> ResolveTargets(
   return resolved;
 }
 
+absl::StatusOr<std::vector<std::string>> ResolveTargets(
+    const std::vector<std::string>& targets, const Terminal& terminal) {
+  std::vector<std::string> remarks;
+  auto resolved = ResolveTargets(targets, remarks);
+  if (!resolved.ok()) return resolved;
+  for (const std::string& remark : remarks) terminal.Note(remark);
+  return resolved;
+}
+
 }  // namespace kiln::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/terminal.h"
 #include "jit/plan/plan.h"
 
 namespace kiln::cli {
@@ -41,6 +42,10 @@ std::string StemOf(const std::string& path);
 // Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::vector<std::string>> ResolveTargets(
     const std::vector<std::string>& targets, std::vector<std::string>& remarks);
+
+// The same, with the remarks noted on `terminal` if all targets resolve.
+absl::StatusOr<std::vector<std::string>> ResolveTargets(
+    const std::vector<std::string>& targets, const Terminal& terminal);
 
 }  // namespace kiln::cli
 

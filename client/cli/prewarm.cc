@@ -164,13 +164,11 @@ ExitCode PrewarmCommand(const Context& context, const Options& options) {
     terminal.Error(status);
     return cli::ExitCodeOf(status);
   };
-  std::vector<std::string> remarks;
-  const auto targets = ResolveTargets(options.targets, remarks);
+  const auto targets = ResolveTargets(options.targets, terminal);
   if (!targets.ok()) {
     terminal.Error(targets.status());
     return kUsage;
   }
-  for (const std::string& remark : remarks) terminal.Note(remark);
   const auto items = LoadWork(options.paths, *targets);
   if (!items.ok()) return fail(items.status());
   if (items->empty()) terminal.Note("There is nothing to do: no plan is named");
