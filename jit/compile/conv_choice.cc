@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/conv_search.h"
 
 namespace kiln {
 namespace {
@@ -191,13 +192,19 @@ class Choice {
                                chunk * g.problem.taps() % 8 != 0)) {
         continue;
       }
-      if (!SumsFit(g)) continue;
+      if (!SumsFit(g)) {
+        if (options_.search != nullptr) options_.search->LacksRegisters(g);
+        continue;
+      }
       const bool overlaps = g.warpgroups > 0 && g.resident_blocks == 1;
       g.split_stages = overlaps ? 2 : 1;
       const int64_t limit =
           MaxSharedBytes(options_.target) / g.resident_blocks -
           kSharedPerBlockReserved;
-      if (g.shared_words() * 4 + TailBytes(g) > limit) continue;
+      if (g.shared_words() * 4 + TailBytes(g) > limit) {
+        if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
+        continue;
+      }
       for (const int tiles : {1, 2, 4, 8}) {
         g.tiles_per_block = tiles;
         Compare(g);
@@ -217,6 +224,7 @@ class Choice {
   void Compare(const ConvGeometry& g) {
     if (g.blocks() > kMaxOffset || g.packed_bytes() > kMaxOffset) return;
     const double cycles = ConvCycles(g, std::max(options_.target.sm_count, 1));
+    if (options_.search != nullptr) options_.search->Fits(g, cycles);
     if (best_.has_value() && cycles >= best_cycles_) return;
     best_ = g;
     best_cycles_ = cycles;

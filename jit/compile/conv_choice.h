@@ -9,6 +9,8 @@
 
 namespace kiln {
 
+class ConvSearch;
+
 // What the kernels that compute one convolution ask of its tiles.
 struct ConvDemands {
   bool all_channels_in_a_block = false;
@@ -22,6 +24,7 @@ struct ConvOptions {
   Grade grade = Grade::kFp32;  // decides whether operands are split in two
   Target target;
   bool ample_registers = false;  // for what follows the convolution
+  ConvSearch* search = nullptr;  // if any, is told of each tile that is tried
 };
 
 // Null where the tensor cores of `target` do not take the convolution, or no

@@ -11,9 +11,6 @@
 namespace kiln {
 namespace {
 
-// Multiply-adds for each element that take as long as writing and reading
-// four bytes: about 250 TFLOP/s of mma.sync against 2.9 TB/s.
-constexpr int64_t kProductsPerRoundTrip = 345;
 // Channels that one block can hold of each pixel.
 constexpr int64_t kMaxChannelsOfBlock = 256;
 constexpr int64_t kMaxWindow = 8;
@@ -73,17 +70,18 @@ class Fusing {
       joining.resize(joining.size() > 1 ? 1 : 0);
     }
     if (joining.empty()) {
-      fusion_.geometry[anchor] = *ChooseConvGeometry(problem, {}, options_);
+      Take(anchor, *ChooseConvGeometry(problem, {}, options_), {});
     }
   }
 
   bool IsCheap(const ConvProblem& problem) const {
-    const int products =
-        options_.grade == Grade::kFp32 && problem.input_type == DataType::kF32
-            ? 3
-            : 1;
-    return problem.group_inputs() * problem.taps() * products <
-           kProductsPerRoundTrip;
+    return ProductsPerElement(problem, options_.grade) < kProductsPerRoundTrip;
+  }
+
+  void Take(int anchor, const ConvGeometry& geometry,
+            const ConvDemands& demands) {
+    fusion_.geometry[anchor] = geometry;
+    fusion_.demands[anchor] = demands;
   }
 
   // Results of the nodes that run on the convolution's domain.
@@ -188,11 +186,11 @@ class Fusing {
         Group(joining[0]).anchor < 0) {
       return false;
     }
-    const auto geometry =
-        ChooseConvGeometry(problem, DemandsOf(conv, joining), options_);
+    const ConvDemands demands = DemandsOf(conv, joining);
+    const auto geometry = ChooseConvGeometry(problem, demands, options_);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
-    fusion_.geometry[source.anchor] = *geometry;
+    Take(source.anchor, *geometry, demands);
     for (const int user : joining) Join(source, &Group(user));
     Group(conv) = {};
     return true;
@@ -217,11 +215,11 @@ class Fusing {
         ValueOf(norm.operands[0]) != ValueOf(extremes.operands[0])) {
       return false;
     }
-    const auto geometry =
-        ChooseConvGeometry(problem, DemandsOf(conv, users), options_);
+    const ConvDemands demands = DemandsOf(conv, users);
+    const auto geometry = ChooseConvGeometry(problem, demands, options_);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
-    fusion_.geometry[source.anchor] = *geometry;
+    Take(source.anchor, *geometry, demands);
     Join(source, &Group(statistics));
     Group(statistics).extremes = Group(pooling).anchor;
     Group(pooling) = {};
@@ -248,6 +246,12 @@ class Fusing {
 };
 
 }  // namespace
+
+int64_t ProductsPerElement(const ConvProblem& problem, Grade grade) {
+  const bool splits =
+      grade == Grade::kFp32 && problem.input_type == DataType::kF32;
+  return problem.group_inputs() * problem.taps() * (splits ? 3 : 1);
+}
 
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
                             std::vector<KernelGroup> groups,

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_CONV_FUSION_H_
 #define KILN_JIT_COMPILE_CONV_FUSION_H_
 
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -10,11 +11,20 @@
 namespace kiln {
 
 // Groups of which some are convolutions on tensor cores, with what follows
-// them. `geometry` is by node of the convolution.
+// them. `geometry`, and what was asked of it, are by node of the convolution.
 struct ConvFusion {
   std::vector<KernelGroup> groups;
   std::map<int, ConvGeometry> geometry;
+  std::map<int, ConvDemands> demands;
 };
+
+// Multiply-adds for each element that take as long as writing and reading
+// four bytes: about 250 TFLOP/s of mma.sync against 2.9 TB/s. A convolution
+// with fewer is computed again rather than stored.
+inline constexpr int64_t kProductsPerRoundTrip = 345;
+
+// Multiply-adds of the tensor cores for each element of the result.
+int64_t ProductsPerElement(const ConvProblem& problem, Grade grade);
 
 // Gives convolutions to the tensor cores where they take them. The first
 // statistic, reduction over channels or pooling that reads a convolution joins

@@ -26,6 +26,7 @@ struct ConvProblem {
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t group_inputs() const { return input[1] / groups; }
   int64_t group_outputs() const { return output[1] / groups; }
+  friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 };
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
@@ -76,6 +77,7 @@ struct ConvGeometry {
   // Blocks that leave partial statistics of the same group, for groups of
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;
+  friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
 }  // namespace kiln

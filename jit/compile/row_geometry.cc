@@ -65,8 +65,10 @@ double Sum(const Container& values) {
 
 class Choice {
  public:
-  Choice(const RowWork& work, const Target& target)
+  Choice(const RowWork& work, const Target& target,
+         std::vector<RowCandidate>* seen)
       : work_(work),
+        seen_(seen),
         arch_(ArchNumber(target.arch)),
         sm_count_(std::max(target.sm_count, 1)),
         elements_(static_cast<double>(work.rows) *
@@ -77,10 +79,15 @@ class Choice {
 
   std::optional<RowGeometry> Run() && {
     best_cost_ = PlainCost();
+    if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
     for (int cluster = 1; cluster <= kMaxCluster; cluster *= 2) {
       if (cluster == 1 || arch_ >= 90) TryBlock(cluster);
     }
-    if (arch_ >= 90) TryTeam();
+    if (arch_ >= 90) {
+      TryTeam();
+    } else {
+      Refuse(RowKeeper::kTeam, 1, "the architecture has no bulk copies");
+    }
     return best_;
   }
 
@@ -100,12 +107,21 @@ class Choice {
   }
 
   void Offer(RowGeometry geometry, double cost) {
-    if (cost >= best_cost_) return;
-    best_cost_ = cost;
     geometry.rows = work_.rows;
     geometry.length = work_.length;
     geometry.vector = vector_;
+    if (seen_ != nullptr) seen_->push_back({geometry, cost, ""});
+    if (cost >= best_cost_) return;
+    best_cost_ = cost;
     best_ = std::move(geometry);
+  }
+
+  void Refuse(RowKeeper keeper, int cluster, const char* why) {
+    if (seen_ == nullptr) return;
+    RowGeometry geometry;
+    geometry.keeper = keeper;
+    geometry.cluster = cluster;
+    seen_->push_back({geometry, 0, why});
   }
 
   // Vectors that a thread loads at once: 16 values hide the latency of memory;
@@ -142,7 +158,8 @@ class Choice {
     const int64_t slice = DivideUp(work_.length / vector_, cluster) * vector_;
     if (cluster > 1 &&
         (slice < kMinClusterSlice || slice * (cluster - 1) >= work_.length)) {
-      return;
+      return Refuse(RowKeeper::kBlock, cluster,
+                    "the row is too short to be shared");
     }
     RowGeometry geometry;
     geometry.rows = work_.rows;
@@ -152,7 +169,10 @@ class Choice {
     const int64_t stride = int64_t{geometry.lanes} * vector_;
     const int64_t kept_bytes =
         DivideUp(slice, stride) * vector_ * geometry.threads * 4;
-    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) return;
+    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) {
+      return Refuse(RowKeeper::kBlock, cluster,
+                    "the row does not fit in shared memory");
+    }
     if (kept_bytes > kStaticShared) geometry.dynamic_shared_bytes = kept_bytes;
     if (geometry.blocks() >= int64_t{1} << 31) return;
     Offer(geometry, Microseconds(LoadedBytes() + StoredBytes(),
@@ -177,7 +197,9 @@ class Choice {
   void TryTeam() {
     if (!work_.publishes) return;
     for (const int bytes : work_.staged_bytes) {
-      if (work_.length * bytes % kAccessBytes != 0) return;
+      if (work_.length * bytes % kAccessBytes != 0) {
+        return Refuse(RowKeeper::kTeam, 1, "a row is no multiple of 16 bytes");
+      }
     }
     const auto element_bytes = static_cast<int64_t>(Sum(work_.staged_bytes));
     const int64_t slice = DivideUp(work_.length, sm_count_);
@@ -196,7 +218,10 @@ class Choice {
     geometry.slots = static_cast<int>(std::min<int64_t>(
         {ring / geometry.slot_bytes, work_.rows * geometry.chunks, 32}));
     // Two rows, so that one is exchanged while another is loaded.
-    if (ring / geometry.slot_bytes < 2 * geometry.chunks) return;
+    if (ring / geometry.slot_bytes < 2 * geometry.chunks) {
+      return Refuse(RowKeeper::kTeam, 1,
+                    "two rows do not fit in the shared memory of all blocks");
+    }
     if (work_.rows * geometry.chunks >= int64_t{1} << 31) return;
     geometry.dynamic_shared_bytes = geometry.slots * geometry.slot_bytes;
     // The first row is loaded, and the last one stored, with nothing beside.
@@ -209,6 +234,7 @@ class Choice {
   }
 
   const RowWork& work_;
+  std::vector<RowCandidate>* const seen_;
   const int arch_;
   const int sm_count_;
   const double elements_;
@@ -238,8 +264,9 @@ Requirements RowGeometry::requirements() const {
 }
 
 std::optional<RowGeometry> ChooseRowGeometry(const RowWork& work,
-                                             const Target& target) {
-  return Choice(work, target).Run();
+                                             const Target& target,
+                                             std::vector<RowCandidate>* seen) {
+  return Choice(work, target, seen).Run();
 }
 
 }  // namespace kiln

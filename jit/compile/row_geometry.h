@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "jit/artifact/artifact.h"
@@ -55,12 +56,24 @@ struct RowGeometry {
   int64_t blocks() const;
   // Of the device, by this kernel.
   Requirements requirements() const;
+  friend bool operator==(const RowGeometry&, const RowGeometry&) = default;
+};
+
+// What was weighed for the rows of one kernel.
+struct RowCandidate {
+  // Of what does not fit, only `keeper` and `cluster`. Empty: statistics and
+  // results in kernels of their own, which always fits.
+  std::optional<RowGeometry> geometry;
+  double microseconds = 0;  // predicted, if it fits
+  std::string refusal;      // why it does not fit; empty if it does
 };
 
 // The cheapest geometry whose rows stay on the chip; empty if none does, or if
 // statistics and results in two kernels, three touches of memory, cost less.
-std::optional<RowGeometry> ChooseRowGeometry(const RowWork& work,
-                                             const Target& target);
+// `seen`, if not null, is given all that was weighed.
+std::optional<RowGeometry> ChooseRowGeometry(
+    const RowWork& work, const Target& target,
+    std::vector<RowCandidate>* seen = nullptr);
 
 }  // namespace kiln
 

@@ -136,8 +136,9 @@ class RowMerging {
     const RowWork work = WorkOf(merged);
     if (work.staged.empty()) return;
     const std::optional<RowGeometry> rows = ChooseRowGeometry(work, target_);
+    groups_[index].work = work;
     if (!rows) return;
-    groups_[user] = {std::move(merged), rows};
+    groups_[user] = {std::move(merged), rows, work};
     groups_[index].group = {};
     if (source >= 0) groups_[source].group = {};
   }

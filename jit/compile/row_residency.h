@@ -17,6 +17,8 @@ namespace kiln {
 struct RowGroup {
   KernelGroup group;
   std::optional<RowGeometry> rows;
+  // Of a statistic over rows: what was weighed, whether or not they are kept.
+  std::optional<RowWork> work = std::nullopt;
 };
 
 // Merges each statistic over rows with the pointwise group that uses it, and

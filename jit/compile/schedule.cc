@@ -37,11 +37,13 @@ class Scheduling {
 
   // One kernel for each barrier.
   Schedule Plain() && {
-    return Fill({GroupNodes(schedule_.lowered), {}}, false);
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, false);
   }
 
   // The same, with rows kept on chip.
-  Schedule Rows() && { return Fill({GroupNodes(schedule_.lowered), {}}, true); }
+  Schedule Rows() && {
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, true);
+  }
 
   // Convolutions on tensor cores; `keeps_rows`: and rows on chip.
   Schedule Fast(bool ample_registers, bool keeps_rows) && {
@@ -83,10 +85,12 @@ class Scheduling {
     for (RowGroup& group : groups) {
       const auto conv = fusion.geometry.find(group.group.anchor);
       if (conv != fusion.geometry.end()) {
-        AddConvolution(std::move(group.group), conv->second);
+        AddConvolution(std::move(group.group), conv->second,
+                       fusion.demands.at(conv->first));
       } else {
         AddKernel(std::move(group.group));
         schedule_.kernels.back().rows = std::move(group.rows);
+        schedule_.kernels.back().row_work = std::move(group.work);
       }
     }
     return Finish();
@@ -99,7 +103,8 @@ class Scheduling {
 
   // The convolution's kernel, and before its first one the kernel that packs
   // its weights: at each launch where they are an input or computed.
-  void AddConvolution(KernelGroup group, const ConvGeometry& geometry) {
+  void AddConvolution(KernelGroup group, const ConvGeometry& geometry,
+                      const ConvDemands& demands) {
     const int anchor = group.anchor;
     if (packers_.count(anchor) == 0) {
       packers_[anchor] = static_cast<int>(schedule_.kernels.size());
@@ -121,6 +126,7 @@ class Scheduling {
     }
     AddKernel(std::move(group));
     schedule_.kernels.back().conv = geometry;
+    schedule_.kernels.back().demands = demands;
   }
 
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "jit/artifact/artifact.h"
-#include "jit/compile/conv_geometry.h"
+#include "jit/compile/conv_choice.h"
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/reduce_geometry.h"
@@ -39,10 +39,13 @@ struct Kernel {
   // For kernels that keep rows on chip; `partials` is then where the members
   // of a team leave their statistics.
   std::optional<RowGeometry> rows;
+  // For a statistic over rows, kept on chip or not: what was weighed.
+  std::optional<RowWork> row_work;
   // For a convolution on tensor cores. `packed` is where its weights lie in
   // the order of pack_weights.cu; `packs` says that the kernel brings them
   // there, and computes nothing else.
   std::optional<ConvGeometry> conv;
+  ConvDemands demands;  // that `conv` meets
   std::optional<Place> packed;
   bool packs = false;
   // Runs only when a parameter has changed: reads parameters, fills the

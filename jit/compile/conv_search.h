@@ -1,0 +1,43 @@
+#ifndef KILN_JIT_COMPILE_CONV_SEARCH_H_
+#define KILN_JIT_COMPILE_CONV_SEARCH_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "jit/compile/conv_geometry.h"
+
+namespace kiln {
+
+// The tiles of one layout of warps, as a search saw them.
+struct ConvLayout {
+  int warpgroups = 0;  // 0: warps multiply
+  int warps_m = 0;
+  int warps_n = 0;
+  std::optional<ConvGeometry> best;  // empty: no tile fits
+  double cycles = 0.0;               // predicted, of `best`
+  int64_t fitting = 0;
+  int64_t short_of_registers = 0;
+  int64_t short_of_shared_memory = 0;
+};
+
+// Listens to a search for tiles (ConvOptions::search) and keeps the fastest of
+// each layout, for people who want to know what else there was.
+class ConvSearch {
+ public:
+  void Fits(const ConvGeometry& geometry, double cycles);
+  void LacksRegisters(const ConvGeometry& geometry);
+  void LacksSharedMemory(const ConvGeometry& geometry);
+
+  // Fastest first; layouts without a tile that fits come last.
+  std::vector<ConvLayout> Layouts() const;
+
+ private:
+  ConvLayout& LayoutOf(const ConvGeometry& geometry);
+
+  std::vector<ConvLayout> layouts_;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_CONV_SEARCH_H_
