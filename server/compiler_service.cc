@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/compile/schedule_report.h"
 #include "jit/plan/canonical.h"
 #include "jit/plan/plan_text.h"
 #include "proto/plan_converter.h"
@@ -14,6 +15,7 @@
 #include "server/call.h"
 #include "server/compile_call.h"
 #include "server/miss_explanation.h"
+#include "server/schedule_report_converter.h"
 #include "server/version.h"
 
 namespace kiln {
@@ -92,6 +94,10 @@ grpc::ServerUnaryReactor* CompilerService::Explain(
                              request->grade());
     if (!found.ok()) return found.status();
     const KeyedRequest* keyed = found->get();
+    if (request->include_schedule()) {
+      *response->mutable_schedule() =
+          ToProto(ReportSchedules(keyed->request.plan, keyed->request.target));
+    }
     response->set_key(keyed->key);
     response->set_key_text(keyed->key_text);
     response->set_source(front_.artifacts->Where(keyed->key));

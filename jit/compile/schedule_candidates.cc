@@ -20,12 +20,12 @@ std::string KindOf(const ConvLayout& layout) {
 
 std::string DetailOf(const ConvGeometry& g) {
   return fmt::format(
-      "tile {} x {}, {} of {} channels, chunks of {} of {}, {} tiles to a "
-      "block, {} blocks, {} resident",
+      "tile {} x {}, {} of {} channels, chunks of {} of {}, {} blocks of {} "
+      "tile{}, {} resident",
       g.tile_h, g.tile_w,
       std::min(g.block_channels(), g.problem.group_outputs()),
-      g.problem.group_outputs(), g.chunk, g.problem.group_inputs(),
-      g.tiles_per_block, g.blocks(), g.resident_blocks);
+      g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),
+      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s", g.resident_blocks);
 }
 
 std::string RefusalOf(const ConvLayout& layout) {

@@ -93,22 +93,23 @@ class Reporting {
     }
     report->candidates =
         ConvCandidates(kernel, {plan_.plan.grade, target_, false, nullptr});
-    report->why = "fewest predicted cycles of tiles" + TextOf(kernel.demands);
+    report->why = "fewest predicted cycles" + TextOf(kernel.demands);
     TakeTime(report);
   }
 
   static std::string TextOf(const ConvDemands& demands) {
-    std::string text;
+    std::vector<std::string> held;
     if (demands.window != Pair{1, 1}) {
-      text += fmt::format(", of whole windows of {} x {}", demands.window[0],
-                          demands.window[1]);
+      held.push_back(fmt::format("whole windows of {} x {}", demands.window[0],
+                                 demands.window[1]));
     }
     if (demands.group_channels > 0) {
-      text += fmt::format(", with normalised groups of {} channels kept whole",
-                          demands.group_channels);
+      held.push_back(fmt::format("whole normalised groups of {} channels",
+                                 demands.group_channels));
     }
-    if (demands.all_channels_in_a_block) text += ", with all channels";
-    return text;
+    if (demands.all_channels_in_a_block) held.push_back("all channels");
+    if (held.empty()) return "";
+    return fmt::format("; blocks hold {}", fmt::join(held, ", "));
   }
 
   static void TakeTime(KernelReport* report) {
@@ -124,8 +125,12 @@ class Reporting {
       return "the tensor cores of the target do not take this convolution";
     }
     if (node.kind == NodeKind::kPool2d) return "reads each window once";
-    return fmt::format("{} threads share an output, {} blocks",
-                       kernel.reduce->lanes, kernel.reduce->splits);
+    const std::string split =
+        kernel.reduce->splits == 1
+            ? ""
+            : fmt::format(" in each of {} blocks", kernel.reduce->splits);
+    return fmt::format("{} threads{} share an output", kernel.reduce->lanes,
+                       split);
   }
 
   const CanonicalPlan& plan_;
