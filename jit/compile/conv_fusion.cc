@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/conv_search.h"
 #include "jit/compile/reduce_geometry.h"
 
 namespace kiln {
@@ -22,8 +23,8 @@ bool Contains(const std::set<int>& set, int value) {
 class Fusing {
  public:
   Fusing(const LoweredPlan& plan, std::vector<KernelGroup> groups,
-         const ConvOptions& options)
-      : plan_(plan), options_(options) {
+         const ConvOptions& options, int rank)
+      : plan_(plan), options_(options), rank_(rank) {
     fusion_.groups = std::move(groups);
   }
 
@@ -55,7 +56,7 @@ class Fusing {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
-    if (!ChooseConvGeometry(problem, {}, options_).has_value()) return;
+    if (!Choose(problem, {}).has_value()) return;
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
@@ -70,12 +71,17 @@ class Fusing {
       joining.resize(joining.size() > 1 ? 1 : 0);
     }
     if (joining.empty()) {
-      Take(anchor, *ChooseConvGeometry(problem, {}, options_), {});
+      Take(anchor, *Choose(problem, {}), {});
     }
   }
 
   bool IsCheap(const ConvProblem& problem) const {
     return ProductsPerElement(problem, options_.grade) < kProductsPerRoundTrip;
+  }
+
+  std::optional<ConvGeometry> Choose(const ConvProblem& problem,
+                                     const ConvDemands& demands) const {
+    return ChooseConvGeometryOfRank(problem, demands, options_, rank_);
   }
 
   void Take(int anchor, const ConvGeometry& geometry,
@@ -187,7 +193,7 @@ class Fusing {
       return false;
     }
     const ConvDemands demands = DemandsOf(conv, joining);
-    const auto geometry = ChooseConvGeometry(problem, demands, options_);
+    const auto geometry = Choose(problem, demands);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
     Take(source.anchor, *geometry, demands);
@@ -216,7 +222,7 @@ class Fusing {
       return false;
     }
     const ConvDemands demands = DemandsOf(conv, users);
-    const auto geometry = ChooseConvGeometry(problem, demands, options_);
+    const auto geometry = Choose(problem, demands);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
     Take(source.anchor, *geometry, demands);
@@ -241,6 +247,7 @@ class Fusing {
 
   const LoweredPlan& plan_;
   const ConvOptions& options_;
+  const int rank_;
   ConvFusion fusion_;
   std::set<int> done_;  // convolutions
 };
@@ -255,8 +262,8 @@ int64_t ProductsPerElement(const ConvProblem& problem, Grade grade) {
 
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
                             std::vector<KernelGroup> groups,
-                            const ConvOptions& options) {
-  return Fusing(plan, std::move(groups), options).Run();
+                            const ConvOptions& options, int rank) {
+  return Fusing(plan, std::move(groups), options, rank).Run();
 }
 
 }  // namespace kiln

@@ -30,10 +30,11 @@ int64_t ProductsPerElement(const ConvProblem& problem, Grade grade);
 // statistic, reduction over channels or pooling that reads a convolution joins
 // its kernel as the tail. Where more kernels read it and computing it again
 // costs less than writing and reading it, each becomes a kernel that begins
-// with the convolution; otherwise the result goes through memory.
+// with the convolution; otherwise the result goes through memory. `rank`:
+// of the layout of warps that each convolution gets (conv_search.h).
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
                             std::vector<KernelGroup> groups,
-                            const ConvOptions& options);
+                            const ConvOptions& options, int rank = 0);
 
 }  // namespace kiln
 

@@ -46,4 +46,21 @@ std::vector<ConvLayout> ConvSearch::Layouts() const {
   return sorted;
 }
 
+std::optional<ConvGeometry> ChooseConvGeometryOfRank(const ConvProblem& problem,
+                                                     const ConvDemands& demands,
+                                                     ConvOptions options,
+                                                     int rank) {
+  if (rank == 0) return ChooseConvGeometry(problem, demands, options);
+  ConvSearch search;
+  options.search = &search;
+  std::optional<ConvGeometry> geometry =
+      ChooseConvGeometry(problem, demands, options);
+  for (const ConvLayout& layout : search.Layouts()) {
+    if (!layout.best) break;
+    geometry = layout.best;
+    if (rank-- == 0) break;
+  }
+  return geometry;
+}
+
 }  // namespace kiln

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "jit/compile/conv_choice.h"
 #include "jit/compile/conv_geometry.h"
 
 namespace kiln {
@@ -37,6 +38,13 @@ class ConvSearch {
 
   std::vector<ConvLayout> layouts_;
 };
+
+// As ChooseConvGeometry, but the best tile of the layout of the given rank:
+// 0 is the fastest, and beyond the last means the last.
+std::optional<ConvGeometry> ChooseConvGeometryOfRank(const ConvProblem& problem,
+                                                     const ConvDemands& demands,
+                                                     ConvOptions options,
+                                                     int rank);
 
 }  // namespace kiln
 

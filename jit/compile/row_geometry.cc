@@ -264,9 +264,21 @@ Requirements RowGeometry::requirements() const {
 }
 
 std::optional<RowGeometry> ChooseRowGeometry(const RowWork& work,
-                                             const Target& target,
-                                             std::vector<RowCandidate>* seen) {
-  return Choice(work, target, seen).Run();
+                                             const Target& target) {
+  return Choice(work, target, nullptr).Run();
+}
+
+std::vector<RowCandidate> RankRowGeometries(const RowWork& work,
+                                            const Target& target) {
+  std::vector<RowCandidate> seen;
+  Choice(work, target, &seen).Run();
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const RowCandidate& a, const RowCandidate& b) {
+                     const bool fits = a.refusal.empty();
+                     if (fits != b.refusal.empty()) return fits;
+                     return fits && a.microseconds < b.microseconds;
+                   });
+  return seen;
 }
 
 }  // namespace kiln

@@ -70,10 +70,12 @@ struct RowCandidate {
 
 // The cheapest geometry whose rows stay on the chip; empty if none does, or if
 // statistics and results in two kernels, three touches of memory, cost less.
-// `seen`, if not null, is given all that was weighed.
-std::optional<RowGeometry> ChooseRowGeometry(
-    const RowWork& work, const Target& target,
-    std::vector<RowCandidate>* seen = nullptr);
+std::optional<RowGeometry> ChooseRowGeometry(const RowWork& work,
+                                             const Target& target);
+
+// All that is weighed for that: what fits, fastest first, then what does not.
+std::vector<RowCandidate> RankRowGeometries(const RowWork& work,
+                                            const Target& target);
 
 }  // namespace kiln
 

@@ -37,20 +37,21 @@ class Scheduling {
 
   // One kernel for each barrier.
   Schedule Plain() && {
-    return Fill({GroupNodes(schedule_.lowered), {}, {}}, false);
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, false, 0);
   }
 
   // The same, with rows kept on chip.
   Schedule Rows() && {
-    return Fill({GroupNodes(schedule_.lowered), {}, {}}, true);
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, true, 0);
   }
 
   // Convolutions on tensor cores; `keeps_rows`: and rows on chip.
-  Schedule Fast(bool ample_registers, bool keeps_rows) && {
-    return Fill(
-        FuseConvolutions(schedule_.lowered, GroupNodes(schedule_.lowered),
-                         {plan_.plan.grade, target_, ample_registers}),
-        keeps_rows);
+  Schedule Fast(bool ample_registers, bool keeps_rows,
+                const Tuning& tuning) && {
+    return Fill(FuseConvolutions(
+                    schedule_.lowered, GroupNodes(schedule_.lowered),
+                    {plan_.plan.grade, target_, ample_registers}, tuning.conv),
+                keeps_rows, tuning.rows);
   }
 
  private:
@@ -72,11 +73,11 @@ class Scheduling {
     return std::move(schedule_);
   }
 
-  Schedule Fill(ConvFusion fusion, bool keeps_rows) {
+  Schedule Fill(ConvFusion fusion, bool keeps_rows, int row_rank) {
     std::vector<RowGroup> groups;
     if (keeps_rows) {
-      groups =
-          KeepRowsOnChip(schedule_.lowered, target_, std::move(fusion.groups));
+      groups = KeepRowsOnChip(schedule_.lowered, target_,
+                              std::move(fusion.groups), row_rank);
     } else {
       for (KernelGroup& group : fusion.groups) {
         groups.push_back({std::move(group), std::nullopt});
@@ -328,11 +329,11 @@ bool HasExtremesInPlace(const Schedule& schedule) {
 }
 
 Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
-                  bool ample_registers, bool keeps_rows) {
+                  bool ample_registers, bool keeps_rows, const Tuning& tuning) {
   Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
-                          .Fast(ample_registers, keeps_rows);
+                          .Fast(ample_registers, keeps_rows, tuning);
   if (HasExtremesInPlace(commuted)) return commuted;
-  return Scheduling(plan, target).Fast(ample_registers, keeps_rows);
+  return Scheduling(plan, target).Fast(ample_registers, keeps_rows, tuning);
 }
 
 }  // namespace
@@ -346,12 +347,14 @@ Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
 }
 
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
-                                    const Target& target, Room room) {
+                                    const Target& target, Room room,
+                                    const Tuning& tuning) {
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   const bool ample = room == Room::kAmple;
-  std::vector<Schedule> schedules = {MakeFast(plan, target, ample, true)};
+  std::vector<Schedule> schedules = {
+      MakeFast(plan, target, ample, true, tuning)};
   if (schedules.back().requires_ != Requirements{}) {
-    schedules.push_back(MakeFast(plan, target, ample, false));
+    schedules.push_back(MakeFast(plan, target, ample, false, tuning));
   }
   return schedules;
 }

@@ -11,6 +11,7 @@
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/reduce_geometry.h"
 #include "jit/compile/row_geometry.h"
+#include "jit/compile/tuning.h"
 
 namespace kiln {
 
@@ -84,10 +85,12 @@ enum class Room : uint8_t {
 
 // What an artifact carries: the fastest schedule known for the target, and
 // behind it, if that asks anything of the device, one that does not: the same
-// without rows kept on chip.
+// without rows kept on chip. `tuning`: the one with these candidates instead
+// of those predicted to be fastest; of no account where room is kPlain.
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target,
-                                    Room room = Room::kTight);
+                                    Room room = Room::kTight,
+                                    const Tuning& tuning = {});
 
 // Bytes of the state that a split reduction leaves for each output and split:
 // the size of the reducer of reducers.cuh.

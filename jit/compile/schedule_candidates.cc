@@ -100,16 +100,9 @@ std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
 
 std::vector<ScheduleCandidate> RowCandidates(const Kernel& kernel,
                                              const Target& target) {
-  std::vector<RowCandidate> seen;
-  ChooseRowGeometry(*kernel.row_work, target, &seen);
-  std::stable_sort(seen.begin(), seen.end(),
-                   [](const RowCandidate& a, const RowCandidate& b) {
-                     const bool fits = a.refusal.empty();
-                     if (fits != b.refusal.empty()) return fits;
-                     return fits && a.microseconds < b.microseconds;
-                   });
   std::vector<ScheduleCandidate> candidates;
-  for (const RowCandidate& candidate : seen) {
+  for (const RowCandidate& candidate :
+       RankRowGeometries(*kernel.row_work, target)) {
     candidates.push_back(CandidateOf(candidate, kernel));
   }
   return candidates;

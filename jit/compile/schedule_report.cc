@@ -26,10 +26,11 @@ bool IsConvolution(const Node& node) {
 class Reporting {
  public:
   Reporting(const CanonicalPlan& plan, const Target& target,
-            const Schedule& schedule)
+            const Schedule& schedule, const Tuning& tuning)
       : plan_(plan),
         target_(target),
         schedule_(schedule),
+        tuning_(tuning),
         device_(FindKnownDevice(target)) {}
 
   VariantReport Run() && {
@@ -73,7 +74,8 @@ class Reporting {
       ExplainConvolution(kernel, report);
     } else if (kernel.row_work) {
       report->candidates = RowCandidates(kernel, target_);
-      report->why = "fewest predicted microseconds";
+      report->why = tuning_.rows == 0 ? "fewest predicted microseconds"
+                                      : Tuned(tuning_.rows);
       if (kernel.rows) TakeTime(report);
     } else {
       report->why = WhyPlain(kernel);
@@ -93,8 +95,15 @@ class Reporting {
     }
     report->candidates =
         ConvCandidates(kernel, {plan_.plan.grade, target_, false, nullptr});
-    report->why = "fewest predicted cycles" + TextOf(kernel.demands);
+    report->why =
+        (tuning_.conv == 0 ? "fewest predicted cycles" : Tuned(tuning_.conv)) +
+        TextOf(kernel.demands);
     TakeTime(report);
+  }
+
+  std::string Tuned(int rank) const {
+    return fmt::format("the variant {} asks for number {} instead of the first",
+                       ToString(tuning_), rank + 1);
   }
 
   static std::string TextOf(const ConvDemands& demands) {
@@ -136,6 +145,7 @@ class Reporting {
   const CanonicalPlan& plan_;
   const Target& target_;
   const Schedule& schedule_;
+  const Tuning& tuning_;
   const KnownDevice* const device_;
   std::map<int, int> kernels_of_;  // number of the first, by convolution
   VariantReport variant_;
@@ -143,8 +153,8 @@ class Reporting {
 
 }  // namespace
 
-ScheduleReport ReportSchedules(const CanonicalPlan& plan,
-                               const Target& target) {
+ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target,
+                               const Tuning& tuning) {
   ScheduleReport report;
   if (target.is_cpu()) return report;
   if (const KnownDevice* const device = FindKnownDevice(target)) {
@@ -152,8 +162,9 @@ ScheduleReport ReportSchedules(const CanonicalPlan& plan,
     report.clock_mhz = device->boost_clock_mhz;
     report.memory_gb_per_s = device->memory_gb_per_s;
   }
-  for (const Schedule& schedule : MakeSchedules(plan, target)) {
-    report.variants.push_back(Reporting(plan, target, schedule).Run());
+  for (const Schedule& schedule :
+       MakeSchedules(plan, target, Room::kTight, tuning)) {
+    report.variants.push_back(Reporting(plan, target, schedule, tuning).Run());
   }
   return report;
 }

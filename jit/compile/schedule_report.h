@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/artifact/artifact.h"
+#include "jit/compile/tuning.h"
 #include "jit/plan/canonical.h"
 
 namespace kiln {
@@ -63,7 +64,8 @@ struct ScheduleReport {
 // The report of what MakeSchedules makes at first, before it is known whether
 // every kernel fits in registers. No variants for the cpu target. Takes some
 // milliseconds for each convolution.
-ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target);
+ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target,
+                               const Tuning& tuning = {});
 
 }  // namespace kiln
 
