@@ -5,6 +5,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/schedule_text.h"
+#include "client/cli/tuning_text.h"
 #include "client/connection.h"
 #include "proto/plan_converter.h"
 
@@ -48,6 +49,8 @@ Json ToJson(const std::string& target, const v1::ExplainResponse& response) {
     json["nearest_key"] = response.nearest_key();
   }
   json["differences"] = differences;
+  json["variant"] = response.variant();
+  if (response.has_tuning()) json["tuning"] = TuningJson(response.tuning());
   json["key_text"] = response.key_text();
   if (response.has_schedule()) {
     json["schedule"] = ScheduleJson(response.schedule());
@@ -99,6 +102,11 @@ ExitCode ExplainAll(const Terminal& terminal,
     }
     terminal.Print(ToText(terminal, target, *response));
     if (terminal.verbose()) terminal.Print(response->key_text());
+    if (response->has_tuning()) {
+      terminal.Print(TuningText(terminal, response->tuning()));
+    } else if (options.schedule) {
+      terminal.Print("  as the models predict: no tuning is stored\n");
+    }
     if (response->has_schedule()) {
       terminal.Print(ScheduleText(terminal, response->schedule()));
     }
