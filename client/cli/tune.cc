@@ -1,21 +1,18 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <future>
 #include <memory>
 
 #include "client/cli/commands.h"
 #include "client/cli/daemon_timer.h"
 #include "client/cli/plan_file.h"
+#include "client/cli/tuning_device.h"
 #include "client/cli/tuning_measurement.h"
 #include "client/cli/tuning_text.h"
 #include "client/client.h"
 #include "client/connection.h"
-#include "client/cuda_context.h"
-#include "jit/plan/errors.h"
 #include "jit/plan/validate.h"
 #include "proto/plan_converter.h"
 
@@ -40,66 +37,6 @@ struct Options {
   std::string target;
   int runs = 50;
 };
-
-std::string ListOf(const ServerInfo& info, bool targets) {
-  std::vector<std::string> names;
-  for (const DeviceDescriptor& device : info.devices) {
-    if (device.device == "cpu") continue;
-    names.push_back(targets ? device.target : device.device);
-  }
-  return names.empty() ? "none: this daemon has no GPU"
-                       : fmt::format("{}", fmt::join(names, ", "));
-}
-
-// The device that is asked for, by name or by target.
-absl::StatusOr<DeviceDescriptor> FindDevice(const ServerInfo& info,
-                                            const Options& options) {
-  const bool by_target = options.device.empty() && !options.target.empty();
-  const std::string device = options.device.empty() ? "cuda:0" : options.device;
-  if (device == "cpu" || options.target == "cpu") {
-    return InvalidField(device == "cpu" ? "--device" : "--target",
-                        "the cpu has no schedules to choose from", "cpu",
-                        ListOf(info, by_target));
-  }
-  for (const DeviceDescriptor& descriptor : info.devices) {
-    if (by_target ? descriptor.target != options.target
-                  : descriptor.device != device) {
-      continue;
-    }
-    if (options.target.empty() || descriptor.target == options.target) {
-      return descriptor;
-    }
-    return InvalidField("--target", "the device has another one",
-                        options.target, descriptor.target);
-  }
-  return by_target ? InvalidField("--target", "no device of the daemon has it",
-                                  options.target, ListOf(info, true))
-                   : InvalidField("--device", "the daemon has no such device",
-                                  device, ListOf(info, false));
-}
-
-// The line that the kernel module writes of itself; empty if there is none.
-std::string DriverVersion() {
-  std::ifstream file("/proc/driver/nvidia/version");
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// What the driver says of the clocks; without it they stay unknown.
-void AddClocks(const std::string& uuid, const std::string& cuda_driver,
-               v1::Tuning* tuning) {
-  const auto context = client::CudaContext::Open(uuid, cuda_driver);
-  if (!context.ok()) return;
-  const auto megahertz = [&context](driver::DeviceAttribute attribute) {
-    int kilohertz = 0;
-    (*context)->driver().DeviceGetAttribute(&kilohertz, attribute,
-                                            (*context)->device().handle);
-    return kilohertz / 1000;
-  };
-  tuning->set_clock_mhz(megahertz(driver::kClockRateKhz));
-  tuning->set_memory_clock_mhz(megahertz(driver::kMemoryClockRateKhz));
-}
 
 // One tuning from device to record.
 class TuningRun {
@@ -185,8 +122,7 @@ void TuningRun::ShowRound(int done, int rounds) const {
 void TuningRun::Describe(int winner) {
   tuning_.set_variant(variants_[winner].variant);
   tuning_.set_device(device_.name);
-  tuning_.set_driver(DriverVersion());
-  AddClocks(device_.uuid, connect_.cuda_driver, &tuning_);
+  DescribeDriver(device_.uuid, connect_.cuda_driver, &tuning_);
   tuning_.set_measured_unix_ms(
       std::chrono::duration_cast<std::chrono::milliseconds>(
           std::chrono::system_clock::now().time_since_epoch())
@@ -230,7 +166,8 @@ absl::Status TuningRun::Execute(const client::Connection& connection,
                                 Client& client) {
   const absl::StatusOr<ServerInfo> info = client.GetServerInfo();
   if (!info.ok()) return info.status();
-  const absl::StatusOr<DeviceDescriptor> device = FindDevice(*info, options_);
+  const absl::StatusOr<DeviceDescriptor> device =
+      FindTuningDevice(*info, options_.device, options_.target);
   if (!device.ok()) return device.status();
   device_ = *device;
   const absl::StatusOr<std::vector<std::string>> names = Variants(connection);
