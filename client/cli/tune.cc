@@ -88,6 +88,7 @@ absl::StatusOr<std::vector<std::string>> TuningRun::Variants(
 void TuningRun::CompileAll(Client& client,
                            const std::vector<std::string>& names) {
   std::vector<std::future<absl::StatusOr<CompiledPlan>>> compiling;
+  compiling.reserve(names.size());
   for (const std::string& name : names) {
     compiling.push_back(std::async(std::launch::async, [&, name] {
       CompileOptions options;
