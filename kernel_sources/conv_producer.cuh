@@ -1,0 +1,214 @@
+// The warpgroup of conv_wgmma.cu that brings chunks of the input from memory to
+// shared memory: eight channels of a pixel become one unit of 16 bytes, for
+// each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
+// arrive by bulk copies.
+//
+// A scale holds until a chunk does not suit it. A chunk with infinities or NaNs
+// becomes two stages: one without them, and one of them alone, which meets the
+// large parts of the weights only; so they come out as in PyTorch.
+#ifndef KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
+#define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
+
+#include "conv_halves.cuh"
+#include "conv_stages.cuh"
+#include "patch_share.cuh"
+#include "storage_types.cuh"
+#include "wgmma.cuh"
+
+namespace kiln {
+
+enum class Keep { kAll, kFinite, kNonFinite };
+
+template <typename Spec>
+class ConvProducer {
+ public:
+  using Tile = ConvTile<Spec>;
+  using Group = GroupTile<Spec>;
+  using Index = typename Spec::Index;
+
+  __device__ ConvProducer(const typename Spec::Tensors& t,
+                          const ConvStages<Spec>& stages)
+      : t_(t), stages_(stages) {}
+
+  __device__ void Run() {
+    if (Spec::kKeepsWeights && thread_ == 0) KeepWeights();
+    const int tiles = block_.tiles();
+#pragma unroll 1
+    for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll 1
+      for (int chunk = 0; chunk < Tile::kChunks; ++chunk) Bring(tile, chunk);
+    }
+  }
+
+ private:
+  static constexpr bool kScales = Spec::kScales;
+  static constexpr int kProducers = ConvStages<Spec>::kProducers;
+  static constexpr Index kPlane =
+      static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+  using Share = PatchShare<Group::kPatch, kProducers, 1, Group::kOctets>;
+
+  __device__ void KeepWeights() {
+    constexpr unsigned kBytes = Group::kWeights * 16;
+    ptx::ArriveExpecting(stages_.kept_weights_full(), kBytes * Tile::kChunks);
+#pragma unroll 1
+    for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
+      ptx::BulkLoad(stages_.weights(0, chunk), WeightsOf(chunk), kBytes,
+                    stages_.kept_weights_full());
+    }
+  }
+
+  __device__ const uint4* WeightsOf(int chunk) const {
+    return reinterpret_cast<const uint4*>(t_.packed) +
+           static_cast<long long>(block_.weights(chunk)) * Group::kWeights;
+  }
+
+  __device__ void Bring(int tile, int chunk) {
+    const bool is_last = chunk == Tile::kChunks - 1;
+    Begin(chunk);
+    uint4* to = stages_.pixels(cursor_.stage);
+    if constexpr (!kScales) {
+      Write<false>(tile, chunk, to, Keep::kAll);
+      return End(is_last, false);
+    }
+    unsigned most = MostOfAll(Write<false>(tile, chunk, to, Keep::kAll));
+    const bool has_non_finite = most >= kInfinityBits;
+    if (has_non_finite || !Suits(most)) {
+      if (has_non_finite) {
+        most = MostOfAll(Write<true>(tile, chunk, to, Keep::kFinite));
+      }
+      if (most > 0) exponent_ = ScaleExponent(most);
+      Write<true>(tile, chunk, to, Keep::kFinite);
+    }
+    End(is_last && !has_non_finite, false);
+    if (!has_non_finite) return;
+    Begin(chunk);
+    Write<true>(tile, chunk, stages_.pixels(cursor_.stage), Keep::kNonFinite);
+    End(is_last, true);
+  }
+
+  // Waits for the stage to be free, sends for its weights.
+  __device__ void Begin(int chunk) {
+    ptx::Wait(stages_.empty(cursor_.stage), cursor_.round ^ 1);
+    if (Spec::kKeepsWeights || thread_ != 0) return;
+    constexpr unsigned kBytes = Group::kWeights * 16;
+    ptx::ArriveExpecting(stages_.full(cursor_.stage), kBytes);
+    ptx::BulkLoad(stages_.weights(cursor_.stage, chunk), WeightsOf(chunk),
+                  kBytes, stages_.full(cursor_.stage));
+  }
+
+  __device__ void End(bool is_last, bool only_large) {
+    if (thread_ == 0) {
+      *stages_.note(cursor_.stage) = {PowerOfTwo(kScales ? -exponent_ : 0),
+                                      is_last, only_large};
+    }
+    PublishShared();
+    ptx::Arrive(stages_.full(cursor_.stage));
+    cursor_.Advance();
+  }
+
+  __device__ bool Suits(unsigned most) const {
+    const float scaled = __uint_as_float(most) * PowerOfTwo(exponent_);
+    return most == 0 || (scaled >= kFewest && scaled < kMost);
+  }
+
+  // The largest `mine` of the producer's threads.
+  __device__ unsigned MostOfAll(unsigned mine) {
+    unsigned* const most = stages_.magnitudes() + 4 * turn_;
+    turn_ ^= 1;
+    mine = __reduce_max_sync(~0u, mine);
+    if (thread_ % 32 == 0) most[thread_ / 32] = mine;
+    asm volatile("bar.sync 2, %0;" ::"n"(kProducers) : "memory");
+    return max(max(most[0], most[1]), max(most[2], most[3]));
+  }
+
+  // Writes one chunk of the patch; zeros outside the input. The largest
+  // magnitude of what this thread has kept, as bits. Only where kSelects does
+  // `keep` count.
+  template <bool kSelects>
+  __device__ unsigned Write(int tile, int chunk, uint4* to, Keep keep) const {
+    const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
+    const int left = block_.left() * Spec::kStrideW - PaddingW();
+    const int channels = Tile::kInputs - chunk * Spec::kChunk;
+    const Index first = (static_cast<Index>(block_.n) * Spec::Input::kC +
+                         block_.group * Tile::kInputs + chunk * Spec::kChunk) *
+                        kPlane;
+    const float scale = PowerOfTwo(exponent_);
+    unsigned most = 0;
+    constexpr int kAtOnce = kSelects || Share::kEach > 2 ? 1 : 2;
+#pragma unroll kAtOnce
+    for (int i = Share::First(thread_); i < Group::kPatch; i += Share::kStep) {
+      const int plane = i / Group::kPlane;
+      const int y = top + i % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
+                    plane / Spec::kPlanesW;
+      const int x = left + i % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
+                    plane % Spec::kPlanesW;
+      const bool inside =
+          static_cast<unsigned>(y) < static_cast<unsigned>(Spec::Input::kH) &&
+          static_cast<unsigned>(x) < static_cast<unsigned>(Spec::Input::kW);
+      const Index from = first + (inside ? y * Spec::Input::kW + x : 0);
+#pragma unroll
+      for (int k = 0; k < Share::kEach; ++k) {
+        const int octet = Share::Slice(thread_, k);
+        if (!Share::HasSlice(octet)) continue;
+        float values[8];
+        LoadEight(from, octet * 8, inside ? channels : 0, values);
+        if constexpr (kScales) {
+          most = max(most, Scale<kSelects>(values, scale, keep));
+        }
+        StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
+            values, to + octet * Spec::kPositions + i, Group::kPart);
+      }
+    }
+    return most;
+  }
+
+  __device__ void LoadEight(Index from, int channel, int channels,
+                            float (&values)[8]) const {
+    constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const bool read = kWhole ? channels > 0 : channel + k < channels;
+      values[k] =
+          read ? Load(t_.input, from + (channel + k) * kPlane) : 0.0f;
+    }
+  }
+
+  template <bool kSelects>
+  __device__ static unsigned Scale(float (&values)[8], float scale,
+                                   Keep keep) {
+    unsigned most = 0;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      if constexpr (kSelects) {
+        const bool is_finite = MagnitudeBits(values[k]) < kInfinityBits;
+        if (is_finite != (keep == Keep::kFinite)) values[k] = 0.0f;
+      }
+      most = max(most, MagnitudeBits(values[k]));
+      values[k] *= scale;
+    }
+    return most;
+  }
+
+  // Of a phase of a transposed convolution the padding is one less from some
+  // phase on.
+  __device__ int PaddingH() const {
+    return Spec::kPaddingH -
+           (block_.phase_h + Spec::kPhaseStartH) / Spec::kPhasesH;
+  }
+  __device__ int PaddingW() const {
+    return Spec::kPaddingW -
+           (block_.phase_w + Spec::kPhaseStartW) / Spec::kPhasesW;
+  }
+
+  const typename Spec::Tensors& t_;
+  const ConvStages<Spec>& stages_;
+  const ConvBlock<Spec> block_;
+  const int thread_ = threadIdx.x - ConvTile<Spec>::kThreads;
+  StageCursor<Spec::kStages> cursor_;
+  int exponent_ = 6;  // of the scale
+  int turn_ = 0;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
