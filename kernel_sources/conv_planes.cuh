@@ -106,7 +106,7 @@ struct PlanePixels {
 };
 
 // Calls visit(at, &value, inside, i) for each of this lane's positions of one
-// channel.
+// channel. One that the block does not have has no positions inside.
 template <typename Spec, typename Visit>
 __device__ void ForEachPixel(const ConvBlock<Spec>& block,
                              const Planes<Spec>& planes,
@@ -114,6 +114,7 @@ __device__ void ForEachPixel(const ConvBlock<Spec>& block,
                              Visit visit) {
   using Index = typename Spec::Index;
   const Index c = block.first_channel() + planes.first + channel;
+  const bool is_channel = planes.HasChannel(block, channel);
   float* const plane = planes.plane(channel) + planes.lane;
 #pragma unroll
   for (int i = 0; i < Planes<Spec>::kVisits; ++i) {
@@ -122,9 +123,10 @@ __device__ void ForEachPixel(const ConvBlock<Spec>& block,
       continue;
     }
     visit(PointAt<typename Spec::Output, Index>(
-              static_cast<Index>(block.n), c, static_cast<Index>(pixels.h[i]),
-              static_cast<Index>(pixels.w[i])),
-          plane[i * 32], pixels.IsInside(i), i);
+              static_cast<Index>(block.n),
+              is_channel ? c : static_cast<Index>(block.first_channel()),
+              static_cast<Index>(pixels.h[i]), static_cast<Index>(pixels.w[i])),
+          plane[i * 32], is_channel && pixels.IsInside(i), i);
   }
 }
 
@@ -199,67 +201,88 @@ __device__ void ReadPlanes(const typename Spec::Tensors& t,
 }
 
 // Statistics of the groups of group_norm: one state for each channel and part
-// of the pixels, merged tile by tile in a fixed order.
+// of the pixels, merged tile by tile in a fixed order. Several channels at once
+// hide each other's latencies.
 template <typename Spec>
 struct PlaneTail<Spec, Tail::kMoments> {
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
   using Run = Planes<Spec>;
   using States = Moments (*)[Tile::kBlockChannels];
+  using TileSums = PivotedMoments (*)[Tile::kBlockChannels];
+  static constexpr int kTogether = Run::kVisits <= 3   ? 4
+                                   : Run::kVisits <= 6 ? 2
+                                                       : 1;
 
-  // States before the planes' words.
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
-                       const Run& planes, float* states) {
+                       const Run& planes, float* scratch) {
     const PlanePixels<Spec> pixels(block, tile, planes);
     const float count = OverWarp(static_cast<float>(__popc(pixels.inside)));
-    Moments* const mine =
-        reinterpret_cast<States>(states)[planes.part] + planes.first;
+    PivotedMoments* const sums =
+        SumsOf(scratch)[planes.part] + planes.first;
 #pragma unroll 1
-    for (int c = 0; c < Run::kChannels; ++c) {
+    for (int c = 0; c < Run::kChannels; c += kTogether) {
       if (!planes.HasChannel(block, c)) break;
-      const Moments moments = OfChannel(t, block, planes, pixels, c, count);
-      if (planes.lane != 0) continue;
-      if (is_first_) {
-        mine[c] = moments;
-      } else {
-        mine[c].Merge(moments);
-      }
+      SumChannels(t, block, planes, pixels, c, sums);
+    }
+    __syncwarp();
+    if (planes.lane < Run::kChannels) {
+      Moments* const state =
+          StatesOf(scratch)[planes.part] + planes.first + planes.lane;
+      Moments merged;
+      if (!is_first_) merged = *state;
+      merged.Merge(sums[planes.lane].Get(count));
+      *state = merged;
     }
     is_first_ = false;
-    if constexpr (Spec::kHasExtremes) {
-      __syncwarp();
-      PoolExtremes(t, block, tile, planes);
-    }
+    if constexpr (Spec::kHasExtremes) PoolExtremes(t, block, tile, planes);
   }
 
   __device__ void Finish(const typename Spec::Tensors& t,
-                         const ConvBlock<Spec>& block, float* states) {
+                         const ConvBlock<Spec>& block, float* scratch) {
     Tile::Sync();
     LeavePartials<Spec, Spec::kGroupsN, Tile::kBlockChannels>(
-        t, block, reinterpret_cast<States>(states));
+        t, block, StatesOf(scratch));
   }
 
  private:
+  // Of all tiles so far, and behind them those of one tile.
+  static __device__ States StatesOf(float* scratch) {
+    return reinterpret_cast<States>(scratch);
+  }
+  static __device__ TileSums SumsOf(float* scratch) {
+    return reinterpret_cast<TileSums>(StatesOf(scratch) + Spec::kGroupsN);
+  }
+
   // The pivot is the value of the first position, which is inside the image if
   // any is.
-  static __device__ Moments OfChannel(const typename Spec::Tensors& t,
-                                      const ConvBlock<Spec>& block,
-                                      const Run& planes,
-                                      const PlanePixels<Spec>& pixels, int c,
-                                      float count) {
-    PivotedMoments sums;
-    float values[Run::kVisits] = {};
-    ReadPlanes<Spec>(t, block, planes, pixels, c,
-                     [&](float value, int i) { values[i] = value; });
-    sums.pivot = __shfl_sync(~0u, values[0], 0);
+  static __device__ void SumChannels(const typename Spec::Tensors& t,
+                                     const ConvBlock<Spec>& block,
+                                     const Run& planes,
+                                     const PlanePixels<Spec>& pixels, int first,
+                                     PivotedMoments* sums) {
+    PivotedMoments taken[kTogether];
+    float values[kTogether][Run::kVisits] = {};
 #pragma unroll
-    for (int i = 0; i < Run::kVisits; ++i) {
-      if (pixels.IsInside(i)) sums.Add(values[i]);
+    for (int c = 0; c < kTogether; ++c) {
+      ReadPlanes<Spec>(t, block, planes, pixels, first + c,
+                       [&](float value, int i) { values[c][i] = value; });
     }
-    sums.sum = OverWarp(sums.sum);
-    sums.squares = OverWarp(sums.squares);
-    return sums.Get(count);
+#pragma unroll
+    for (int c = 0; c < kTogether; ++c) {
+      taken[c].pivot = __shfl_sync(~0u, values[c][0], 0);
+#pragma unroll
+      for (int i = 0; i < Run::kVisits; ++i) {
+        if (pixels.IsInside(i)) taken[c].Add(values[c][i]);
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < kTogether; ++c) {
+      taken[c].sum = OverWarp(taken[c].sum);
+      taken[c].squares = OverWarp(taken[c].squares);
+      if (planes.lane == 0) sums[first + c] = taken[c];
+    }
   }
 
   // The largest and the smallest value of each window.

@@ -134,32 +134,67 @@ class ConvProducer {
                         kPlane;
     const float scale = PowerOfTwo(exponent_);
     unsigned most = 0;
-    constexpr int kAtOnce = kSelects || Share::kEach > 2 ? 1 : 2;
-#pragma unroll kAtOnce
-    for (int i = Share::First(thread_); i < Group::kPatch; i += Share::kStep) {
-      const int plane = i / Group::kPlane;
-      const int y = top + i % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
-                    plane / Spec::kPlanesW;
-      const int x = left + i % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
-                    plane % Spec::kPlanesW;
-      const bool inside =
-          static_cast<unsigned>(y) < static_cast<unsigned>(Spec::Input::kH) &&
-          static_cast<unsigned>(x) < static_cast<unsigned>(Spec::Input::kW);
-      const Index from = first + (inside ? y * Spec::Input::kW + x : 0);
+    // Everything is on its way before the first is used.
+    constexpr int kEach = Share::kEach;
+    constexpr int kAtOnce = kSelects || kEach > 2 ? 1 : kEach == 2 ? 2 : 4;
+#pragma unroll 1
+    for (int i = Share::First(thread_); i < Group::kPatch;
+         i += Share::kStep * kAtOnce) {
+      float values[kAtOnce][kEach][8];
 #pragma unroll
-      for (int k = 0; k < Share::kEach; ++k) {
-        const int octet = Share::Slice(thread_, k);
-        if (!Share::HasSlice(octet)) continue;
-        float values[8];
-        LoadEight(from, octet * 8, inside ? channels : 0, values);
-        if constexpr (kScales) {
-          most = max(most, Scale<kSelects>(values, scale, keep));
+      for (int n = 0; n < kAtOnce; ++n) {
+        const int position = i + n * Share::kStep;
+        const bool inside =
+            position < Group::kPatch && IsInside(top, left, position);
+        const Index from = first + (inside ? Pixel(top, left, position) : 0);
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+          const int octet = Share::Slice(thread_, k);
+          LoadEight(from, octet * 8,
+                    inside && Share::HasSlice(octet) ? channels : 0,
+                    values[n][k]);
         }
-        StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
-            values, to + octet * Spec::kPositions + i, Group::kPart);
+      }
+#pragma unroll
+      for (int n = 0; n < kAtOnce; ++n) {
+        const int position = i + n * Share::kStep;
+        if (n > 0 && position >= Group::kPatch) break;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+          const int octet = Share::Slice(thread_, k);
+          if (!Share::HasSlice(octet)) continue;
+          if constexpr (kScales) {
+            most = max(most, Scale<kSelects>(values[n][k], scale, keep));
+          }
+          StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
+              values[n][k], to + octet * Spec::kPositions + position,
+              Group::kPart);
+        }
       }
     }
     return most;
+  }
+
+  // Coordinates in the input of a position of the patch, and whether it lies in
+  // the image.
+  static __device__ int RowOf(int top, int position) {
+    return top +
+           position % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
+           position / Group::kPlane / Spec::kPlanesW;
+  }
+  static __device__ int ColumnOf(int left, int position) {
+    return left +
+           position % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
+           position / Group::kPlane % Spec::kPlanesW;
+  }
+  static __device__ bool IsInside(int top, int left, int position) {
+    return static_cast<unsigned>(RowOf(top, position)) <
+               static_cast<unsigned>(Spec::Input::kH) &&
+           static_cast<unsigned>(ColumnOf(left, position)) <
+               static_cast<unsigned>(Spec::Input::kW);
+  }
+  static __device__ int Pixel(int top, int left, int position) {
+    return RowOf(top, position) * Spec::Input::kW + ColumnOf(left, position);
   }
 
   __device__ void LoadEight(Index from, int channel, int channels,

@@ -9,8 +9,8 @@
 // computed too and not used.
 //
 // Either channels are the rows of the product and pixels its columns
-// (kChannelRows; conv_planes.cuh follows), or pixels are the rows and a thread
-// has many channels of few pixels (conv_tails.cuh).
+// (kChannelRows; conv_planes.cuh or conv_runs.cuh follows), or pixels are the
+// rows and a thread has many channels of few pixels (conv_tails.cuh).
 //
 // One warpgroup brings chunks (conv_producer.cuh), the others multiply.
 // Tensor cores round towards zero as they add, so where operands have two parts
@@ -18,6 +18,7 @@
 // is added to the total by an ordinary addition.
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
+#include "conv_runs.cuh"
 #include "conv_stages.cuh"
 #include "conv_tails.cuh"
 #include "conv_tile.cuh"
@@ -52,7 +53,15 @@ class ConvConsumer {
   __device__ void Run() {
     if (Spec::kKeepsWeights) ptx::Wait(stages_.kept_weights_full(), 0);
     const int tiles = block_.tiles();
-    if constexpr (Spec::kChannelRows) {
+    if constexpr (Spec::kChannelRows && !Spec::kHasPlanes) {
+      RunTail<Spec> tail;
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) {
+        SumTile();
+        tail.Take(t_, block_, tile, sums_.d[0]);
+      }
+      tail.Finish(t_, block_, stages_.scratch());
+    } else if constexpr (Spec::kChannelRows) {
       // The states of a tail that has any lie before the planes.
       Planes<Spec> planes(stages_.scratch() + Spec::kStateWords);
       PlaneTail<Spec> tail;

@@ -319,8 +319,22 @@ class Choice {
   }
 
   void Compare(const ConvGeometry& g) {
+    if (const char* force = getenv("KF")) {
+      int cr = -1, gm = -1, gn = -1, res = -1, tm = -1, tn = -1, tpb = -1,
+          pitch = -1;
+      sscanf(force, "%d,%d,%d,%d,%d,%d,%d,%d", &cr, &gm, &gn, &res, &tm, &tn,
+             &tpb, &pitch);
+      const auto bad = [](int want, int have) {
+        return want >= 0 && want != have;
+      };
+      if (!g.has_groups() || bad(cr, g.channel_rows) || bad(gm, g.groups_m) ||
+          bad(gn, g.groups_n) || bad(res, g.resident_blocks) ||
+          bad(tm, g.tiles_m) || bad(tn, g.tiles_n) ||
+          bad(tpb, g.tiles_per_block) || bad(pitch, g.pitch))
+        return;
+    }
     if (g.blocks() > kMaxOffset || g.packed_bytes() > kMaxOffset) return;
-    const double cycles = ConvCycles(g, std::max(options_.target.sm_count, 1));
+    const double cycles = ConvCycles(g, demands_, std::max(options_.target.sm_count, 1));
     if (best_.has_value() && cycles >= best_cycles_) return;
     best_ = g;
     best_cycles_ = cycles;

@@ -13,6 +13,9 @@ constexpr double kCyclesPerProduct = 1.6;
 constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;
+constexpr double kInstructionsPerOp = 8.0;
+constexpr double kInstructionsPerSum = 4.0;  // of statistics in registers
+constexpr double kInstructionsOfPlanes = 10.0;
 constexpr double kInstructionsPerOctet = 60.0;  // loads included
 constexpr double kInstructionsPerPart = 20.0;
 constexpr double kIssuedByProducer = 0.8;  // in a cycle, by four warps
@@ -42,9 +45,17 @@ Work ProductWork(const ConvGeometry& g) {
           warps * steps * (reads + adds + fragments * Products(g))};
 }
 
+// For each element that warpgroups multiply.
+double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
+  const double ops = kInstructionsPerOp * static_cast<double>(demands.ops);
+  if (!g.channel_rows) return kInstructionsPerElement + ops;
+  const bool in_registers = demands.has_statistics && demands.ops == 0;
+  return in_registers ? kInstructionsPerSum : kInstructionsOfPlanes + ops;
+}
+
 // Of warpgroups: a tile's products, what the producer issues for it, and what
 // follows the sums.
-double GroupTileCycles(const ConvGeometry& g) {
+double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double steps = static_cast<double>(g.steps() * g.chunks());
   const double columns = g.tiles_n * 8;
   // Reading A and B from shared memory takes as long as 64 columns at least.
@@ -59,8 +70,8 @@ double GroupTileCycles(const ConvGeometry& g) {
                        kIssuedByProducer;
   const double elements = static_cast<double>(g.run()) *
                           static_cast<double>(g.block_channels());
-  const double after = elements / 32 * kInstructionsPerElement /
-                       kIssuedPerCycle;
+  const double after =
+      elements / 32 * TailInstructions(g, demands) / kIssuedPerCycle;
   const double waiting = static_cast<double>(g.chunks()) * kCyclesPerHandover;
   // Warpgroups drift apart, so that one multiplies while another finishes.
   const int together = g.groups() * g.resident_blocks;
@@ -71,12 +82,13 @@ double GroupTileCycles(const ConvGeometry& g) {
 
 }  // namespace
 
-double ConvCycles(const ConvGeometry& g, int sm_count) {
+double ConvCycles(const ConvGeometry& g, const ConvDemands& demands,
+                  int sm_count) {
   const int64_t waves =
       CeilDiv(g.blocks(), static_cast<int64_t>(sm_count) * g.resident_blocks);
   if (g.has_groups()) {
     return static_cast<double>(waves) *
-           (kCyclesPerBlock + GroupTileCycles(g) * g.tiles_per_block);
+           (kCyclesPerBlock + GroupTileCycles(g, demands) * g.tiles_per_block);
   }
   const Work product = ProductWork(g);
   const double patch = static_cast<double>(g.chunk * g.patch());
@@ -89,7 +101,7 @@ double ConvCycles(const ConvGeometry& g, int sm_count) {
       std::max(product.tensor, product.instructions / kIssuedPerCycle);
   const double chunks = static_cast<double>(g.chunks());
   const double after = static_cast<double>(g.rows() * g.block_channels()) / 32 *
-                       kInstructionsPerElement / kIssuedPerCycle;
+                       TailInstructions(g, demands) / kIssuedPerCycle;
   const double waiting = chunks * kCyclesPerStage;
   double tile = 0.0;
   if (g.resident_blocks > 1) {

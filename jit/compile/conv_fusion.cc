@@ -58,7 +58,7 @@ class Fusing {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
-    if (!ChooseConvGeometry(problem, {}, options_).has_value()) return;
+    if (!ChooseConvGeometry(problem, DemandsOf(conv, {}), options_).has_value()) return;
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
@@ -73,7 +73,8 @@ class Fusing {
       joining.resize(joining.size() > 1 ? 1 : 0);
     }
     if (joining.empty()) {
-      fusion_.geometry[anchor] = *ChooseConvGeometry(problem, {}, options_);
+      fusion_.geometry[{anchor, -1}] =
+          *ChooseConvGeometry(problem, DemandsOf(conv, {}), options_);
     }
   }
 
@@ -159,13 +160,17 @@ class Fusing {
 
   ConvDemands DemandsOf(int conv, const std::vector<int>& joining) const {
     ConvDemands demands;
+    demands.ops = fusion_.groups[conv].epilogue.size();
     for (const int user : joining) {
       const int anchor = fusion_.groups[user].anchor;
+      const KernelGroup& group = fusion_.groups[user];
+      demands.ops += anchor < 0 ? group.epilogue.size() : group.prologue.size();
       if (anchor < 0) continue;
       const Node& node = NodeAt(anchor);
       if (node.kind == NodeKind::kPool2d) {
         demands.window = std::get<PoolAttributes>(node.attributes).kernel_size;
       } else if (node.op == OpKind::kGroupNorm) {
+        demands.has_statistics = true;
         demands.group_channels =
             fusion_.groups[conv].domain[1] /
             std::get<GroupNormAttributes>(node.attributes).num_groups;
@@ -188,12 +193,19 @@ class Fusing {
         Group(joining[0]).anchor < 0) {
       return false;
     }
-    const auto geometry =
-        ChooseConvGeometry(problem, DemandsOf(conv, joining), options_);
-    if (!geometry.has_value()) return false;
+    std::vector<ConvGeometry> geometries;
+    for (const int user : joining) {
+      const auto geometry =
+          ChooseConvGeometry(problem, DemandsOf(conv, {user}), options_);
+      if (!geometry.has_value()) return false;
+      geometries.push_back(*geometry);
+    }
     const KernelGroup source = Group(conv);
-    fusion_.geometry[source.anchor] = *geometry;
-    for (const int user : joining) Join(source, &Group(user));
+    for (size_t i = 0; i < joining.size(); ++i) {
+      KernelGroup* const user = &Group(joining[i]);
+      Join(source, user);
+      fusion_.geometry[{source.anchor, user->tail}] = geometries[i];
+    }
     Group(conv) = {};
     return true;
   }
@@ -221,8 +233,8 @@ class Fusing {
         ChooseConvGeometry(problem, DemandsOf(conv, users), options_);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
-    fusion_.geometry[source.anchor] = *geometry;
     Join(source, &Group(statistics));
+    fusion_.geometry[{source.anchor, Group(statistics).tail}] = *geometry;
     Group(statistics).extremes = Group(pooling).anchor;
     Group(pooling) = {};
     Group(conv) = {};

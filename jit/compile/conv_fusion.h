@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_CONV_FUSION_H_
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "jit/compile/conv_choice.h"
@@ -10,10 +11,11 @@
 namespace kiln {
 
 // Groups of which some are convolutions on tensor cores, with what follows
-// them. `geometry` is by node of the convolution.
+// them. `geometry` is by node of the convolution and of the tail, -1 where
+// there is none.
 struct ConvFusion {
   std::vector<KernelGroup> groups;
-  std::map<int, ConvGeometry> geometry;
+  std::map<std::pair<int, int>, ConvGeometry> geometry;
 };
 
 // Gives convolutions to the tensor cores where they take them. The first

@@ -6,7 +6,7 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
-constexpr int64_t kProducerRegisters = 56;
+constexpr int64_t kProducerRegisters = 88;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;
 
@@ -150,6 +150,10 @@ int64_t ConvGeometry::scale_count() const {
   return problem.groups * channel_blocks() * block_channels();
 }
 
+bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
+  return has_groups() == other.has_groups() && chunk == other.chunk &&
+         block_channels() == other.block_channels();
+}
 int64_t ConvGeometry::launch_registers() const {
   return kRegisters / (threads() * resident_blocks) / 8 * 8;
 }
@@ -174,7 +178,7 @@ int64_t ConvGeometry::plane_bytes() const {
   return int64_t{groups()} * 4 * 16 * plane_pitch() * 4;
 }
 int64_t ConvGeometry::state_bytes() const {
-  return groups_n * block_channels() * 12;
+  return groups_n * block_channels() * 24;
 }
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {

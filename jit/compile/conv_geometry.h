@@ -30,6 +30,19 @@ struct ConvProblem {
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
 
+// What the kernels that compute one convolution ask of its tiles.
+struct ConvDemands {
+  bool all_channels_in_a_block = false;
+  // Tiles consist of whole windows of this size.
+  Pair window = {1, 1};
+  // Pointwise ops on each element before statistics, a pooling or a reduction
+  // or to the end, and whether statistics follow.
+  int64_t ops = 0;
+  bool has_statistics = false;
+  // Channels of a normalised group must not straddle blocks; 0: no such group.
+  int64_t group_channels = 0;
+};
+
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
 
 // How blocks and warps share a convolution; names and meaning are those of
@@ -116,10 +129,12 @@ struct ConvGeometry {
   int64_t producer_registers() const;
   int64_t consumer_registers() const;
   // Of what follows where channels are rows: a plane's words, the bytes of all
-  // planes and of the states of channels.
+  // planes and of the states of channels and of their sums in a tile.
   int64_t plane_pitch() const;
   int64_t plane_bytes() const;
   int64_t state_bytes() const;
+  // Whether both read packed weights alike.
+  bool PacksLike(const ConvGeometry& other) const;
   // Whether sums of a chunk are added to the others outside the tensor cores.
   bool sums_chunks() const {
     return (splits_input || splits_weight) && chunks() > 1;

@@ -330,6 +330,22 @@ class ConvSpecWriter {
             geometry_.block_channels() / (8 * geometry_.tiles_n)};
   }
 
+  // Whether statistics are taken from the sums as they are.
+  bool StaysInRegisters() const {
+    const KernelGroup& group = kernel_.group;
+    if (!group.epilogue.empty() || StoresInner()) return false;
+    if (group.extremes < 0) return true;
+    const auto& pool =
+        std::get<PoolAttributes>(NodeAt(group.extremes).attributes);
+    const int64_t width = pool.kernel_size[1];
+    return width == 2 || width == 4 || width == 8;
+  }
+  bool StoresInner() const {
+    return std::any_of(
+        kernel_.stores.begin(), kernel_.stores.end(),
+        [&](const Store& store) { return IsInner(store.value); });
+  }
+
   // The launch of the convolution, whose tail needs `scratch_words`.
   void Finish(const std::string& tail, const std::string& symbol,
               int64_t scratch_words) {
@@ -337,8 +353,13 @@ class ConvSpecWriter {
       const bool has_states = tail == "kMoments";
       const int64_t states =
           has_states ? (geometry_.state_bytes() + 15) / 16 * 4 : 0;
-      Append({Int("kStateWords", states)});
-      scratch_words = states + geometry_.plane_bytes() / 4;
+      const bool has_planes = !has_states || !StaysInRegisters();
+      Append({Int("kStateWords", states), Bool("kHasPlanes", has_planes)});
+      scratch_words =
+          states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
+    }
+    if (geometry_.has_groups() && !geometry_.channel_rows) {
+      Append({Bool("kHasPlanes", false)});
     }
     const int64_t bytes = geometry_.shared_bytes() + scratch_words * 4;
     Append({fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",

@@ -1,7 +1,6 @@
 #include "jit/compile/schedule.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -81,7 +80,8 @@ class Scheduling {
       }
     }
     for (RowGroup& group : groups) {
-      const auto conv = fusion.geometry.find(group.group.anchor);
+      const auto conv =
+          fusion.geometry.find({group.group.anchor, group.group.tail});
       if (conv != fusion.geometry.end()) {
         AddConvolution(std::move(group.group), conv->second);
       } else {
@@ -101,8 +101,7 @@ class Scheduling {
   // its weights: at each launch where they are an input or computed.
   void AddConvolution(KernelGroup group, const ConvGeometry& geometry) {
     const int anchor = group.anchor;
-    if (packers_.count(anchor) == 0) {
-      packers_[anchor] = static_cast<int>(schedule_.kernels.size());
+    if (PackerOf(anchor, geometry) == nullptr) {
       const int weight = ValueOf(NodeAt(anchor).operands[1]);
       Kernel packer;
       packer.group.anchor = anchor;
@@ -121,6 +120,16 @@ class Scheduling {
     }
     AddKernel(std::move(group));
     schedule_.kernels.back().conv = geometry;
+  }
+
+  const Kernel* PackerOf(int anchor, const ConvGeometry& geometry) const {
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.packs && kernel.group.anchor == anchor &&
+          kernel.conv->PacksLike(geometry)) {
+        return &kernel;
+      }
+    }
+    return nullptr;
   }
 
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
@@ -296,8 +305,7 @@ class Scheduling {
     schedule_.workspace_bytes = layout.size_bytes;
     for (Kernel& kernel : schedule_.kernels) {
       if (!kernel.conv.has_value()) continue;
-      kernel.packed =
-          schedule_.kernels[packers_.at(kernel.group.anchor)].packed;
+      kernel.packed = PackerOf(kernel.group.anchor, *kernel.conv)->packed;
     }
   }
 
@@ -306,7 +314,6 @@ class Scheduling {
   const Target& target_;
   Schedule schedule_;
   std::vector<Buffer> buffers_;
-  std::map<int, int> packers_;  // kernel that packs, by convolution
   std::set<int> stored_;        // nodes whose results have been taken care of
 };
 
