@@ -33,6 +33,11 @@ __device__ inline float PowerOfTwo(int exponent) {
   return __int_as_float((exponent + 127) << 23);
 }
 
+// Of powers of two, or the nearest that is a normal number.
+__device__ inline float ProductOfPowers(float a, float b) {
+  return fminf(fmaxf(a * b, PowerOfTwo(-kLargestExponent)), PowerOfTwo(127));
+}
+
 // The exponent e for numbers up to the finite magnitude `most`.
 __device__ inline int ScaleExponent(unsigned most) {
   const int exponent = kWantedExponent - (static_cast<int>(most >> 23) - 127);

@@ -22,8 +22,8 @@ __device__ inline Moments FromLane(const Moments& mine, int mask) {
 struct PivotedMoments {
   float pivot = 0.0f, sum = 0.0f, squares = 0.0f;
 
-  __device__ void Add(float x) {
-    const float difference = x - pivot;
+  __device__ void Add(float x) { AddDifference(x - pivot); }
+  __device__ void AddDifference(float difference) {
     sum += difference;
     squares = fmaf(difference, difference, squares);
   }

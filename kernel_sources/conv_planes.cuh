@@ -37,6 +37,8 @@ class Planes {
   // 8 modulo 32: the lanes that lay down at once do so in different banks.
   static constexpr int kPitch = (kRun + 23) / 32 * 32 + 8;
   static constexpr int kVisits = (kRun + 31) / 32;
+  // Channels gone through at once, which hide each other's latencies.
+  static constexpr int kTogether = kVisits <= 3 ? 4 : 2;
 
   int lane;
   int part;   // of the pixels
@@ -82,6 +84,7 @@ class Planes {
 template <typename Spec>
 struct PlanePixels {
   using Run = Planes<Spec>;
+  int offset[Run::kVisits];  // in a channel
   int h[Run::kVisits], w[Run::kVisits];
   unsigned inside = 0;  // a bit for each
 
@@ -98,6 +101,7 @@ struct PlanePixels {
                              y < Spec::Output::kH && x < Spec::Output::kW;
       h[i] = min(y, Spec::Output::kH - 1);
       w[i] = min(x, Spec::Output::kW - 1);
+      offset[i] = h[i] * Spec::Output::kW + w[i];
       inside |= is_inside ? 1u << i : 0u;
     }
   }
@@ -113,8 +117,12 @@ __device__ void ForEachPixel(const ConvBlock<Spec>& block,
                              const PlanePixels<Spec>& pixels, int channel,
                              Visit visit) {
   using Index = typename Spec::Index;
-  const Index c = block.first_channel() + planes.first + channel;
   const bool is_channel = planes.HasChannel(block, channel);
+  const Point<Index> first = PointAt<typename Spec::Output, Index>(
+      static_cast<Index>(block.n),
+      static_cast<Index>(block.first_channel() +
+                         (is_channel ? planes.first + channel : 0)),
+      static_cast<Index>(0), static_cast<Index>(0));
   float* const plane = planes.plane(channel) + planes.lane;
 #pragma unroll
   for (int i = 0; i < Planes<Spec>::kVisits; ++i) {
@@ -122,11 +130,11 @@ __device__ void ForEachPixel(const ConvBlock<Spec>& block,
         i * 32 + planes.lane >= Planes<Spec>::kRun) {
       continue;
     }
-    visit(PointAt<typename Spec::Output, Index>(
-              static_cast<Index>(block.n),
-              is_channel ? c : static_cast<Index>(block.first_channel()),
-              static_cast<Index>(pixels.h[i]), static_cast<Index>(pixels.w[i])),
-          plane[i * 32], is_channel && pixels.IsInside(i), i);
+    Point<Index> at = first;
+    at.i += pixels.offset[i];
+    at.h = pixels.h[i];
+    at.w = pixels.w[i];
+    visit(at, plane[i * 32], is_channel && pixels.IsInside(i), i);
   }
 }
 
@@ -171,38 +179,27 @@ struct PlaneTail<Spec, Tail::kStore> {
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
                        const Planes<Spec>& planes, float*) {
+    constexpr int kTogether = Planes<Spec>::kTogether;
     const PlanePixels<Spec> pixels(block, tile, planes);
 #pragma unroll 1
-    for (int c = 0; c < Planes<Spec>::kChannels; ++c) {
+    for (int c = 0; c < Planes<Spec>::kChannels; c += kTogether) {
       if (!planes.HasChannel(block, c)) break;
-      ForEachPixel<Spec>(block, planes, pixels, c,
-                         [&](const Point<Index>& at, float& value, bool inside,
-                             int) { Spec::Element(t, at, value, inside); });
+#pragma unroll
+      for (int next = 0; next < kTogether; ++next) {
+        ForEachPixel<Spec>(
+            block, planes, pixels, c + next,
+            [&](const Point<Index>& at, float& value, bool inside, int) {
+              Spec::Element(t, at, value, inside);
+            });
+      }
     }
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          float*) {}
 };
 
-// Takes the planes through Spec::Read, in place.
-template <typename Spec, typename Visit>
-__device__ void ReadPlanes(const typename Spec::Tensors& t,
-                           const ConvBlock<Spec>& block,
-                           const Planes<Spec>& planes,
-                           const PlanePixels<Spec>& pixels, int channel,
-                           Visit visit) {
-  using Index = typename Spec::Index;
-  ForEachPixel<Spec>(
-      block, planes, pixels, channel,
-      [&](const Point<Index>& at, float& value, bool inside, int i) {
-        value = Spec::Read(t, at, value, inside);
-        visit(value, i);
-      });
-}
-
 // Statistics of the groups of group_norm: one state for each channel and part
-// of the pixels, merged tile by tile in a fixed order. Several channels at once
-// hide each other's latencies.
+// of the pixels, merged tile by tile in a fixed order.
 template <typename Spec>
 struct PlaneTail<Spec, Tail::kMoments> {
   using Index = typename Spec::Index;
@@ -210,9 +207,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
   using Run = Planes<Spec>;
   using States = Moments (*)[Tile::kBlockChannels];
   using TileSums = PivotedMoments (*)[Tile::kBlockChannels];
-  static constexpr int kTogether = Run::kVisits <= 3   ? 4
-                                   : Run::kVisits <= 6 ? 2
-                                                       : 1;
+  static constexpr int kTogether = Run::kTogether;
 
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
@@ -266,8 +261,12 @@ struct PlaneTail<Spec, Tail::kMoments> {
     float values[kTogether][Run::kVisits] = {};
 #pragma unroll
     for (int c = 0; c < kTogether; ++c) {
-      ReadPlanes<Spec>(t, block, planes, pixels, first + c,
-                       [&](float value, int i) { values[c][i] = value; });
+      ForEachPixel<Spec>(
+          block, planes, pixels, first + c,
+          [&](const Point<Index>& at, float& value, bool inside, int i) {
+            values[c][i] = Spec::Read(t, at, value, inside);
+            if (Spec::kHasExtremes) value = values[c][i];
+          });
     }
 #pragma unroll
     for (int c = 0; c < kTogether; ++c) {
@@ -322,7 +321,11 @@ struct PlaneTail<Spec, Tail::kPool> {
 #pragma unroll 1
     for (int c = 0; c < Run::kChannels; ++c) {
       if (!planes.HasChannel(block, c)) break;
-      ReadPlanes<Spec>(t, block, planes, pixels, c, [](float, int) {});
+      ForEachPixel<Spec>(
+          block, planes, pixels, c,
+          [&](const Point<Index>& at, float& value, bool inside, int) {
+            value = Spec::Read(t, at, value, inside);
+          });
     }
     __syncwarp();
     ForEachWindow<Spec, typename Spec::TailOutput>(

@@ -1,4 +1,4 @@
-// The warpgroup of conv_wgmma.cu that brings chunks of the input from memory to
+// The warpgroups of conv_wgmma.cu that bring chunks of the input from memory to
 // shared memory: eight channels of a pixel become one unit of 16 bytes, for
 // each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
 // arrive by bulk copies.
@@ -70,20 +70,29 @@ class ConvProducer {
       Write<false>(tile, chunk, to, Keep::kAll);
       return End(is_last, false);
     }
-    unsigned most = MostOfAll(Write<false>(tile, chunk, to, Keep::kAll));
+    const unsigned most = MostOfAll(Write<false>(tile, chunk, to, Keep::kAll));
     const bool has_non_finite = most >= kInfinityBits;
     if (has_non_finite || !Suits(most)) {
-      if (has_non_finite) {
-        most = MostOfAll(Write<true>(tile, chunk, to, Keep::kFinite));
-      }
-      if (most > 0) exponent_ = ScaleExponent(most);
-      Write<true>(tile, chunk, to, Keep::kFinite);
+      BringAgain(tile, chunk, has_non_finite);
     }
-    End(is_last && !has_non_finite, false);
-    if (!has_non_finite) return;
-    Begin(chunk);
-    Write<true>(tile, chunk, stages_.pixels(cursor_.stage), Keep::kNonFinite);
-    End(is_last, true);
+    End(is_last, has_non_finite);
+  }
+
+  // Finds the scale that suits the finite numbers, writes them, and where there
+  // are others, those to the next stage.
+  __device__ void BringAgain(int tile, int chunk, bool has_non_finite) {
+    const int passes = has_non_finite ? 3 : 2;
+#pragma unroll 1
+    for (int pass = 0; pass < passes; ++pass) {
+      if (pass == 2) {
+        End(false, false);
+        Begin(chunk);
+      }
+      const unsigned most = MostOfAll(
+          Write<true>(tile, chunk, stages_.pixels(cursor_.stage),
+                      pass == 2 ? Keep::kNonFinite : Keep::kFinite));
+      if (pass == 0 && most > 0) exponent_ = ScaleExponent(most);
+    }
   }
 
   // Waits for the stage to be free, sends for its weights.
@@ -113,12 +122,15 @@ class ConvProducer {
 
   // The largest `mine` of the producer's threads.
   __device__ unsigned MostOfAll(unsigned mine) {
-    unsigned* const most = stages_.magnitudes() + 4 * turn_;
+    constexpr int kWarps = kProducers / 32;
+    unsigned* const most = stages_.magnitudes() + kWarps * turn_;
     turn_ ^= 1;
     mine = __reduce_max_sync(~0u, mine);
     if (thread_ % 32 == 0) most[thread_ / 32] = mine;
     asm volatile("bar.sync 2, %0;" ::"n"(kProducers) : "memory");
-    return max(max(most[0], most[1]), max(most[2], most[3]));
+#pragma unroll
+    for (int warp = 0; warp < kWarps; ++warp) mine = max(mine, most[warp]);
+    return mine;
   }
 
   // Writes one chunk of the patch; zeros outside the input. The largest
@@ -136,7 +148,8 @@ class ConvProducer {
     unsigned most = 0;
     // Everything is on its way before the first is used.
     constexpr int kEach = Share::kEach;
-    constexpr int kAtOnce = kSelects || kEach > 2 ? 1 : kEach == 2 ? 2 : 4;
+    constexpr int kFitting = Spec::kOctetsAtOnce / kEach;
+    constexpr int kAtOnce = kSelects || kFitting < 1 ? 1 : kFitting;
 #pragma unroll 1
     for (int i = Share::First(thread_); i < Group::kPatch;
          i += Share::kStep * kAtOnce) {

@@ -45,13 +45,13 @@ template <typename Spec>
 class ConvStages {
  public:
   using Group = GroupTile<Spec>;
-  static constexpr int kProducers = 128;
+  static constexpr int kProducers = Spec::kProducerGroups * 128;
   static constexpr int kKept = Spec::kStages * Group::kStage;
   static constexpr int kZeros = kKept + Group::kKept;
   static constexpr int kNotes =
       kZeros + (Group::kHasEmptyHalf ? Spec::kZeroUnits : 0);
   static constexpr int kMagnitudes = kNotes + Spec::kStages;
-  static constexpr int kBarriers = kMagnitudes + 2;
+  static constexpr int kBarriers = kMagnitudes + 2 * Spec::kProducerGroups;
   static constexpr int kScratch = kBarriers + Spec::kStages + 1;
   static_assert(sizeof(StageNote) <= 16);
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,

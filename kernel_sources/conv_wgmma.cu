@@ -12,7 +12,7 @@
 // (kChannelRows; conv_planes.cuh or conv_runs.cuh follows), or pixels are the
 // rows and a thread has many channels of few pixels (conv_tails.cuh).
 //
-// One warpgroup brings chunks (conv_producer.cuh), the others multiply.
+// One or two warpgroups bring chunks (conv_producer.cuh), the others multiply.
 // Tensor cores round towards zero as they add, so where operands have two parts
 // the small products are summed first, and where there are several chunks each
 // is added to the total by an ordinary addition.
@@ -195,12 +195,11 @@ class ConvConsumer {
         part * kGroup + (Spec::kChannelRows ? row : lane % 4 * 2);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const float weight_factor =
-          factors[Spec::kChannelRows ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2];
+      const float both = ProductOfPowers(
+          factor,
+          factors[Spec::kChannelRows ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2]);
 #pragma unroll
-      for (int m = 0; m < Spec::kTilesM; ++m) {
-        sums_.d[m][i] = sums_.d[m][i] * factor * weight_factor;
-      }
+      for (int m = 0; m < Spec::kTilesM; ++m) sums_.d[m][i] *= both;
     }
   }
 

@@ -23,7 +23,9 @@ constexpr int64_t kAmpleRegisters = 32;
 constexpr int64_t kRegistersOfFragments = 8;  // of A, where warps multiply
 constexpr int64_t kMaxSums = 96;
 constexpr int64_t kRegistersBesidePlanes = 56;
+constexpr int64_t kRegistersOfProduct = 16;
 constexpr int kMaxColumns = 256;    // of a warpgroup's product
+constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kMaxWarpgroups = 3;   // that multiply, in a block
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, unrolled
@@ -80,11 +82,12 @@ class Choice {
 
   void TryWarpgroups() {
     for (const auto& [m, n] : {std::pair(1, 1), {2, 1}, {1, 2}, {3, 1}, {1, 3}}) {
-      for (const int resident : {1, 2}) {
+      for (const auto& [resident, producers] : {std::pair(1, 2), {1, 1}, {2, 1}}) {
         ConvGeometry g = base_;
         g.groups_m = m;
         g.groups_n = n;
         g.resident_blocks = resident;
+        g.producers = producers;
         TryPixelRows(g);
         if (!demands_.all_channels_in_a_block) TryChannelRows(g);
       }
@@ -153,9 +156,10 @@ class Choice {
                                         demands_.window[1] *
                                         demands_.window[1]);
       const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
+      const bool in_registers = demands_.has_statistics && demands_.ops == 0;
+      const int most = in_registers ? kMaxColumns : kMaxColumnsOfPlanes;
       for (int rows = static_cast<int>(demands_.window[0]);
-           rows * g.pitch <= kMaxColumns &&
-           rows * g.groups_n < height + rows * g.groups_n;
+           rows * g.pitch <= most;
            rows += static_cast<int>(demands_.window[0])) {
         if (rows > RoundUp(height, demands_.window[0])) break;
         g.tiles_n = rows * g.pitch / 8;
@@ -167,7 +171,7 @@ class Choice {
 
   void TryDepths(ConvGeometry g) {
     const int64_t inputs = g.problem.group_inputs();
-    for (const int chunk : {8, 16, 32, 64}) {
+    for (const int chunk : {8, 16, 32}) {
       if (chunk > 8 && chunk >= 2 * inputs) break;
       g.chunk = chunk;
       const int64_t parts = g.input_parts() + g.weight_parts() - 1;
@@ -182,6 +186,7 @@ class Choice {
 
   // A matrix's second half lies behind its first.
   static bool HalvesFollow(const ConvGeometry& g) {
+    if (g.chunk % 16 == 0) return true;  // of the same pixels
     for (int64_t step = 0; step < g.steps(); ++step) {
       if (g.has_empty_half() && step == g.steps() - 1) break;
       if (g.OffsetOf(2 * step + 1) <= g.OffsetOf(2 * step)) return false;
@@ -191,6 +196,10 @@ class Choice {
 
   bool GroupSumsFit(const ConvGeometry& g) const {
     const int64_t sums = int64_t{g.tiles_m} * g.tiles_n * 4;
+    // One instruction must fit before registers have moved.
+    if (g.tiles_n * 4 + kRegistersOfProduct > g.launch_registers()) {
+      return false;
+    }
     const int64_t ample = options_.ample_registers ? kAmpleRegisters : 0;
     int64_t parts = g.sums_chunks() ? 2 : 1;
     int64_t beside = kRegistersBesidePlanes;
@@ -321,16 +330,16 @@ class Choice {
   void Compare(const ConvGeometry& g) {
     if (const char* force = getenv("KF")) {
       int cr = -1, gm = -1, gn = -1, res = -1, tm = -1, tn = -1, tpb = -1,
-          pitch = -1;
-      sscanf(force, "%d,%d,%d,%d,%d,%d,%d,%d", &cr, &gm, &gn, &res, &tm, &tn,
-             &tpb, &pitch);
+          pitch = -1, prod = -1, chunk = -1;
+      sscanf(force, "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d", &cr, &gm, &gn, &res, &tm, &tn,
+             &tpb, &pitch, &prod, &chunk);
       const auto bad = [](int want, int have) {
         return want >= 0 && want != have;
       };
       if (!g.has_groups() || bad(cr, g.channel_rows) || bad(gm, g.groups_m) ||
           bad(gn, g.groups_n) || bad(res, g.resident_blocks) ||
           bad(tm, g.tiles_m) || bad(tn, g.tiles_n) ||
-          bad(tpb, g.tiles_per_block) || bad(pitch, g.pitch))
+          bad(tpb, g.tiles_per_block) || bad(pitch, g.pitch) || bad(prod, g.producers) || bad(chunk, g.chunk))
         return;
     }
     if (g.blocks() > kMaxOffset || g.packed_bytes() > kMaxOffset) return;

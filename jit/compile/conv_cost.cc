@@ -67,7 +67,7 @@ double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double bring = octets / 32 *
                        (kInstructionsPerOctet +
                         kInstructionsPerPart * g.input_parts()) /
-                       kIssuedByProducer;
+                       (kIssuedByProducer * g.producers);
   const double elements = static_cast<double>(g.run()) *
                           static_cast<double>(g.block_channels());
   const double after =

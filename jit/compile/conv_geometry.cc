@@ -6,7 +6,10 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
-constexpr int64_t kProducerRegisters = 88;
+// Of a producer's thread.
+constexpr int64_t kFewestProducerRegisters = 56;
+constexpr int64_t kProducerRegisters = 72;
+constexpr int64_t kMostProducerRegisters = 88;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;
 
@@ -51,7 +54,7 @@ int64_t ConvGeometry::blocks() const {
          channel_blocks() * strips() * tiles_across();
 }
 int64_t ConvGeometry::threads() const {
-  return has_groups() ? (groups() + 1) * 128 : warps_m * warps_n * 32;
+  return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
 }
 int64_t ConvGeometry::packed_bytes() const {
   const int64_t count =
@@ -67,7 +70,7 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t stage = pixel_units() + (keeps_weights ? 0 : weight_units());
   const int64_t kept = keeps_weights ? chunks() * weight_units() : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
-  const int64_t notes = 2 * stages + 3;
+  const int64_t notes = 2 * stages + 1 + 2 * producers;
   return 16 * (stages * stage + kept + zeros + notes);
 }
 int64_t ConvGeometry::Splits(int64_t group_channels) const {
@@ -116,11 +119,16 @@ int64_t ConvGeometry::run() const {
   return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
 }
 int64_t ConvGeometry::positions() const {
-  int64_t last = 0;
-  for (int64_t tap = 0; tap < taps(0) * taps(1); ++tap) {
-    last = std::max(last, TapOffset(tap));
+  // Rows and columns of the filter move a run independently.
+  int64_t down = 0;
+  for (int64_t y = 0; y < taps(0); ++y) {
+    down = std::max(down, TapOffset(y * taps(1)));
   }
-  return std::max(patch(), last + run());
+  int64_t across = 0;
+  for (int64_t x = 0; x < taps(1); ++x) {
+    across = std::max(across, TapOffset(x));
+  }
+  return std::max(patch(), down + across + run());
 }
 int64_t ConvGeometry::TapOffset(int64_t tap) const {
   const int64_t y = tap / taps(1) * problem.dilation[0];
@@ -158,18 +166,23 @@ int64_t ConvGeometry::launch_registers() const {
   return kRegisters / (threads() * resident_blocks) / 8 * 8;
 }
 int64_t ConvGeometry::producer_registers() const {
-  return launch_registers() > kMaxLaunchRegisters ||
-                 launch_registers() < kProducerRegisters
-             ? 0
-             : kProducerRegisters;
+  if (launch_registers() > kMaxLaunchRegisters) return 0;
+  if (launch_registers() < kFewestProducerRegisters) return 0;
+  if (producers == 1) return kMostProducerRegisters;
+  return groups() < 3 ? kProducerRegisters : kFewestProducerRegisters;
 }
 int64_t ConvGeometry::consumer_registers() const {
   if (producer_registers() == 0) {
     return std::min(launch_registers(), kMaxConsumerRegisters);
   }
-  const int64_t all = launch_registers() * (groups() + 1);
-  return std::min((all - kProducerRegisters) / groups() / 8 * 8,
-                  kMaxConsumerRegisters);
+  const int64_t all = launch_registers() * (groups() + producers);
+  const int64_t left = all - producers * producer_registers();
+  return std::min(left / groups() / 8 * 8, kMaxConsumerRegisters);
+}
+int ConvGeometry::octets_at_once() const {
+  const int64_t registers = producer_registers() == 0 ? launch_registers()
+                                                      : producer_registers();
+  return registers >= kProducerRegisters ? 4 : 2;
 }
 int64_t ConvGeometry::plane_pitch() const {
   return (tiles_n * 8 + 23) / 32 * 32 + 8;

@@ -69,6 +69,7 @@ struct ConvGeometry {
   int groups_n = 0;
   bool channel_rows = false;  // of the product, instead of pixels
   int pitch = 0;              // of the patch's rows
+  int producers = 1;  // warpgroups that bring the input
   int stages = 2;
   bool keeps_weights = false;  // of all chunks in shared memory
 
@@ -128,6 +129,7 @@ struct ConvGeometry {
   int64_t launch_registers() const;
   int64_t producer_registers() const;
   int64_t consumer_registers() const;
+  int octets_at_once() const;  // that a producer's thread has in registers
   // Of what follows where channels are rows: a plane's words, the bytes of all
   // planes and of the states of channels and of their sums in a tile.
   int64_t plane_pitch() const;

@@ -214,7 +214,9 @@ class ConvSpecWriter {
   }
 
   void AppendProducts() {
-    Append({Ints("kProducerRegisters", geometry_.producer_registers(),
+    Append({Ints("kProducerGroups", geometry_.producers, "kOctetsAtOnce",
+                 geometry_.octets_at_once()),
+            Ints("kProducerRegisters", geometry_.producer_registers(),
                  "kConsumerRegisters", geometry_.consumer_registers())});
     Append(WarpgroupProducts(geometry_, geometry_.takes_as_stored() &&
                                             geometry_.problem.input_type ==
