@@ -18,6 +18,7 @@
 // smallest, and added to the total by an ordinary addition. Where the patch
 // has an infinity or a NaN, such an x has no second part and meets w1 only; so
 // they come out as in PyTorch.
+#include "conv_patch.cuh"
 #include "conv_pipeline.cuh"
 #include "conv_tails.cuh"
 #include "conv_tile.cuh"
@@ -48,10 +49,10 @@ struct PatchFragment {
  private:
   __device__ void Set(int i, const float* pixel, int depth) {
     const float* const x = pixel + depth;
-    const bool is_padding = ConvTile<Spec>::kHasPaddedDepth && depth < 0;
+    const bool is_padding = ConvPatch<Spec>::kHasPaddedDepth && depth < 0;
     large[i] = is_padding ? 0 : __float_as_uint(x[0]);
     if constexpr (Spec::kSplitsInput) {
-      small[i] = is_padding ? 0 : __float_as_uint(x[Spec::kSplitWords]);
+      small[i] = is_padding ? 0 : __float_as_uint(x[ConvPatch<Spec>::kPatchWords]);
     }
   }
 };
@@ -111,10 +112,11 @@ __device__ void AddStep(float* sum, const PatchFragment<Spec>& a,
 template <typename Spec, bool kHasNonFinite>
 __device__ void MultiplyChunk(const float* patch, const unsigned* weights,
                               const int* depth_offsets,
+                              const int (&pixels)[Spec::kTilesM][2],
                               const WarpTile<Spec>& warp, Sums<Spec>& sums) {
-  using Tile = ConvTile<Spec>;
+  using Tile = ConvPatch<Spec>;
   constexpr int kStepWords =
-      Tile::kBlockChannels / 8 * 32 * Tile::kFragmentWords;
+      Spec::kBlockChannels / 8 * 32 * Tile::kFragmentWords;
   weights += (warp.first_fragment * 32 + warp.lane) * Tile::kFragmentWords;
   depth_offsets += warp.t;
 
@@ -130,8 +132,7 @@ __device__ void MultiplyChunk(const float* patch, const unsigned* weights,
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
       PatchFragment<Spec> a;
-      a.Load({patch + warp.patch_offset[m][0], patch + warp.patch_offset[m][1]},
-             depth0, depth1);
+      a.Load({patch + pixels[m][0], patch + pixels[m][1]}, depth0, depth1);
 #pragma unroll
       for (int j = 0; j < Spec::kTilesN; ++j) {
         AddStep<Spec, kHasNonFinite>(&sums.d[m][4 * j], a, b[j]);
@@ -140,12 +141,12 @@ __device__ void MultiplyChunk(const float* patch, const unsigned* weights,
   }
 }
 
-// Rounds the patch to TF32, or splits it in two: the large parts stay in
-// place, the small ones go behind them. Returns whether some element of this
+// Rounds the patch to TF32, or splits it in two: the large parts, and behind
+// them the small ones. Returns whether some element of this
 // thread is infinite or NaN.
 template <typename Spec>
 __device__ bool SplitPatch(const float* patch, float* split) {
-  using Tile = ConvTile<Spec>;
+  using Tile = ConvPatch<Spec>;
   bool has_non_finite = false;
 #pragma unroll 2
   for (int i = threadIdx.x * 4; i < Tile::kPatchWords;
@@ -164,7 +165,7 @@ __device__ bool SplitPatch(const float* patch, float* split) {
     *reinterpret_cast<uint4*>(split + i) =
         make_uint4(large[0], large[1], large[2], large[3]);
     if constexpr (Spec::kSplitsInput) {
-      *reinterpret_cast<uint4*>(split + Spec::kSplitWords + i) =
+      *reinterpret_cast<uint4*>(split + Tile::kPatchWords + i) =
           make_uint4(small[0], small[1], small[2], small[3]);
     }
   }
@@ -176,34 +177,45 @@ template <typename Spec>
 struct WarpProduct {
   WarpTile<Spec> warp;
   const int* depth_offsets;
+  int pixels[Spec::kTilesM][2];  // offsets in the patch of rows g and g + 8
+
+  __device__ explicit WarpProduct(const int* offsets) : depth_offsets(offsets) {
+#pragma unroll
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        pixels[m][half] =
+            warp.row(m, half) * Spec::kStrideH * ConvPatch<Spec>::kPatchW +
+            warp.column(m, half) * Spec::kStrideW + ConvPatch<Spec>::kLead;
+      }
+    }
+  }
 
   __device__ bool Split(const float* patch, float* split) const {
     return SplitPatch<Spec>(patch, split);
   }
-  __device__ void Start(const float*, const unsigned*, bool,
-                        Sums<Spec>*) const {}
-  __device__ void Finish(const float* patch, const unsigned* weights,
-                         bool has_non_finite, bool is_first,
-                         Sums<Spec>* sums) const {
-    if (is_first) sums->Clear();
+  __device__ void Multiply(const float* patch, const unsigned* weights,
+                           bool has_non_finite, Sums<Spec>* sums) const {
     if (Spec::kSplitsWeight && has_non_finite) {
-      MultiplyChunk<Spec, true>(patch, weights, depth_offsets, warp, *sums);
+      MultiplyChunk<Spec, true>(patch, weights, depth_offsets, pixels, warp,
+                                *sums);
     } else {
-      MultiplyChunk<Spec, false>(patch, weights, depth_offsets, warp, *sums);
+      MultiplyChunk<Spec, false>(patch, weights, depth_offsets, pixels, warp,
+                                 *sums);
     }
   }
 };
 
 template <typename Spec>
 __device__ void ConvMma(const typename Spec::Tensors& t) {
-  using Tile = ConvTile<Spec>;
+  using Tile = ConvPatch<Spec>;
   extern __shared__ __align__(128) float dynamic_shared[];
   const ConvShared<Spec> shared(dynamic_shared);
   for (int k = threadIdx.x; k < Tile::kSteps * 8; k += Tile::kThreads) {
     shared.depth_offsets()[k] = DepthOffset<Spec>(k);
   }
   Convolution<Spec, WarpProduct<Spec>>(
-      t, shared, {WarpTile<Spec>(), shared.depth_offsets()})
+      t, shared, WarpProduct<Spec>(shared.depth_offsets()))
       .Run();
 }
 

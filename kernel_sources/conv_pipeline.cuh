@@ -1,11 +1,44 @@
-// The way of a convolution's blocks through their tiles and chunks: what
-// conv_mma.cu and conv_wgmma.cu share.
+// The way of the blocks of conv_mma.cu through their tiles and chunks.
 #ifndef KILN_KERNEL_SOURCES_CONV_PIPELINE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PIPELINE_CUH_
 
+#include "conv_patch.cuh"
 #include "conv_tails.cuh"
 
 namespace kiln {
+
+// The patch as it arrives; the patch that is multiplied, rounded or split;
+// weights, twice where they change from chunk to chunk; what the tail needs.
+template <typename Spec>
+class ConvShared {
+ public:
+  using Patch = ConvPatch<Spec>;
+  static constexpr int kWeightStages = ConvTile<Spec>::kChunks > 1 ? 2 : 1;
+  static constexpr int kSplitPatch = Patch::kPatchWords;
+  static constexpr int kWeights =
+      kSplitPatch + (Spec::kSplitsInput ? 2 : 1) * Patch::kPatchWords;
+  static constexpr int kDepthOffsets =
+      kWeights + kWeightStages * Patch::kWeightWords;
+  static constexpr int kScratch = kDepthOffsets + Patch::kSteps * 8;
+  static_assert((kScratch + Spec::kScratchWords) * 4 == Spec::kSharedBytes,
+                "The launch asks for this much.");
+
+  __device__ explicit ConvShared(float* words) : words_(words) {}
+
+  __device__ float* patch() const { return words_; }
+  __device__ float* split_patch() const { return words_ + kSplitPatch; }
+  __device__ unsigned* weights(int stage) const {
+    return reinterpret_cast<unsigned*>(
+        words_ + kWeights + stage % kWeightStages * Patch::kWeightWords);
+  }
+  __device__ int* depth_offsets() const {
+    return reinterpret_cast<int*>(words_ + kDepthOffsets);
+  }
+  __device__ float* scratch() const { return words_ + kScratch; }
+
+ private:
+  float* words_;
+};
 
 // Brings chunk `stage` % kChunks of tile `stage` / kChunks to shared memory,
 // without waiting. Weights that never change come once.
@@ -22,12 +55,11 @@ __device__ void LoadStage(const typename Spec::Tensors& t,
 }
 
 // Goes through the chunks of the tiles of a block. While one is multiplied the
-// next is on its way; where Spec::kSplitStages is 2 it is split meanwhile.
+// next is on its way.
 //   bool Product::Split(patch, split)    rounds or splits this thread's part
 //                                        of the patch; whether it has
 //                                        infinities or NaNs
-//   void Product::Start(split, weights, is_first, &sums)
-//   void Product::Finish(split, weights, has_non_finite, is_first, &sums)
+//   void Product::Multiply(split, weights, has_non_finite, &sums)
 template <typename Spec, typename Product>
 class Convolution {
  public:
@@ -36,10 +68,7 @@ class Convolution {
   __device__ Convolution(const typename Spec::Tensors& t,
                          const ConvShared<Spec>& shared, Product product)
       : t_(t), shared_(shared), product_(product) {
-    const int tiles =
-        min(Spec::kTilesPerBlock,
-            Tile::kTilesDown - block_.strip * Spec::kTilesPerBlock);
-    stages_ = tiles * Tile::kChunks;
+    stages_ = block_.tiles() * Tile::kChunks;
   }
 
   __device__ void Run() {
@@ -50,14 +79,10 @@ class Convolution {
     ConvTail<Spec> tail;
 #pragma unroll 1
     for (int stage = 0; stage < stages_; ++stage) {
-      const bool has_non_finite = has_non_finite_;
-      const bool is_first = stage % Tile::kChunks == 0;
-      const float* const patch = shared_.split_patch(stage);
-      const unsigned* const weights = shared_.weights(stage);
-      product_.Start(patch, weights, is_first, &sums_);
-      if (Spec::kSplitStages == 2) Split(stage + 1);
-      product_.Finish(patch, weights, has_non_finite, is_first, &sums_);
-      if (Spec::kSplitStages == 1) Split(stage + 1);
+      if (stage % Tile::kChunks == 0) sums_.Clear();
+      product_.Multiply(shared_.split_patch(), shared_.weights(stage),
+                        has_non_finite_, &sums_);
+      Split(stage + 1);
       __syncthreads();  // all have multiplied, and split the next
       Load(stage + 2);
       if (stage % Tile::kChunks == Tile::kChunks - 1) {
@@ -77,10 +102,9 @@ class Convolution {
   __device__ void Split(int stage) {
     if (stage >= stages_) return;
     WaitForCopies<0>();
-    __syncthreads();  // it has arrived; where there is one stage, all have
-                      // multiplied the last
+    __syncthreads();  // it has arrived, and all have multiplied the last
     has_non_finite_ = __syncthreads_or(
-        product_.Split(shared_.patch(), shared_.split_patch(stage)));
+        product_.Split(shared_.patch(), shared_.split_patch()));
   }
 
   const typename Spec::Tensors& t_;

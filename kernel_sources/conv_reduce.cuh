@@ -95,8 +95,8 @@ struct ConvTail<Spec, Tail::kChannels> {
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
       if (!warp.IsInside(block, tile, row / 2, row % 2)) continue;
-      const int h = block.top(tile) + warp.row(row / 2, row % 2);
-      const int w = block.left() + warp.column(row / 2, row % 2);
+      const int h = block.y(tile, warp.row(row / 2, row % 2));
+      const int w = block.x(warp.column(row / 2, row % 2));
       Spec::Element(
           t,
           PointOf<typename Spec::TailOutput>(
@@ -117,14 +117,16 @@ struct ConvTail<Spec, Tail::kChannels> {
 #pragma unroll
     for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
       const int place = (warp_n - 1) * kPixels + warp.pixel(row / 2, row % 2);
-      if (warp_n > 0 && warp.t == 0) others[place] = states[row];
+      if (warp_n > 0 && warp.t == 0 && warp.IsInTile(row / 2, row % 2)) {
+        others[place] = states[row];
+      }
     }
-    __syncthreads();
+    ConvTile<Spec>::Sync();
 #pragma unroll
     for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
 #pragma unroll
       for (int other = 0; other < Spec::kWarpsN - 1; ++other) {
-        if (warp_n != 0) continue;
+        if (warp_n != 0 || !warp.IsInTile(row / 2, row % 2)) continue;
         states[row].Merge(
             others[other * kPixels + warp.pixel(row / 2, row % 2)]);
       }

@@ -2,47 +2,11 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_STATISTICS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_STATISTICS_CUH_
 
+#include "conv_partials.cuh"
 #include "conv_tail.cuh"
 #include "conv_windows.cuh"
-#include "reducers.cuh"
 
 namespace kiln {
-
-__device__ inline Moments FromLane(const Moments& mine, int mask) {
-  Moments other;
-  other.count = __shfl_xor_sync(~0u, mine.count, mask);
-  other.mean = __shfl_xor_sync(~0u, mine.mean, mask);
-  other.m2 = __shfl_xor_sync(~0u, mine.m2, mask);
-  return other;
-}
-
-// Sums of differences from a pivot, the first value taken: as exact as two
-// passes, because the pivot is within a few deviations of the mean.
-struct PivotedMoments {
-  float pivot = 0.0f, sum = 0.0f, squares = 0.0f;
-
-  __device__ void Add(float x) {
-    const float difference = x - pivot;
-    sum += difference;
-    squares = fmaf(difference, difference, squares);
-  }
-  // The same `count` values about another pivot.
-  __device__ void MoveTo(float other, float count) {
-    const float shift = pivot - other;
-    squares = fmaf(shift, fmaf(shift, count, 2.0f * sum), squares);
-    sum = fmaf(shift, count, sum);
-    pivot = other;
-  }
-  __device__ Moments Get(float count) const {
-    Moments moments;
-    if (count == 0.0f) return moments;
-    const float mean = __fdividef(sum, count);
-    moments.count = count;
-    moments.mean = pivot + mean;
-    moments.m2 = Maximum(fmaf(-mean, sum, squares), 0.0f);
-    return moments;
-  }
-};
 
 // The sum over the eight lanes with the same t.
 template <typename T>
@@ -133,74 +97,10 @@ struct ConvTail<Spec, Tail::kMoments> {
               : (warp.first_fragment + slot / 2) * 8 + 2 * warp.t + slot % 2;
       if (warp.g == 0) states[warp.warp_m][column] = state.Get(total);
     }
-    __syncthreads();
-    MergeGroups(t, block, states);
-  }
-
- private:
-  static constexpr int kGroups =
-      Tile::kBlockChannels / Spec::kGroupChannels > 0
-          ? Tile::kBlockChannels / Spec::kGroupChannels
-          : 1;
-  static constexpr int kGroupSlots = kBlockSlots / kGroups;
-
-  // One warp for each group of the block.
-  static __device__ void MergeGroups(const typename Spec::Tensors& t,
-                                     const ConvBlock<Spec>& block,
-                                     const Moments (*states)[kBlockSlots]) {
-    const int lane = threadIdx.x % 32;
-    const int first = block.first_channel() / Spec::kGroupChannels;
-#pragma unroll 1
-    for (int i = threadIdx.x / 32; i < kGroups; i += Tile::kThreads / 32) {
-      Moments state;
-#pragma unroll 1
-      for (int k = lane; k < kGroupSlots * Spec::kWarpsM; k += 32) {
-        state.Merge(states[k / kGroupSlots][i * kGroupSlots + k % kGroupSlots]);
-      }
-#pragma unroll
-      for (int mask = 1; mask < 32; mask *= 2) {
-        state.Merge(FromLane(state, mask));
-      }
-      if (lane == 0 && first + i < Spec::kNormGroups) {
-        StorePartial(t, block, first + i, state);
-      }
-    }
-  }
-
-  static __device__ void StorePartial(const typename Spec::Tensors& t,
-                                      const ConvBlock<Spec>& block, int group,
-                                      const Moments& state) {
-    constexpr int kBlocksPerGroup =
-        Spec::kSplits / (Tile::kStrips * Tile::kTilesAcross);
-    const int split =
-        (block.channel_block % kBlocksPerGroup * Tile::kStrips + block.strip) *
-            Tile::kTilesAcross +
-        block.column;
-    t.partials[(block.n * Spec::kNormGroups + group) * Spec::kSplits + split] =
-        state;
+    ConvTile<Spec>::Sync();
+    LeavePartials<Spec, Spec::kWarpsM, kBlockSlots>(t, block, states);
   }
 };
-
-// From the partial states to the statistics: one warp for each group of each
-// image.
-template <typename Spec>
-__device__ void MergePartials(const typename Spec::Tensors& t) {
-  using Index = typename Spec::Index;
-  const int lane = threadIdx.x;
-  Moments state;
-#pragma unroll 1
-  for (int split = lane; split < Spec::kSplits; split += 32) {
-    state.Merge(t.partials[blockIdx.x * Spec::kSplits + split]);
-  }
-#pragma unroll
-  for (int mask = 1; mask < 32; mask *= 2) {
-    state.Merge(FromLane(state, mask));
-  }
-  if (lane != 0) return;
-  Spec::Element(
-      t, PointOf<typename Spec::TailOutput>(static_cast<Index>(blockIdx.x)),
-      state);
-}
 
 }  // namespace kiln
 

@@ -1,5 +1,5 @@
-// What the warps of conv_mma.cu hold: their part of the tile, the sums, and
-// the division of shared memory.
+// What the warps of a convolution hold where pixels are the rows of the product:
+// their part of the tile, and the sums.
 #ifndef KILN_KERNEL_SOURCES_CONV_WARP_CUH_
 #define KILN_KERNEL_SOURCES_CONV_WARP_CUH_
 
@@ -14,9 +14,8 @@ namespace kiln {
 template <typename Spec>
 struct WarpTile {
   int lane, g, t;
-  int warp_m;                          // which pixels
-  int first_fragment;                  // of the channels, in eights
-  int patch_offset[Spec::kTilesM][2];  // of rows g and g + 8
+  int warp_m;          // which pixels
+  int first_fragment;  // of the channels, in eights
 
   __device__ WarpTile() {
     lane = threadIdx.x % 32;
@@ -25,23 +24,14 @@ struct WarpTile {
     const int warp = threadIdx.x / 32;
     warp_m = warp % Spec::kWarpsM;
     first_fragment = warp / Spec::kWarpsM * Spec::kTilesN;
-#pragma unroll
-    for (int m = 0; m < Spec::kTilesM; ++m) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int y = row(m, half) * Spec::kStrideH;
-        const int x = column(m, half) * Spec::kStrideW + ConvTile<Spec>::kLead;
-        patch_offset[m][half] = y * ConvTile<Spec>::kPatchW + x;
-      }
-    }
   }
 
   // Of the pixel in row g + 8 * half of fragment m, in the tile.
   __device__ int row(int m, int half) const {
-    return row_of_a(m, half) / ConvTile<Spec>::kRowPitch;
+    return row_of_a(m, half) / Spec::kRowPitch;
   }
   __device__ int column(int m, int half) const {
-    return row_of_a(m, half) % ConvTile<Spec>::kRowPitch;
+    return row_of_a(m, half) % Spec::kRowPitch;
   }
   __device__ int pixel(int m, int half) const {
     return row(m, half) * Spec::kTileW + column(m, half);
@@ -49,15 +39,15 @@ struct WarpTile {
   __device__ bool IsInside(const ConvBlock<Spec>& block, int tile, int m,
                            int half) const {
     return IsInTile(m, half) &&
-           block.top(tile) + row(m, half) < Spec::Output::kH &&
-           block.left() + column(m, half) < Spec::Output::kW;
+           block.y(tile, row(m, half)) < Spec::Output::kH &&
+           block.x(column(m, half)) < Spec::Output::kW;
   }
   // Whether it is a pixel of the tile at all, not of the halo or behind the
   // last.
   __device__ bool IsInTile(int m, int half) const {
-    using Tile = ConvTile<Spec>;
-    constexpr bool kAllAre = Tile::kRowPitch == Spec::kTileW &&
-                             Tile::kRows == Spec::kTileH * Spec::kTileW;
+    constexpr int kRows = Spec::kWarpsM * Spec::kTilesM * 16;
+    constexpr bool kAllAre =
+        Spec::kRowPitch == Spec::kTileW && kRows == Spec::kTileH * Spec::kTileW;
     return kAllAre ||
            (column(m, half) < Spec::kTileW && row(m, half) < Spec::kTileH);
   }
@@ -88,43 +78,6 @@ struct Sums {
   }
 };
 
-// The patch as it arrives; the patch that is multiplied, rounded or split;
-// weights, twice where they change from chunk to chunk; what the tail needs.
-template <typename Spec>
-class ConvShared {
- public:
-  using Tile = ConvTile<Spec>;
-  static constexpr int kWeightStages = Tile::kChunks > 1 ? 2 : 1;
-  static constexpr int kSplitPatch = Tile::kPatchWords;
-  static constexpr int kSplitStageWords =
-      (Spec::kSplitsInput ? 2 : 1) * Spec::kSplitWords;
-  static constexpr int kWeights =
-      kSplitPatch + Spec::kSplitStages * kSplitStageWords;
-  static constexpr int kDepthOffsets =
-      kWeights + kWeightStages * Tile::kWeightWords;
-  static constexpr int kScratch = kDepthOffsets + Tile::kSteps * 8;
-  static_assert((kScratch + Spec::kScratchWords) * 4 == Spec::kSharedBytes,
-                "The launch asks for this much.");
-
-  __device__ explicit ConvShared(float* words) : words_(words) {}
-
-  __device__ float* patch() const { return words_; }
-  __device__ float* split_patch(int stage) const {
-    return words_ + kSplitPatch + stage % Spec::kSplitStages * kSplitStageWords;
-  }
-  __device__ unsigned* weights(int stage) const {
-    return reinterpret_cast<unsigned*>(
-        words_ + kWeights + stage % kWeightStages * Tile::kWeightWords);
-  }
-  __device__ int* depth_offsets() const {
-    return reinterpret_cast<int*>(words_ + kDepthOffsets);
-  }
-  __device__ float* scratch() const { return words_ + kScratch; }
-
- private:
-  float* words_;
-};
-
 // Calls visit(m, j, i, at, inside) for each of this lane's elements:
 // sums.d[m][4 * j + i] belongs to the point `at`. Elements outside the output
 // are visited too, so that there are no branches; they are not to be stored,
@@ -150,9 +103,9 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
     for (int half = 0; half < 2; ++half) {
       base[m][half] = PointAt<Output, Index>(
           block.n, block.first_channel() + lane_channel,
-          min(static_cast<Index>(block.top(tile) + warp.row(m, half)),
+          min(static_cast<Index>(block.y(tile, warp.row(m, half))),
               Output::kH - 1),
-          min(static_cast<Index>(block.left() + warp.column(m, half)),
+          min(static_cast<Index>(block.x(warp.column(m, half))),
               Output::kW - 1));
     }
   }

@@ -1,21 +1,29 @@
-// Convolution with stride 1 by the warpgroup products of Hopper (sm_90a): the
-// same as conv_mma.cu, with operands that the tensor cores read from shared
-// memory themselves.
+// Convolution by the warpgroup products of Hopper (sm_90a): the same as
+// conv_mma.cu, with 16-bit operands (conv_halves.cuh) that the tensor cores
+// read from shared memory themselves.
 //
-// The patch lies there as [part][channel / 4][row][column][channel % 4]. A
-// pixel of four channels is one row of a core matrix (wgmma.cuh), so 64 rows of
-// A are 64 consecutive pixels of the patch, and a filter tap moves their
-// address. Pixels of the halo are computed too and not used.
+// The patch lies there as [part][channel / 8][row][column][channel % 8]. Eight
+// channels of a pixel are one row of a core matrix (wgmma.cuh), so a run of
+// pixels is a matrix, and a filter tap moves its address. With a stride, each
+// residue of the coordinates has a patch of its own. Pixels of the halo are
+// computed too and not used.
 //
-// Accuracy as in conv_mma.cu, but the sums of a chunk are rounded towards zero
-// at each step: x1 w1 and the two small products have sums of their own, and
-// where there are several chunks each is added to the total by an ordinary
-// addition.
-#include "conv_pipeline.cuh"
+// Either channels are the rows of the product and pixels its columns
+// (kChannelRows; conv_planes.cuh or conv_runs.cuh follows), or pixels are the
+// rows and a thread has many channels of few pixels (conv_tails.cuh).
+//
+// One or two warpgroups bring chunks (conv_producer.cuh), the others multiply.
+// Tensor cores round towards zero as they add, so where operands have two parts
+// the small products are summed first, and where there are several chunks each
+// is added to the total by an ordinary addition.
+#include "conv_planes.cuh"
+#include "conv_producer.cuh"
+#include "conv_runs.cuh"
+#include "conv_stages.cuh"
 #include "conv_tails.cuh"
 #include "conv_tile.cuh"
+#include "conv_warp.cuh"
 #include "math.cuh"
-#include "mma.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
 #include "storage_types.cuh"
@@ -24,166 +32,201 @@
 namespace kiln {
 
 template <typename Spec>
-struct WarpgroupTile {
+class ConvConsumer {
+ public:
   using Tile = ConvTile<Spec>;
-  static constexpr int kChannels = Tile::kBlockChannels;
-  // Columns of B: where weights are split, the large parts, then the small.
-  static constexpr int kColumns = (Spec::kSplitsWeight ? 2 : 1) * kChannels;
-  // Sums of 64 rows that a thread has.
-  static constexpr int kSums = kColumns / 2;
-  // Pixels between two groups of four channels in the split patch.
-  static constexpr int kPositions = Spec::kSplitWords / Spec::kChunk;
+  using Group = GroupTile<Spec>;
+  static constexpr int kCount = Spec::kTilesN * 4;
+  static constexpr bool kHasParts =
+      Spec::kInputParts > 1 || Spec::kWeightParts > 1;
+  // Whether chunks have sums of their own.
+  static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
 
-  // Pixels from the origin of the patch to those that group `four` of four
-  // positions in k multiplies.
-  static __device__ constexpr int Offset(int four) {
-    constexpr int kFours = Spec::kChunk / 4;
-    const int tap = min(four / kFours, Tile::kTaps - 1);
-    return four % kFours * kPositions + Tile::kLead +
-           tap / Spec::kKernelW * Spec::kDilationH * Tile::kPatchW +
-           tap % Spec::kKernelW * Spec::kDilationW;
+  __device__ ConvConsumer(const typename Spec::Tensors& t,
+                          const ConvStages<Spec>& stages)
+      : t_(t), stages_(stages) {
+    const int group = threadIdx.x / 128;
+    group_m_ = group % Spec::kGroupsM;
+    group_n_ = group / Spec::kGroupsM;
   }
-};
 
-// Brings this thread's part of the patch from planes to pixels of four
-// channels, rounded to TF32 or split in two. Returns whether it has infinities
-// or NaNs.
-template <typename Spec>
-__device__ bool SplitPixels(const float* patch, float* split) {
-  using Tile = ConvTile<Spec>;
-  using Share = PatchShare<Spec, 1, Spec::kChunk / 4>;
-  constexpr int kPositions = WarpgroupTile<Spec>::kPositions;
-  bool has_non_finite = false;
+  __device__ void Run() {
+    if (Spec::kKeepsWeights) ptx::Wait(stages_.kept_weights_full(), 0);
+    const int tiles = block_.tiles();
+    if constexpr (Spec::kChannelRows && !Spec::kHasPlanes) {
+      RunTail<Spec> tail;
 #pragma unroll 1
-  for (int position = Share::First(); position < Tile::kPatch;
-       position += Share::kStep) {
-#pragma unroll
-    for (int i = 0; i < Share::kEach; ++i) {
-      const int four = Share::FirstSlice() + i * Share::kSets;
-      if (Share::kEach * Share::kSets > Spec::kChunk / 4 &&
-          four >= Spec::kChunk / 4) {
-        continue;
+      for (int tile = 0; tile < tiles; ++tile) {
+        SumTile();
+        tail.Take(t_, block_, tile, sums_.d[0]);
       }
-      unsigned large[4], small[4];
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const float x = patch[(four * 4 + k) * Tile::kPitch + position];
-        const bool is_finite = fabsf(x) < Infinity();
-        has_non_finite = has_non_finite || !is_finite;
-        large[k] = is_finite ? NearestTf32(x) : TruncatedTf32(x);
-        const float rest = x - __uint_as_float(large[k]);
-        small[k] = is_finite ? NearestTf32(rest) : 0;
+      tail.Finish(t_, block_, stages_.scratch());
+    } else if constexpr (Spec::kChannelRows) {
+      // The states of a tail that has any lie before the planes.
+      Planes<Spec> planes(stages_.scratch() + Spec::kStateWords);
+      PlaneTail<Spec> tail;
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) {
+        SumTile();
+        __syncwarp();  // all have read the last tile's planes
+        planes.Lay(sums_.d[0]);
+        tail.Take(t_, block_, tile, planes, stages_.scratch());
       }
-      uint4* const to =
-          reinterpret_cast<uint4*>(split) + four * kPositions + position;
-      to[0] = make_uint4(large[0], large[1], large[2], large[3]);
-      if constexpr (Spec::kSplitsInput) {
-        to[Spec::kSplitWords / 4] =
-            make_uint4(small[0], small[1], small[2], small[3]);
+      tail.Finish(t_, block_, stages_.scratch());
+    } else {
+      const WarpTile<Spec> warp;
+      ConvTail<Spec> tail;
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) {
+        SumTile();
+        tail.Take(t_, block_, tile, warp, sums_, stages_.scratch());
       }
-    }
-  }
-  return has_non_finite;
-}
-
-// The product of conv_pipeline.cuh by warpgroups.
-template <typename Spec>
-struct WarpgroupProduct {
-  using Tile = ConvTile<Spec>;
-  using Group = WarpgroupTile<Spec>;
-  // Whether the tensor cores add to the sums themselves.
-  static constexpr bool kSumsDirectly =
-      !Spec::kSplitsInput && !Spec::kSplitsWeight;
-
-  WarpTile<Spec> warp;
-  float products[kSumsDirectly ? 1 : Spec::kTilesM][Group::kSums];
-
-  __device__ bool Split(const float* patch, float* split) const {
-    const bool has_non_finite = SplitPixels<Spec>(patch, split);
-    PublishShared();
-    return has_non_finite;
-  }
-
-  __device__ void Start(const float* patch, const unsigned* weights,
-                        bool is_first, Sums<Spec>* sums) {
-    Hold(sums);
-    BeginProducts();
-#pragma unroll
-    for (int m = 0; m < Spec::kTilesM; ++m) {
-      const int first = (warp.warp_m / 4 * Spec::kTilesM + m) * 64;
-      if constexpr (kSumsDirectly) {
-        MultiplyRows(patch + first * 4, weights, !is_first, sums->d[m]);
-      } else {
-        MultiplyRows(patch + first * 4, weights, false, products[m]);
-      }
-    }
-    CommitProducts();
-  }
-
-  __device__ void Finish(const float*, const unsigned*, bool has_non_finite,
-                         bool is_first, Sums<Spec>* sums) {
-    WaitForProducts();
-    Hold(sums);
-    if constexpr (!kSumsDirectly) {
-#pragma unroll
-      for (int m = 0; m < Spec::kTilesM; ++m) {
-#pragma unroll
-        for (int i = 0; i < Spec::kTilesN * 4; ++i) {
-          const float product = Total(products[m], i, has_non_finite);
-          float& sum = sums->d[m][i];
-          sum = is_first ? product : sum + product;
-        }
-      }
+      Tile::Sync();
+      tail.Finish(t_, block_, warp, stages_.scratch());
     }
   }
 
  private:
-  __device__ void Hold(Sums<Spec>* sums) {
+  // Goes through the stages of a tile. Where chunks are summed by the tensor
+  // cores, the sums have the scale of the newest.
+  __device__ void SumTile() {
+    StageNote note;
+    float factor = 1.0f;
+    bool is_first = true;
+    int chunk = 0;
+#pragma unroll 1
+    do {
+      const int stage = cursor_.stage;
+      ptx::Wait(stages_.full(stage), cursor_.round);
+      note = *stages_.note(stage);
+      if constexpr (kSumsChunks) {
+        Multiply(stage, chunk, false, note.only_large, products_);
+      } else {
+        if (!is_first && note.factor != factor) Rescale(factor, note.factor);
+        Multiply(stage, chunk, !is_first, note.only_large, sums_.d);
+      }
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.empty(stage));
+      cursor_.Advance();
+      if constexpr (kSumsChunks) AddChunk(is_first, note.factor);
+      factor = note.factor;
+      is_first = false;
+      chunk = min(chunk + 1, Tile::kChunks - 1);
+    } while (!note.is_last);
+    Finish(kSumsChunks ? 1.0f : factor);
+  }
+
+  template <typename Products>
+  __device__ void Multiply(int stage, int chunk, bool keep, bool only_large,
+                           Products& products) {
+    constexpr int kRun =
+        Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM * 64;
+    constexpr int kChannels =
+        Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
+    const int pixel_part = Spec::kChannelRows ? group_n_ : group_m_;
+    const int channel_part = Spec::kChannelRows ? group_m_ : group_n_;
+    const uint4* const pixels = stages_.pixels(stage) + pixel_part * kRun;
+    const Descriptor weights = MatrixAt(stages_.weights(stage, chunk) +
+                                        channel_part * kChannels);
+    Hold(products);
+    BeginProducts();
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
-      if constexpr (kSumsDirectly) {
-        HoldSums(sums->d[m]);
-      } else {
-        HoldSums(products[m]);
+      const Descriptor run = MatrixAt(pixels + m * 64);
+      bool keeps = keep;
+      if constexpr (kHasParts) {
+        if (!only_large) {
+          Spec::AddSmallProducts(products[m], run, weights, Empty(run), keep);
+          keeps = true;
+        }
       }
+      Spec::AddProducts(products[m], run, weights, Empty(run), keeps);
     }
+    CommitProducts();
+    WaitForProducts();
+    Hold(products);
   }
 
-  static __device__ void MultiplyRows(const float* rows,
-                                      const unsigned* weights, bool keep,
-                                      float (&products)[Group::kSums]) {
-    constexpr int kStepWords = Group::kColumns * 8;
+  // What to add to a matrix whose second half is the zeros: their distance.
+  __device__ Descriptor Empty(Descriptor run) const {
+    if constexpr (!Group::kHasEmptyHalf) return 0;
+    const Descriptor zeros = MatrixAt(stages_.zeros());
+    return ((zeros & 0x3fff) - (run & 0x3fff)) << 16;
+  }
+
+  template <typename Products>
+  static __device__ void Hold(Products& products) {
 #pragma unroll
-    for (int step = 0; step < Tile::kSteps; ++step) {
-      const int at = Group::Offset(2 * step);
-      const int columns = Group::Offset(2 * step + 1) - at;
-      const Descriptor b =
-          MatrixAt(weights + step * kStepWords, Group::kColumns);
-      Spec::AddProducts(products, MatrixAt(rows + at * 4, columns), b,
-                        keep || step > 0);
-      if constexpr (Spec::kSplitsInput) {
-        Spec::AddSmallProducts(
-            products, MatrixAt(rows + Spec::kSplitWords + at * 4, columns), b);
+    for (int m = 0; m < Spec::kTilesM; ++m) HoldSums(products[m]);
+  }
+
+  __device__ void Rescale(float from, float to) {
+    const float ratio = __fdividef(from, to);  // of powers of two
+#pragma unroll
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) sums_.d[m][i] *= ratio;
+    }
+  }
+
+  __device__ void AddChunk(bool is_first, float factor) {
+#pragma unroll
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        float& sum = sums_.d[m][i];
+        sum = fmaf(products_[m][i], factor, is_first ? 0.0f : sum);
       }
     }
   }
 
-  // The sum of x w from those of its parts. Where x is infinite or NaN the
-  // product of the large parts alone is right.
-  static __device__ float Total(const float (&products)[Group::kSums], int i,
-                                bool has_non_finite) {
-    if constexpr (!Spec::kSplitsWeight) return products[i];
-    const float large = products[i];
-    const float total = large + products[i + Group::kSums / 2];
-    return has_non_finite && !(fabsf(large) < Infinity()) ? large : total;
+  // Undoes the scales that are left: the input's and the weights', those by
+  // output channel.
+  __device__ void Finish(float factor) {
+    if constexpr (!Spec::kScales) return;
+    constexpr int kGroup = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
+    const int part = Spec::kChannelRows ? group_m_ : group_n_;
+    const int lane = threadIdx.x % 32;
+    const int row = threadIdx.x / 32 % 4 * 16 + lane / 4;
+    const float* const factors =
+        reinterpret_cast<const float*>(t_.packed) + Spec::kFactorsAt +
+        (block_.group * Tile::kChannelBlocks + block_.channel_block) *
+            Tile::kBlockChannels +
+        part * kGroup + (Spec::kChannelRows ? row : lane % 4 * 2);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const float both = ProductOfPowers(
+          factor,
+          factors[Spec::kChannelRows ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2]);
+#pragma unroll
+      for (int m = 0; m < Spec::kTilesM; ++m) sums_.d[m][i] *= both;
+    }
   }
+
+  const typename Spec::Tensors& t_;
+  const ConvStages<Spec>& stages_;
+  const ConvBlock<Spec> block_;
+  int group_m_, group_n_;
+  StageCursor<Spec::kStages> cursor_;
+  Sums<Spec> sums_;
+  float products_[kSumsChunks ? Spec::kTilesM : 1][kCount];
 };
 
 template <typename Spec>
 __device__ void ConvWgmma(const typename Spec::Tensors& t) {
+  constexpr bool kMoves = Spec::kProducerRegisters > 0;
   extern __shared__ __align__(128) float dynamic_shared[];
-  const ConvShared<Spec> shared(dynamic_shared);
-  Convolution<Spec, WarpgroupProduct<Spec>>(t, shared, {}).Run();
+  const ConvStages<Spec> stages(reinterpret_cast<uint4*>(dynamic_shared));
+  stages.Init();
+  PublishShared();
+  __syncthreads();
+  if (threadIdx.x >= ConvTile<Spec>::kThreads) {
+    if constexpr (kMoves) KeepRegisters<Spec::kProducerRegisters>();
+    ConvProducer<Spec>(t, stages).Run();
+  } else {
+    if constexpr (kMoves) TakeRegisters<Spec::kConsumerRegisters>();
+    ConvConsumer<Spec>(t, stages).Run();
+  }
 }
 
 }  // namespace kiln

@@ -107,12 +107,12 @@ struct ConvTail<Spec, Tail::kPool> {
 #pragma unroll
     for (int slice = 0; slice < Spec::kTilesN; ++slice) {
       Stage::Store(warp, sums, slice, scratch);
-      __syncthreads();
+      ConvTile<Spec>::Sync();
       Stage::ForEach(block, tile, slice, scratch,
                      [&](const Point<Index>& at, const float* corner) {
                        Spec::Element(t, at, Window(corner));
                      });
-      __syncthreads();
+      ConvTile<Spec>::Sync();
     }
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
@@ -147,7 +147,7 @@ __device__ void PoolExtremes(const typename Spec::Tensors& t,
 #pragma unroll
   for (int slice = 0; slice < Spec::kTilesN; ++slice) {
     Stage::Store(warp, values, slice, scratch);
-    __syncthreads();
+    ConvTile<Spec>::Sync();
     Stage::ForEach(block, tile, slice, scratch,
                    [&](const Point<Index>& at, const float* corner) {
                      float largest = -Infinity();
@@ -164,7 +164,7 @@ __device__ void PoolExtremes(const typename Spec::Tensors& t,
                      }
                      Spec::StoreExtremes(t, at, largest, smallest);
                    });
-    __syncthreads();
+    ConvTile<Spec>::Sync();
   }
 }
 

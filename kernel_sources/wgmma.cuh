@@ -1,11 +1,13 @@
-// Warpgroup products of Hopper (sm_90a). Four warps multiply a 64 x 8 matrix A
-// by an 8 x n matrix B, both TF32 in shared memory; each warp gets 16 rows of
-// the product, laid out like those of mma.cuh. Spec::AddProducts, one PTX
-// instruction whose operands depend on n, is part of the generated unit.
+// Warpgroup products of Hopper (sm_90a). Four warps multiply a 64 x 16 matrix A
+// by a 16 x n matrix B, both of 16-bit numbers in shared memory; each warp gets
+// 16 rows of the product, laid out like those of mma.cuh. The products
+// themselves, PTX whose operands depend on n, are part of the generated unit
+// (jit/compile/warpgroup_text.h).
 //
 // Without swizzling a matrix consists of core matrices of 8 rows x 16 bytes,
-// contiguous (PTX ISA, "Matrix Descriptor"). A row is four numbers of k. So
-// rows may be any run of 16-byte units: a filter tap only moves the address.
+// contiguous (PTX ISA, "Matrix Descriptor"). A row is eight numbers of k. So
+// rows, or columns of B, may be any run of 16-byte units: a filter tap only
+// moves the address.
 #ifndef KILN_KERNEL_SOURCES_WGMMA_CUH_
 #define KILN_KERNEL_SOURCES_WGMMA_CUH_
 
@@ -13,14 +15,14 @@ namespace kiln {
 
 using Descriptor = unsigned long long;
 
-// The matrix at `address` whose groups of eight rows follow each other and
-// whose second four columns lie `columns` units of 16 bytes behind.
-__device__ inline Descriptor MatrixAt(const void* address, int columns) {
+// The matrix at `address` whose groups of eight rows follow each other. Where
+// its second eight numbers of k lie is for the product to add, in units of 16
+// bytes, from bit 16 on.
+__device__ inline Descriptor MatrixAt(const void* address) {
   const unsigned unit =
       static_cast<unsigned>(__cvta_generic_to_shared(address)) >> 4;
   constexpr Descriptor kEightRows = 8;
-  return kEightRows << 32 | static_cast<Descriptor>(columns) << 16 |
-         static_cast<Descriptor>(unit & 0x3fff);
+  return kEightRows << 32 | static_cast<Descriptor>(unit);
 }
 
 // Makes what this thread has written to shared memory visible to products.
@@ -51,6 +53,18 @@ __device__ inline void CommitProducts() {
 // Waits for the results of all groups.
 __device__ inline void WaitForProducts() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+// Gives registers of this warpgroup back, so that each thread has kCount.
+template <int kCount>
+__device__ void KeepRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+
+// Takes registers that others have given back.
+template <int kCount>
+__device__ void TakeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
 }  // namespace kiln

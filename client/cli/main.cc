@@ -18,8 +18,6 @@
 namespace kiln::cli {
 namespace {
 
-using std::literals::operator""sv;
-
 constexpr char kFooter[] = R"(
 Examples:
   kiln compile plan.kiln --target h100-sxm,a100
@@ -111,7 +109,8 @@ int Main(int argc, char** argv) {
       return app.exit(error);
     }
     // Parsing may have ended before it came to the flag.
-    context.terminal.json = std::count(argv, argv + argc, "--json"sv) > 0;
+    context.terminal.json =
+        std::count(argv, argv + argc, std::string_view("--json")) > 0;
     Terminal(context.terminal).Error(UsageError(app, error));
     return kUsage;
   }

@@ -28,6 +28,7 @@ ExitCode Serve(const Context& context,
                                         context.connect.socket};
   arguments.insert(arguments.end(), further.begin(), further.end());
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   execv(argv[0], argv.data());

@@ -11,15 +11,6 @@ namespace kiln {
 
 class ConvSearch;
 
-// What the kernels that compute one convolution ask of its tiles.
-struct ConvDemands {
-  bool all_channels_in_a_block = false;
-  // Tiles consist of whole windows of this size.
-  Pair window = {1, 1};
-  // Channels of a normalised group must not straddle blocks; 0: no such group.
-  int64_t group_channels = 0;
-};
-
 struct ConvOptions {
   Grade grade = Grade::kFp32;  // decides whether operands are split in two
   Target target;

@@ -13,6 +13,13 @@ constexpr double kCyclesPerProduct = 1.6;
 constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;
+constexpr double kInstructionsPerOp = 8.0;
+constexpr double kInstructionsPerSum = 4.0;  // of statistics in registers
+constexpr double kInstructionsOfPlanes = 10.0;
+constexpr double kInstructionsPerOctet = 60.0;  // loads included
+constexpr double kInstructionsPerPart = 20.0;
+constexpr double kIssuedByProducer = 0.8;  // in a cycle, by four warps
+constexpr double kCyclesPerHandover = 200.0;
 constexpr double kCyclesPerBlock = 4000.0;
 constexpr double kCyclesPerStage = 700.0;
 
@@ -31,16 +38,6 @@ struct Work {
 Work ProductWork(const ConvGeometry& g) {
   const double steps = static_cast<double>(g.steps());
   const double warps = g.warps_m * g.warps_n;
-  if (g.warpgroups > 0) {
-    const double channels = static_cast<double>(g.block_channels());
-    const double products = static_cast<double>(g.rows()) / 64 * steps;
-    // Reading A and B takes as long as 64 columns at the least.
-    const double columns = (g.splits_weight ? 2 : 1) * channels;
-    const double large = std::max(columns / 2, 16 + columns / 4);
-    const double small =
-        g.splits_input ? std::max(channels / 2, 16 + channels / 4) : 0.0;
-    return {products * (large + small), products * 4 * 12};
-  }
   const double fragments = g.tiles_m * g.tiles_n;
   const double reads = (g.splits_input ? 12 : 8) * g.tiles_m + g.tiles_n + 5;
   const double adds = g.splits_input || g.splits_weight ? 4 * fragments : 0.0;
@@ -48,9 +45,51 @@ Work ProductWork(const ConvGeometry& g) {
           warps * steps * (reads + adds + fragments * Products(g))};
 }
 
+// For each element that warpgroups multiply.
+double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
+  const double ops = kInstructionsPerOp * static_cast<double>(demands.ops);
+  if (!g.channel_rows) return kInstructionsPerElement + ops;
+  const bool in_registers = demands.has_statistics && demands.ops == 0;
+  return in_registers ? kInstructionsPerSum : kInstructionsOfPlanes + ops;
+}
+
+// Of warpgroups: a tile's products, what the producer issues for it, and what
+// follows the sums.
+double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
+  const double steps = static_cast<double>(g.steps() * g.chunks());
+  const double columns = g.tiles_n * 8;
+  // Reading A and B from shared memory takes as long as 64 columns at least.
+  const double product = std::max(columns / 2, 16 + columns / 4);
+  const double products =
+      steps * Products(g) * g.tiles_m * g.groups() * product;
+  const double octets =
+      static_cast<double>(g.chunks() * (g.chunk / 8) * g.patch());
+  const double bring = octets / 32 *
+                       (kInstructionsPerOctet +
+                        kInstructionsPerPart * g.input_parts()) /
+                       (kIssuedByProducer * g.producers);
+  const double elements = static_cast<double>(g.run()) *
+                          static_cast<double>(g.block_channels());
+  const double after =
+      elements / 32 * TailInstructions(g, demands) / kIssuedPerCycle;
+  const double waiting = static_cast<double>(g.chunks()) * kCyclesPerHandover;
+  // Warpgroups drift apart, so that one multiplies while another finishes.
+  const int together = g.groups() * g.resident_blocks;
+  const double own = products + waiting;
+  const double rest = std::max(own, after) + std::min(own, after) / together;
+  return g.resident_blocks * std::max({rest, bring});
+}
+
 }  // namespace
 
-double ConvCycles(const ConvGeometry& g, int sm_count) {
+double ConvCycles(const ConvGeometry& g, const ConvDemands& demands,
+                  int sm_count) {
+  const int64_t waves =
+      CeilDiv(g.blocks(), static_cast<int64_t>(sm_count) * g.resident_blocks);
+  if (g.has_groups()) {
+    return static_cast<double>(waves) *
+           (kCyclesPerBlock + GroupTileCycles(g, demands) * g.tiles_per_block);
+  }
   const Work product = ProductWork(g);
   const double patch = static_cast<double>(g.chunk * g.patch());
   const double copies = patch / (g.copies_four ? 4 : 1) +
@@ -62,7 +101,7 @@ double ConvCycles(const ConvGeometry& g, int sm_count) {
       std::max(product.tensor, product.instructions / kIssuedPerCycle);
   const double chunks = static_cast<double>(g.chunks());
   const double after = static_cast<double>(g.rows() * g.block_channels()) / 32 *
-                       kInstructionsPerElement / kIssuedPerCycle;
+                       TailInstructions(g, demands) / kIssuedPerCycle;
   const double waiting = chunks * kCyclesPerStage;
   double tile = 0.0;
   if (g.resident_blocks > 1) {
@@ -70,14 +109,10 @@ double ConvCycles(const ConvGeometry& g, int sm_count) {
     const double issue = chunks * before + after;
     tile = g.resident_blocks * std::max(issue, chunks * multiply) +
            std::min(issue, chunks * multiply) / 2 + waiting;
-  } else if (g.split_stages > 1) {
-    tile = chunks * std::max(before, multiply) + after + waiting;
   } else {
     tile = chunks * (before + multiply) + after + waiting;
   }
   const double block = kCyclesPerBlock + tile * g.tiles_per_block;
-  const int64_t waves =
-      CeilDiv(g.blocks(), static_cast<int64_t>(sm_count) * g.resident_blocks);
   return static_cast<double>(waves) * block;
 }
 

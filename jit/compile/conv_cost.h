@@ -8,7 +8,8 @@ namespace kiln {
 // Cycles until the last block of a convolution is done on a device with
 // `sm_count` multiprocessors. A model, good for comparing tiles of one
 // convolution, not for predicting times.
-double ConvCycles(const ConvGeometry& geometry, int sm_count);
+double ConvCycles(const ConvGeometry& geometry, const ConvDemands& demands,
+                  int sm_count);
 
 }  // namespace kiln
 

@@ -56,7 +56,7 @@ class Fusing {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
-    if (!Choose(problem, {}).has_value()) return;
+    if (!Choose(problem, DemandsOf(conv, {})).has_value()) return;
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
@@ -71,7 +71,8 @@ class Fusing {
       joining.resize(joining.size() > 1 ? 1 : 0);
     }
     if (joining.empty()) {
-      Take(anchor, *Choose(problem, {}), {});
+      const ConvDemands demands = DemandsOf(conv, {});
+      Take(anchor, -1, *Choose(problem, demands), demands);
     }
   }
 
@@ -84,10 +85,10 @@ class Fusing {
     return ChooseConvGeometryOfRank(problem, demands, options_, rank_);
   }
 
-  void Take(int anchor, const ConvGeometry& geometry,
+  void Take(int anchor, int tail, const ConvGeometry& geometry,
             const ConvDemands& demands) {
-    fusion_.geometry[anchor] = geometry;
-    fusion_.demands[anchor] = demands;
+    fusion_.geometry[{anchor, tail}] = geometry;
+    fusion_.demands[{anchor, tail}] = demands;
   }
 
   // Results of the nodes that run on the convolution's domain.
@@ -163,13 +164,17 @@ class Fusing {
 
   ConvDemands DemandsOf(int conv, const std::vector<int>& joining) const {
     ConvDemands demands;
+    demands.ops = fusion_.groups[conv].epilogue.size();
     for (const int user : joining) {
       const int anchor = fusion_.groups[user].anchor;
+      const KernelGroup& group = fusion_.groups[user];
+      demands.ops += anchor < 0 ? group.epilogue.size() : group.prologue.size();
       if (anchor < 0) continue;
       const Node& node = NodeAt(anchor);
       if (node.kind == NodeKind::kPool2d) {
         demands.window = std::get<PoolAttributes>(node.attributes).kernel_size;
       } else if (node.op == OpKind::kGroupNorm) {
+        demands.has_statistics = true;
         demands.group_channels =
             fusion_.groups[conv].domain[1] /
             std::get<GroupNormAttributes>(node.attributes).num_groups;
@@ -192,12 +197,20 @@ class Fusing {
         Group(joining[0]).anchor < 0) {
       return false;
     }
-    const ConvDemands demands = DemandsOf(conv, joining);
-    const auto geometry = Choose(problem, demands);
-    if (!geometry.has_value()) return false;
+    std::vector<ConvDemands> demands;
+    std::vector<ConvGeometry> geometries;
+    for (const int user : joining) {
+      demands.push_back(DemandsOf(conv, {user}));
+      const auto geometry = Choose(problem, demands.back());
+      if (!geometry.has_value()) return false;
+      geometries.push_back(*geometry);
+    }
     const KernelGroup source = Group(conv);
-    Take(source.anchor, *geometry, demands);
-    for (const int user : joining) Join(source, &Group(user));
+    for (size_t i = 0; i < joining.size(); ++i) {
+      KernelGroup* const user = &Group(joining[i]);
+      Join(source, user);
+      Take(source.anchor, user->tail, geometries[i], demands[i]);
+    }
     Group(conv) = {};
     return true;
   }
@@ -225,8 +238,8 @@ class Fusing {
     const auto geometry = Choose(problem, demands);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
-    Take(source.anchor, *geometry, demands);
     Join(source, &Group(statistics));
+    Take(source.anchor, Group(statistics).tail, *geometry, demands);
     Group(statistics).extremes = Group(pooling).anchor;
     Group(pooling) = {};
     Group(conv) = {};

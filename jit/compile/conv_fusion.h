@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "jit/compile/conv_choice.h"
@@ -11,11 +12,12 @@
 namespace kiln {
 
 // Groups of which some are convolutions on tensor cores, with what follows
-// them. `geometry`, and what was asked of it, are by node of the convolution.
+// them. `geometry`, and what was asked of it, are by node of the convolution and
+// of the tail, -1 where there is none.
 struct ConvFusion {
   std::vector<KernelGroup> groups;
-  std::map<int, ConvGeometry> geometry;
-  std::map<int, ConvDemands> demands;
+  std::map<std::pair<int, int>, ConvGeometry> geometry;
+  std::map<std::pair<int, int>, ConvDemands> demands;
 };
 
 // Multiply-adds for each element that take as long as writing and reading

@@ -5,29 +5,32 @@
 namespace kiln {
 namespace {
 
+constexpr int64_t kRegisters = 65536;  // of a multiprocessor
+// Of a producer's thread.
+constexpr int64_t kFewestProducerRegisters = 56;
+constexpr int64_t kProducerRegisters = 72;
+constexpr int64_t kMostProducerRegisters = 88;
+constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
+constexpr int64_t kMaxConsumerRegisters = 240;
+
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 
 }  // namespace
 
-int64_t ConvGeometry::lead() const {
-  return copies_four ? (4 - problem.padding[1] % 4) % 4 : 0;
+int64_t ConvGeometry::phases(size_t axis) const {
+  return has_groups() ? problem.insert[axis] : 1;
+}
+int64_t ConvGeometry::taps(size_t axis) const {
+  return CeilDiv(problem.kernel[axis], phases(axis));
 }
 int64_t ConvGeometry::halo(size_t axis) const {
-  return (problem.kernel[axis] - 1) * problem.dilation[axis];
+  const int64_t reach = (taps(axis) - 1) * problem.dilation[axis];
+  return has_groups() ? reach / problem.stride[axis] : reach;
 }
-int64_t ConvGeometry::patch_width() const {
-  const int64_t needed =
-      lead() + (tile_w - 1) * problem.stride[1] + halo(1) + 1;
-  return copies_four ? RoundUp(needed, 4) : needed;
-}
-int64_t ConvGeometry::patch() const {
-  return ((tile_h - 1) * problem.stride[0] + halo(0) + 1) * patch_width();
-}
-int64_t ConvGeometry::rows() const { return int64_t{warps_m} * tiles_m * 16; }
-int64_t ConvGeometry::positions() const {
-  const int64_t last = lead() + halo(0) * patch_width() + halo(1);
-  return RoundUp(std::max(patch(), rows() + last), 8);
+int64_t ConvGeometry::block_channels() const {
+  if (channel_rows) return int64_t{groups_m} * 64;
+  return int64_t{has_groups() ? groups_n : warps_n} * tiles_n * 8;
 }
 int64_t ConvGeometry::channel_blocks() const {
   return CeilDiv(problem.group_outputs(), block_channels());
@@ -36,38 +39,159 @@ int64_t ConvGeometry::chunks() const {
   return CeilDiv(problem.group_inputs(), chunk);
 }
 int64_t ConvGeometry::steps() const {
-  return CeilDiv(chunk * problem.taps(), 8);
+  const int64_t step = has_groups() ? 16 : 8;
+  return CeilDiv(chunk * taps(0) * taps(1), step);
 }
 int64_t ConvGeometry::tiles_across() const {
-  return CeilDiv(problem.output[3], tile_w);
+  return CeilDiv(CeilDiv(problem.output[3], phases(1)), tile_w);
 }
 int64_t ConvGeometry::strips() const {
-  return CeilDiv(CeilDiv(problem.output[2], tile_h), tiles_per_block);
+  const int64_t height = CeilDiv(problem.output[2], phases(0));
+  return CeilDiv(CeilDiv(height, tile_h), tiles_per_block);
 }
 int64_t ConvGeometry::blocks() const {
-  return problem.output[0] * problem.groups * channel_blocks() * strips() *
-         tiles_across();
+  return problem.output[0] * problem.groups * phases(0) * phases(1) *
+         channel_blocks() * strips() * tiles_across();
 }
-int64_t ConvGeometry::weight_words() const {
-  return steps() * (block_channels() / 8) * 32 * (splits_weight ? 4 : 2);
+int64_t ConvGeometry::threads() const {
+  return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
 }
 int64_t ConvGeometry::packed_bytes() const {
-  return problem.groups * channel_blocks() * chunks() * weight_words() * 4;
+  const int64_t count =
+      problem.groups * phases(0) * phases(1) * channel_blocks() * chunks();
+  return has_groups() ? count * weight_units() * 16 + scale_count() * 4
+                      : count * weight_words() * 4;
+}
+int64_t ConvGeometry::shared_bytes() const {
+  if (!has_groups()) {
+    return 4 * ((1 + input_parts()) * patch_words() +
+                (chunks() > 1 ? 2 : 1) * weight_words() + steps() * 8);
+  }
+  const int64_t stage = pixel_units() + (keeps_weights ? 0 : weight_units());
+  const int64_t kept = keeps_weights ? chunks() * weight_units() : 0;
+  const int64_t zeros = has_empty_half() ? zero_units() : 0;
+  const int64_t notes = 2 * stages + 1 + 2 * producers;
+  return 16 * (stages * stage + kept + zeros + notes);
+}
+int64_t ConvGeometry::Splits(int64_t group_channels) const {
+  return phases(0) * phases(1) * strips() * tiles_across() *
+         std::max<int64_t>(group_channels / block_channels(), 1);
+}
+
+int64_t ConvGeometry::lead() const {
+  return copies_four ? (4 - problem.padding[1] % 4) % 4 : 0;
+}
+int64_t ConvGeometry::patch_width() const {
+  const int64_t needed =
+      lead() + (tile_w - 1) * problem.stride[1] + halo(1) + 1;
+  return copies_four ? RoundUp(needed, 4) : needed;
+}
+int64_t ConvGeometry::patch() const {
+  if (has_groups()) return planes(0) * planes(1) * plane_height() * pitch;
+  return ((tile_h - 1) * problem.stride[0] + halo(0) + 1) * patch_width();
+}
+int64_t ConvGeometry::rows() const {
+  return int64_t{has_groups() ? 4 * groups_m : warps_m} * tiles_m * 16;
 }
 int64_t ConvGeometry::patch_words() const {
   return chunk * ((patch() + 23) / 32 * 32 + 8);
 }
-int64_t ConvGeometry::split_words() const {
-  return warpgroups > 0 ? chunk * positions() : patch_words();
-}
-int64_t ConvGeometry::shared_words() const {
-  return patch_words() + split_stages * (splits_input ? 2 : 1) * split_words() +
-         (chunks() > 1 ? 2 : 1) * weight_words() + steps() * 8;
+int64_t ConvGeometry::weight_words() const {
+  return steps() * (block_channels() / 8) * 32 * (splits_weight ? 4 : 2);
 }
 
-int64_t ConvGeometry::Splits(int64_t group_channels) const {
-  return strips() * tiles_across() *
-         std::max<int64_t>(group_channels / block_channels(), 1);
+int64_t ConvGeometry::padding(size_t axis) const {
+  if (phases(axis) == 1) return problem.padding[axis];
+  // The filter is not dilated: ChooseConvGeometry sees to that.
+  const int64_t original = problem.kernel[axis] - 1 - problem.padding[axis];
+  return taps(axis) - 1 - original / phases(axis);
+}
+int64_t ConvGeometry::phase_start(size_t axis) const {
+  const int64_t original = problem.kernel[axis] - 1 - problem.padding[axis];
+  return phases(axis) == 1 ? 0 : original % phases(axis);
+}
+int64_t ConvGeometry::planes(size_t axis) const {
+  const int64_t reach = (taps(axis) - 1) * problem.dilation[axis];
+  return std::min(problem.stride[axis], reach + 1);
+}
+int64_t ConvGeometry::plane_height() const { return tile_h + halo(0); }
+int64_t ConvGeometry::run() const {
+  return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
+}
+int64_t ConvGeometry::positions() const {
+  // Rows and columns of the filter move a run independently.
+  int64_t down = 0;
+  for (int64_t y = 0; y < taps(0); ++y) {
+    down = std::max(down, TapOffset(y * taps(1)));
+  }
+  int64_t across = 0;
+  for (int64_t x = 0; x < taps(1); ++x) {
+    across = std::max(across, TapOffset(x));
+  }
+  return std::max(patch(), down + across + run());
+}
+int64_t ConvGeometry::TapOffset(int64_t tap) const {
+  const int64_t y = tap / taps(1) * problem.dilation[0];
+  const int64_t x = tap % taps(1) * problem.dilation[1];
+  const int64_t plane =
+      y % problem.stride[0] * planes(1) + x % problem.stride[1];
+  return (plane * plane_height() + y / problem.stride[0]) * pitch +
+         x / problem.stride[1];
+}
+int64_t ConvGeometry::OffsetOf(int64_t eight) const {
+  const int64_t octets = chunk / 8;
+  return eight % octets * positions() + TapOffset(eight / octets);
+}
+bool ConvGeometry::has_empty_half() const {
+  return chunk / 8 * taps(0) * taps(1) % 2 != 0;
+}
+int64_t ConvGeometry::zero_units() const {
+  return channel_rows ? int64_t{tiles_n} * 8 : 64;
+}
+int64_t ConvGeometry::pixel_units() const {
+  return input_parts() * (chunk / 8) * positions();
+}
+int64_t ConvGeometry::weight_units() const {
+  return weight_parts() * steps() * 2 * block_channels();
+}
+int64_t ConvGeometry::scale_count() const {
+  return problem.groups * channel_blocks() * block_channels();
+}
+
+bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
+  return has_groups() == other.has_groups() && chunk == other.chunk &&
+         block_channels() == other.block_channels();
+}
+int64_t ConvGeometry::launch_registers() const {
+  return kRegisters / (threads() * resident_blocks) / 8 * 8;
+}
+int64_t ConvGeometry::producer_registers() const {
+  if (launch_registers() > kMaxLaunchRegisters) return 0;
+  if (launch_registers() < kFewestProducerRegisters) return 0;
+  if (producers == 1) return kMostProducerRegisters;
+  return groups() < 3 ? kProducerRegisters : kFewestProducerRegisters;
+}
+int64_t ConvGeometry::consumer_registers() const {
+  if (producer_registers() == 0) {
+    return std::min(launch_registers(), kMaxConsumerRegisters);
+  }
+  const int64_t all = launch_registers() * (groups() + producers);
+  const int64_t left = all - producers * producer_registers();
+  return std::min(left / groups() / 8 * 8, kMaxConsumerRegisters);
+}
+int ConvGeometry::octets_at_once() const {
+  const int64_t registers = producer_registers() == 0 ? launch_registers()
+                                                      : producer_registers();
+  return registers >= kProducerRegisters ? 4 : 2;
+}
+int64_t ConvGeometry::plane_pitch() const {
+  return (tiles_n * 8 + 23) / 32 * 32 + 8;
+}
+int64_t ConvGeometry::plane_bytes() const {
+  return int64_t{groups()} * 4 * 16 * plane_pitch() * 4;
+}
+int64_t ConvGeometry::state_bytes() const {
+  return groups_n * block_channels() * 24;
 }
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {

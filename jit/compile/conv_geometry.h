@@ -29,54 +29,117 @@ struct ConvProblem {
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 };
 
+// What the kernels that compute one convolution ask of its tiles.
+struct ConvDemands {
+  bool all_channels_in_a_block = false;
+  // Tiles consist of whole windows of this size.
+  Pair window = {1, 1};
+  // Pointwise ops on each element before statistics, a pooling or a reduction
+  // or to the end, and whether statistics follow.
+  int64_t ops = 0;
+  bool has_statistics = false;
+  // Channels of a normalised group must not straddle blocks; 0: no such group.
+  int64_t group_channels = 0;
+};
+
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
 
 // How blocks and warps share a convolution; names and meaning are those of
-// conv_tile.cuh.
+// conv_tile.cuh, conv_patch.cuh and conv_stages.cuh.
 struct ConvGeometry {
   ConvProblem problem;
-  // Warpgroups that multiply on Hopper (conv_wgmma.cu); 0: warps do
-  // (conv_mma.cu).
-  int warpgroups = 0;
   int tile_h = 8;
   int tile_w = 32;
-  int warps_m = 8;
-  int warps_n = 1;
   int tiles_m = 2;
   int tiles_n = 8;
   int chunk = 8;
   int tiles_per_block = 1;
   bool splits_input = false;
   bool splits_weight = false;
-  bool copies_four = false;  // columns of the input at once
-  int resident_blocks = 2;   // of a multiprocessor
-  int split_stages = 1;      // 2: the next patch is split during a product
+  int resident_blocks = 2;  // of a multiprocessor
 
-  // Columns that a patch begins early so that four can be copied at once.
-  int64_t lead() const;
-  int64_t halo(size_t axis) const;  // pixels of the patch beyond the tile's
-  int64_t patch_width() const;
-  int64_t patch() const;  // pixels
-  // Rows of A: the pixels of a tile, and of warpgroups those of the halo
-  // between them.
-  int64_t rows() const;
-  int64_t positions() const;  // pixels of the patch that products read
-  int threads() const { return warps_m * warps_n * 32; }
-  int64_t block_channels() const { return warps_n * tiles_n * 8; }
+  // Where warps multiply (conv_mma.cu).
+  int warps_m = 8;
+  int warps_n = 1;
+  bool copies_four = false;  // columns of the input at once
+
+  // Where warpgroups do (conv_wgmma.cu); 0: warps do.
+  int groups_m = 0;
+  int groups_n = 0;
+  bool channel_rows = false;  // of the product, instead of pixels
+  int pitch = 0;              // of the patch's rows
+  int producers = 1;  // warpgroups that bring the input
+  int stages = 2;
+  bool keeps_weights = false;  // of all chunks in shared memory
+
+  int groups() const { return groups_m * groups_n; }
+  bool has_groups() const { return groups() > 0; }
+  int input_parts() const { return splits_input ? 2 : 1; }
+  int weight_parts() const { return splits_weight ? 2 : 1; }
+  // Whether warpgroups multiply the operands as they are stored.
+  bool takes_as_stored() const {
+    return problem.input_type == problem.weight_type &&
+           problem.input_type != DataType::kF32;
+  }
+
+  int64_t phases(size_t axis) const;  // of the output
+  int64_t taps(size_t axis) const;    // of a phase
+  int64_t halo(size_t axis) const;    // pixels of the patch beyond the tile's
+  int64_t block_channels() const;
   int64_t channel_blocks() const;  // of one group
   int64_t chunks() const;
-  int64_t steps() const;  // of 8 through the depth of one chunk
+  int64_t steps() const;  // through the depth of one chunk, of 8 or 16
   int64_t tiles_across() const;
   int64_t strips() const;
-  int64_t blocks() const;        // of the grid
-  int64_t patch_words() const;   // of one chunk
-  int64_t split_words() const;   // of each part of the patch that is multiplied
-  int64_t weight_words() const;  // of one chunk for one block of channels
+  int64_t blocks() const;   // of the grid
+  int64_t threads() const;  // of a block
   int64_t packed_bytes() const;  // of all weights
-  int64_t shared_words() const;  // without what the tail needs
+  int64_t shared_bytes() const;  // without what the tail needs
   // Blocks that leave partial statistics of the same group, for groups of
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;
+
+  // Of warps.
+  int64_t lead() const;  // columns that a patch begins early to copy four
+  int64_t patch_width() const;
+  int64_t patch() const;  // pixels, also of warpgroups
+  int64_t rows() const;   // of the product
+  int64_t patch_words() const;   // of one chunk
+  int64_t weight_words() const;  // of one chunk for one block of channels
+
+  // Of warpgroups. Units have 16 bytes: eight numbers of a pixel or channel.
+  int64_t padding(size_t axis) const;      // of the first phase
+  int64_t phase_start(size_t axis) const;  // see ConvProducer
+  int64_t planes(size_t axis) const;       // residues of a stride
+  int64_t plane_height() const;
+  int64_t run() const;        // positions that a block multiplies
+  int64_t positions() const;  // of the patch that products read
+  // Units from the start of the patch to those that pair `eight` of octet and
+  // tap multiplies.
+  int64_t OffsetOf(int64_t eight) const;
+  int64_t TapOffset(int64_t tap) const;  // the same of a tap's first octet
+  bool has_empty_half() const;  // of the last step
+  int64_t zero_units() const;   // that it multiplies
+  int64_t pixel_units() const;  // of a stage
+  int64_t weight_units() const;
+  int64_t scale_count() const;  // of output channels, padding included
+  // Registers of a thread: of the launch, and after the producer has given its
+  // own back (0: it does not).
+  int64_t launch_registers() const;
+  int64_t producer_registers() const;
+  int64_t consumer_registers() const;
+  int octets_at_once() const;  // that a producer's thread has in registers
+  // Of what follows where channels are rows: a plane's words, the bytes of all
+  // planes and of the states of channels and of their sums in a tile.
+  int64_t plane_pitch() const;
+  int64_t plane_bytes() const;
+  int64_t state_bytes() const;
+  // Whether both read packed weights alike.
+  bool PacksLike(const ConvGeometry& other) const;
+  // Whether sums of a chunk are added to the others outside the tensor cores.
+  bool sums_chunks() const {
+    return (splits_input || splits_weight) && chunks() > 1;
+  }
   friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
 

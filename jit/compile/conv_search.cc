@@ -3,18 +3,23 @@
 #include <algorithm>
 
 namespace kiln {
+namespace {
 
-ConvLayout& ConvSearch::LayoutOf(const ConvGeometry& g) {
-  for (ConvLayout& layout : layouts_) {
-    if (layout.warpgroups == g.warpgroups && layout.warps_m == g.warps_m &&
-        layout.warps_n == g.warps_n) {
-      return layout;
-    }
+bool HaveOneLayout(const ConvGeometry& a, const ConvGeometry& b) {
+  if (a.has_groups() != b.has_groups()) return false;
+  if (!a.has_groups()) return a.warps_m == b.warps_m && a.warps_n == b.warps_n;
+  return a.groups_m == b.groups_m && a.groups_n == b.groups_n &&
+         a.channel_rows == b.channel_rows;
+}
+
+}  // namespace
+
+ConvLayout& ConvSearch::LayoutOf(const ConvGeometry& geometry) {
+  for (ConvLayout& known : layouts_) {
+    if (HaveOneLayout(known.layout, geometry)) return known;
   }
   layouts_.emplace_back();
-  layouts_.back().warpgroups = g.warpgroups;
-  layouts_.back().warps_m = g.warps_m;
-  layouts_.back().warps_n = g.warps_n;
+  layouts_.back().layout = geometry;
   return layouts_.back();
 }
 

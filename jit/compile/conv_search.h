@@ -12,9 +12,7 @@ namespace kiln {
 
 // The tiles of one layout of warps, as a search saw them.
 struct ConvLayout {
-  int warpgroups = 0;  // 0: warps multiply
-  int warps_m = 0;
-  int warps_n = 0;
+  ConvGeometry layout;               // of which only that counts
   std::optional<ConvGeometry> best;  // empty: no tile fits
   double cycles = 0.0;               // predicted, of `best`
   int64_t fitting = 0;

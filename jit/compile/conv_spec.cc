@@ -17,32 +17,73 @@ constexpr int64_t kMaxPackBlocks = 1024;
 
 Dims ToDims(const Dims4& dims) { return {dims[0], dims[1], dims[2], dims[3]}; }
 
+using Lines = std::vector<std::string>;
+
+std::string Bool(const char* name, bool value) {
+  return fmt::format("static constexpr bool {} = {};", name, value);
+}
+template <typename T>
+std::string Int(const char* name, T value) {
+  return fmt::format("static constexpr int {} = {};", name, value);
+}
+template <typename T>
+std::string Ints(const char* first, T value, const char* second, T other) {
+  return fmt::format("static constexpr int {} = {}, {} = {};", first, value,
+                     second, other);
+}
+
 // What conv_tile.cuh wants to know.
-std::vector<std::string> TileConstants(const ConvGeometry& g) {
+Lines TileConstants(const ConvGeometry& g) {
   const ConvProblem& p = g.problem;
-  std::vector<std::string> lines = ShapeText("Input", ToDims(p.input));
-  const auto append = [&](std::vector<std::string> more) {
+  Lines lines = ShapeText("Input", ToDims(p.input));
+  const auto append = [&](Lines more) {
     lines.insert(lines.end(), more.begin(), more.end());
   };
   append(ShapeText("Output", ToDims(p.output)));
+  const bool has_groups = g.has_groups();
   append(
       {fmt::format("static constexpr Index kGroups = {};", p.groups),
        PairText("Kernel", p.kernel), PairText("Stride", p.stride),
-       PairText("Padding", p.padding), PairText("Dilation", p.dilation),
-       PairText("Insert", p.insert),
-       fmt::format("static constexpr int kWarpgroups = {};", g.warpgroups),
-       fmt::format("static constexpr int kTileH = {}, kTileW = {};", g.tile_h,
-                   g.tile_w),
-       fmt::format("static constexpr int kWarpsM = {}, kWarpsN = {};",
-                   g.warps_m, g.warps_n),
-       fmt::format("static constexpr int kTilesM = {}, kTilesN = {};",
-                   g.tiles_m, g.tiles_n),
-       fmt::format("static constexpr int kChunk = {}, kTilesPerBlock = {};",
-                   g.chunk, g.tiles_per_block),
-       fmt::format("static constexpr bool kSplitsWeight = {};",
-                   g.splits_weight),
-       fmt::format("static constexpr bool kCopiesFour = {};", g.copies_four)});
+       PairText("Padding", {g.padding(0), g.padding(1)}),
+       PairText("Dilation", p.dilation),
+       PairText("Phases", {g.phases(0), g.phases(1)}),
+       Ints("kTileH", g.tile_h, "kTileW", g.tile_w),
+       Int("kRowPitch", has_groups ? g.pitch : g.tile_w),
+       Ints("kWarpsM", has_groups ? 4 * g.groups_m : g.warps_m, "kWarpsN",
+            has_groups ? g.groups_n : g.warps_n),
+       Ints("kTilesM", g.tiles_m, "kTilesN", g.tiles_n),
+       Int("kWarpgroups", g.groups()),
+       Int("kBlockChannels", g.block_channels()),
+       Ints("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block)});
   return lines;
+}
+
+// What conv_patch.cuh wants to know.
+Lines PatchConstants(const ConvGeometry& g) {
+  return {PairText("Insert", g.problem.insert),
+          Bool("kSplitsInput", g.splits_input),
+          Bool("kSplitsWeight", g.splits_weight),
+          Bool("kCopiesInput", g.problem.input_type == DataType::kF32),
+          Bool("kCopiesFour", g.copies_four)};
+}
+
+// What conv_stages.cuh wants to know.
+Lines StageConstants(const ConvGeometry& g) {
+  const bool scales = !g.takes_as_stored();
+  const bool is_bfloat16 =
+      !scales && g.problem.input_type == DataType::kBF16;
+  return {PairText("Taps", {g.taps(0), g.taps(1)}),
+          PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
+          PairText("Planes", {g.planes(0), g.planes(1)}),
+          Ints("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),
+          Ints("kGroupsM", g.groups_m, "kGroupsN", g.groups_n),
+          Bool("kChannelRows", g.channel_rows),
+          Bool("kKeepsWeights", g.keeps_weights),
+          Ints("kStages", int64_t{g.stages}, "kZeroUnits", g.zero_units()),
+          Ints("kInputParts", g.input_parts(), "kWeightParts",
+               g.weight_parts()),
+          Bool("kScales", scales), Bool("kIsBFloat16", is_bfloat16),
+          Int("kFactorsAt", (g.packed_bytes() / 4) - g.scale_count())};
 }
 
 class ConvSpecWriter {
@@ -56,17 +97,11 @@ class ConvSpecWriter {
         outer_(schedule, TailDomain(), &tensors_) {}
 
   KernelSpec Run() && {
-    const bool has_groups = geometry_.warpgroups > 0;
+    const bool has_groups = geometry_.has_groups();
     spec_.source_file = has_groups ? "conv_wgmma.cu" : "conv_mma.cu";
     spec_.constants = TileConstants(geometry_);
-    Append({fmt::format("static constexpr bool kSplitsInput = {};",
-                        geometry_.splits_input),
-            fmt::format("static constexpr bool kCopiesInput = {};",
-                        geometry_.problem.input_type == DataType::kF32),
-            fmt::format("static constexpr int kSplitWords = {}, "
-                        "kSplitStages = {};",
-                        geometry_.split_words(), geometry_.split_stages)});
-    if (has_groups) Append(WarpgroupProducts(geometry_));
+    Append(has_groups ? StageConstants(geometry_) : PatchConstants(geometry_));
+    if (has_groups) AppendProducts();
     Convolution();
     if (kernel_.group.tail < 0) {
       Finish("kStore", "kiln_conv", 0);
@@ -178,12 +213,23 @@ class ConvSpecWriter {
     spec_.element_argument = "const Reducer& state";
   }
 
+  void AppendProducts() {
+    Append({Ints("kProducerGroups", geometry_.producers, "kOctetsAtOnce",
+                 geometry_.octets_at_once()),
+            Ints("kProducerRegisters", geometry_.producer_registers(),
+                 "kConsumerRegisters", geometry_.consumer_registers())});
+    Append(WarpgroupProducts(geometry_, geometry_.takes_as_stored() &&
+                                            geometry_.problem.input_type ==
+                                                DataType::kBF16));
+  }
+
   // Words of the windows' values: eight channels of each warp, rows padded to
   // four columns (WindowStage in conv_tails.cuh).
   int64_t WindowWords() const {
+    if (geometry_.channel_rows) return 0;
     const int64_t columns = (geometry_.tile_w + 3) / 4 * 4;
     const int64_t pixels = geometry_.tile_h * columns;
-    return geometry_.warps_n * 8 * ((pixels + 27) / 32 * 32 + 4);
+    return Parts().second * 8 * ((pixels + 27) / 32 * 32 + 4);
   }
 
   // Where the windows' extremes go.
@@ -233,7 +279,7 @@ class ConvSpecWriter {
     DefineResults(node, kernel_.group.domain[1]);
     const int64_t pixels = geometry_.tile_h * geometry_.tile_w;
     Finish("kChannels", "kiln_conv_reduce",
-           (geometry_.warps_n - 1) * pixels * ReducerStateBytes(node) / 4);
+           (Parts().second - 1) * pixels * ReducerStateBytes(node) / 4);
   }
 
   static std::string_view Neutral(OpKind op) {
@@ -266,7 +312,8 @@ class ConvSpecWriter {
     }
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
-    const int64_t scratch = geometry_.warps_m * slots * 3;
+    const int64_t scratch =
+        geometry_.channel_rows ? 0 : Parts().first * slots * 3;
     Finish("kMoments", "kiln_conv_statistics",
            kernel_.group.extremes < 0 ? scratch
                                       : std::max(scratch, WindowWords()));
@@ -278,18 +325,53 @@ class ConvSpecWriter {
          {static_cast<uint32_t>(kernel_.group.domain[0] * groups), 1, 1}});
   }
 
+  // Warps that share the pixels of a tile, and its channels, where pixels are
+  // the rows of the product.
+  std::pair<int64_t, int64_t> Parts() const {
+    return {geometry_.rows() / (16 * geometry_.tiles_m),
+            geometry_.block_channels() / (8 * geometry_.tiles_n)};
+  }
+
+  // Whether statistics are taken from the sums as they are.
+  bool StaysInRegisters() const {
+    const KernelGroup& group = kernel_.group;
+    if (!group.epilogue.empty() || StoresInner()) return false;
+    if (group.extremes < 0) return true;
+    const auto& pool =
+        std::get<PoolAttributes>(NodeAt(group.extremes).attributes);
+    const int64_t width = pool.kernel_size[1];
+    return width == 2 || width == 4 || width == 8;
+  }
+  bool StoresInner() const {
+    return std::any_of(
+        kernel_.stores.begin(), kernel_.stores.end(),
+        [&](const Store& store) { return IsInner(store.value); });
+  }
+
   // The launch of the convolution, whose tail needs `scratch_words`.
   void Finish(const std::string& tail, const std::string& symbol,
               int64_t scratch_words) {
-    const int64_t bytes = (geometry_.shared_words() + scratch_words) * 4;
+    if (geometry_.channel_rows) {
+      const bool has_states = tail == "kMoments";
+      const int64_t states =
+          has_states ? (geometry_.state_bytes() + 15) / 16 * 4 : 0;
+      const bool has_planes = !has_states || !StaysInRegisters();
+      Append({Int("kStateWords", states), Bool("kHasPlanes", has_planes)});
+      scratch_words =
+          states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
+    }
+    if (geometry_.has_groups() && !geometry_.channel_rows) {
+      Append({Bool("kHasPlanes", false)});
+    }
+    const int64_t bytes = geometry_.shared_bytes() + scratch_words * 4;
     Append({fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",
                         tail),
             fmt::format("static constexpr int kScratchWords = {}, "
                         "kSharedBytes = {};",
                         scratch_words, bytes)});
     EntrySpec entry{
-        symbol, geometry_.warpgroups > 0 ? "kiln::ConvWgmma" : "kiln::ConvMma",
-        geometry_.threads()};
+        symbol, geometry_.has_groups() ? "kiln::ConvWgmma" : "kiln::ConvMma",
+        static_cast<int>(geometry_.threads())};
     entry.grid = {static_cast<uint32_t>(geometry_.blocks()), 1, 1};
     entry.dynamic_shared_bytes = bytes;
     entry.min_blocks = geometry_.resident_blocks;
@@ -326,21 +408,27 @@ KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel) {
   KernelTensors tensors(schedule);
   tensors.Read(ValueOf(node.operands[1]), "weight");
   tensors.Add({"packed", "unsigned", true, *kernel.packed});
-  const int64_t lanes =
-      geometry.packed_bytes() / 4 / (geometry.splits_weight ? 4 : 2);
-
   KernelSpec spec;
   spec.formula = {"packs the weights of " + node.text};
-  spec.source_file = "pack_weights.cu";
+  const bool has_groups = geometry.has_groups();
+  spec.source_file = has_groups ? "pack_halves.cu" : "pack_weights.cu";
   spec.index = "int";
   spec.constants = TileConstants(geometry);
-  spec.constants.push_back(fmt::format(
-      "static constexpr bool kTransposed = {};", geometry.problem.transposed));
+  const Lines more =
+      has_groups ? StageConstants(geometry) : PatchConstants(geometry);
+  spec.constants.insert(spec.constants.end(), more.begin(), more.end());
+  spec.constants.push_back(Bool("kTransposed", geometry.problem.transposed));
   spec.tensors = tensors.list();
   spec.has_element = false;
-  EntrySpec entry{"kiln_pack_weights", "kiln::PackWeights", kPackThreads};
+  EntrySpec entry{"kiln_pack_weights",
+                  has_groups ? "kiln::PackHalves" : "kiln::PackWeights",
+                  kPackThreads};
+  const int64_t threads =
+      has_groups ? geometry.scale_count() * 32
+                 : geometry.packed_bytes() / 4 / (2 * geometry.weight_parts());
+  const int64_t blocks = (threads + kPackThreads - 1) / kPackThreads;
   entry.grid[0] = static_cast<uint32_t>(
-      std::min((lanes + kPackThreads - 1) / kPackThreads, kMaxPackBlocks));
+      has_groups ? blocks : std::min(blocks, kMaxPackBlocks));
   spec.entries.push_back(std::move(entry));
   return spec;
 }

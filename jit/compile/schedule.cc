@@ -1,7 +1,6 @@
 #include "jit/compile/schedule.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -84,7 +83,8 @@ class Scheduling {
       }
     }
     for (RowGroup& group : groups) {
-      const auto conv = fusion.geometry.find(group.group.anchor);
+      const auto conv =
+          fusion.geometry.find({group.group.anchor, group.group.tail});
       if (conv != fusion.geometry.end()) {
         AddConvolution(std::move(group.group), conv->second,
                        fusion.demands.at(conv->first));
@@ -107,8 +107,7 @@ class Scheduling {
   void AddConvolution(KernelGroup group, const ConvGeometry& geometry,
                       const ConvDemands& demands) {
     const int anchor = group.anchor;
-    if (packers_.count(anchor) == 0) {
-      packers_[anchor] = static_cast<int>(schedule_.kernels.size());
+    if (PackerOf(anchor, geometry) == nullptr) {
       const int weight = ValueOf(NodeAt(anchor).operands[1]);
       Kernel packer;
       packer.group.anchor = anchor;
@@ -128,6 +127,16 @@ class Scheduling {
     AddKernel(std::move(group));
     schedule_.kernels.back().conv = geometry;
     schedule_.kernels.back().demands = demands;
+  }
+
+  const Kernel* PackerOf(int anchor, const ConvGeometry& geometry) const {
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.packs && kernel.group.anchor == anchor &&
+          kernel.conv->PacksLike(geometry)) {
+        return &kernel;
+      }
+    }
+    return nullptr;
   }
 
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
@@ -303,8 +312,7 @@ class Scheduling {
     schedule_.workspace_bytes = layout.size_bytes;
     for (Kernel& kernel : schedule_.kernels) {
       if (!kernel.conv.has_value()) continue;
-      kernel.packed =
-          schedule_.kernels[packers_.at(kernel.group.anchor)].packed;
+      kernel.packed = PackerOf(kernel.group.anchor, *kernel.conv)->packed;
     }
   }
 
@@ -313,7 +321,6 @@ class Scheduling {
   const Target& target_;
   Schedule schedule_;
   std::vector<Buffer> buffers_;
-  std::map<int, int> packers_;  // kernel that packs, by convolution
   std::set<int> stored_;        // nodes whose results have been taken care of
 };
 

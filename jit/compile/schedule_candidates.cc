@@ -10,12 +10,12 @@ namespace {
 
 constexpr size_t kShownLayouts = 6;
 
-std::string KindOf(const ConvLayout& layout) {
-  if (layout.warpgroups == 1) return "1 warpgroup";
-  if (layout.warpgroups > 1) {
-    return fmt::format("{} warpgroups", layout.warpgroups);
-  }
-  return fmt::format("{} x {} warps", layout.warps_m, layout.warps_n);
+// Rows by columns of the product, each a warpgroup or a warp.
+std::string KindOf(const ConvGeometry& g) {
+  if (!g.has_groups())
+    return fmt::format("{} x {} warps", g.warps_m, g.warps_n);
+  return fmt::format("{} x {} warpgroups, {}", g.groups_m, g.groups_n,
+                     g.channel_rows ? "channels" : "pixels");
 }
 
 std::string DetailOf(const ConvGeometry& g) {
@@ -36,7 +36,7 @@ std::string RefusalOf(const ConvLayout& layout) {
 ScheduleCandidate CandidateOf(const ConvLayout& layout, const Kernel& kernel,
                               const KnownDevice* device) {
   ScheduleCandidate candidate;
-  candidate.kind = KindOf(layout);
+  candidate.kind = KindOf(layout.layout);
   candidate.fits = layout.best.has_value();
   if (!candidate.fits) {
     candidate.reason = RefusalOf(layout);

@@ -1,6 +1,5 @@
 #include "jit/compile/schedule_report.h"
 
-#include <map>
 #include <utility>
 
 #include "fmt/format.h"
@@ -83,16 +82,6 @@ class Reporting {
   }
 
   void ExplainConvolution(const Kernel& kernel, KernelReport* report) {
-    const auto [first, is_new] = kernels_of_.emplace(
-        kernel.group.anchor, static_cast<int>(variant_.kernels.size()) + 1);
-    if (!is_new) {
-      report->microseconds = variant_.kernels[first->second - 1].microseconds;
-      report->why = fmt::format(
-          "the tiles of kernel {}, with which it shares its "
-          "packed weights",
-          first->second);
-      return;
-    }
     report->candidates =
         ConvCandidates(kernel, {plan_.plan.grade, target_, false, nullptr});
     report->why =
@@ -147,7 +136,6 @@ class Reporting {
   const Schedule& schedule_;
   const Tuning& tuning_;
   const KnownDevice* const device_;
-  std::map<int, int> kernels_of_;  // number of the first, by convolution
   VariantReport variant_;
 };
 

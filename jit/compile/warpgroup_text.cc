@@ -1,79 +1,129 @@
 #include "jit/compile/warpgroup_text.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fmt/format.h"
 
 namespace kiln {
 namespace {
 
-// "%3, %4, ..." in lines that fit, after `head`, before `tail`.
-std::vector<std::string> Registers(int first, int count,
-                                   const std::string& head,
-                                   const std::string& tail) {
-  constexpr int kPerLine = 12;
+// "{%0, %1, ...}" as string literals in lines that fit.
+std::vector<std::string> SumsText(int count) {
+  constexpr int kPerLine = 11;
   std::vector<std::string> lines;
   for (int i = 0; i < count; i += kPerLine) {
-    std::string line = i == 0 ? head : "";
+    std::string line = i == 0 ? "{" : "";
     for (int k = i; k < std::min(i + kPerLine, count); ++k) {
-      line += fmt::format("%{}{}", first + k, k + 1 < count ? ", " : tail);
+      line += fmt::format("%{}{}", k, k + 1 < count ? ", " : "}, ");
     }
     lines.push_back(fmt::format("\"{}\"", line));
   }
   return lines;
 }
 
-// The member function `name`: sums[first] to sums[first + n / 2 - 1] += the
-// product of 64 x 8 and 8 x n matrices. PTX writes the sums out one by one, so
-// no template can.
-std::vector<std::string> ProductFunction(const std::string& name, int sums,
-                                         int first, int columns,
-                                         bool may_clear) {
-  constexpr int kPerLine = 4;
-  const int count = columns / 2;
-  const std::string head = fmt::format("static __device__ void {}(", name);
-  const std::string indent(head.size(), ' ');
-  std::vector<std::string> lines = {
-      fmt::format("{}float (&d)[{}], kiln::Descriptor a,", head, sums),
-      indent + "kiln::Descriptor b" + (may_clear ? ", bool keep) {" : ") {"),
-      "  asm volatile(",
-      fmt::format("      \"{{.reg .pred keep; setp.ne.b32 keep, %{}, 0;\"",
-                  count + 2),
-      fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32"
-                  ".tf32 \"",
-                  columns)};
-  for (const std::string& line : Registers(0, count, "{", "}, ")) {
-    lines.push_back("      " + line);
-  }
-  lines.push_back(
-      fmt::format("      \"%{}, %{}, keep, 1, 1;}}\"", count, count + 1));
-  for (int i = 0; i < count; i += kPerLine) {
-    std::string line = i == 0 ? "      : " : "        ";
-    for (int k = i; k < std::min(i + kPerLine, count); ++k) {
-      line +=
-          fmt::format("\"+f\"(d[{}]){}", first + k, k + 1 < count ? ", " : "");
+class ProductWriter {
+ public:
+  ProductWriter(const ConvGeometry& g, bool is_bfloat16)
+      : g_(g),
+        columns_(g.tiles_n * 8),
+        sums_(columns_ / 2),
+        type_(is_bfloat16 ? "bf16" : "f16") {}
+
+  // The member `name`: the products of these pairs of input and weight parts.
+  std::vector<std::string> Function(
+      const std::string& name, const std::vector<std::pair<int, int>>& parts) {
+    const std::string head = fmt::format("static __device__ void {}(", name);
+    const std::string indent(head.size(), ' ');
+    lines_ = {fmt::format("{}float (&d)[{}],", head, sums_),
+              indent + "kiln::Descriptor pixels,",
+              indent + "kiln::Descriptor weights,",
+              indent + "kiln::Descriptor empty, bool keep) {",
+              "  asm volatile(",
+              fmt::format("      \"{{.reg .b64 x, w; .reg .pred keep, yes;\""),
+              fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
+              "      \"setp.eq.b32 yes, 0, 0;\""};
+    bool is_first = true;
+    for (const auto& [input, weight] : parts) {
+      for (int64_t step = 0; step < g_.steps(); ++step) {
+        Product(input, weight, step, is_first ? "keep" : "yes");
+        is_first = false;
+      }
     }
-    lines.push_back(line);
+    lines_.push_back("      \"}\"");
+    Operands();
+    return std::move(lines_);
   }
-  lines.push_back(fmt::format("      : \"l\"(a), \"l\"(b), \"r\"({}));",
-                              may_clear ? "static_cast<int>(keep)" : "1"));
-  lines.push_back("}");
-  return lines;
-}
+
+ private:
+  // One instruction. Matrices are found from the first by adding their
+  // distance, and from bit 16 on that of their halves.
+  void Product(int input, int weight, int64_t step, const char* keep) {
+    const int64_t last = g_.chunk / 8 * g_.taps(0) * g_.taps(1) - 1;
+    const int64_t octets = g_.chunk / 8;
+    const int64_t at = g_.OffsetOf(2 * step);
+    const int64_t x = input * octets * g_.positions() + at;
+    const int64_t w =
+        (weight * 2 * g_.steps() + 2 * step) * g_.block_channels();
+    const bool is_empty = 2 * step + 1 > last;
+    const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - at;
+    lines_.push_back(fmt::format("      \"add.s64 x, %{}, {};\"", sums_,
+                                 x + half * 65536));
+    if (is_empty) {
+      lines_.push_back(fmt::format("      \"add.s64 x, x, %{};\"", sums_ + 2));
+    }
+    lines_.push_back(fmt::format("      \"add.s64 w, %{}, {};\"", sums_ + 1,
+                                 w + g_.block_channels() * 65536));
+    lines_.push_back(
+        fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
+                    "\"",
+                    columns_, type_, type_));
+    lines_.push_back(
+        fmt::format("      KILN_SUMS \"{}, {}, 1, 1, 0, 0;\"",
+                    g_.channel_rows ? "w, x" : "x, w", keep));
+  }
+
+  void Operands() {
+    constexpr int kPerLine = 5;
+    for (int i = 0; i < sums_; i += kPerLine) {
+      std::string line = i == 0 ? "      : " : "        ";
+      for (int k = i; k < std::min(i + kPerLine, sums_); ++k) {
+        line += fmt::format("\"+f\"(d[{}]){}", k, k + 1 < sums_ ? ", " : "");
+      }
+      lines_.push_back(line);
+    }
+    lines_.push_back(
+        "      : \"l\"(pixels), \"l\"(weights), \"l\"(empty),");
+    lines_.push_back("        \"r\"(static_cast<int>(keep)));");
+    lines_.push_back("}");
+  }
+
+  const ConvGeometry& g_;
+  const int columns_;
+  const int sums_;
+  const std::string type_;
+  std::vector<std::string> lines_;
+};
 
 }  // namespace
 
-std::vector<std::string> WarpgroupProducts(const ConvGeometry& g) {
-  const int channels = static_cast<int>(g.block_channels());
-  const int columns = (g.splits_weight ? 2 : 1) * channels;
-  std::vector<std::string> lines =
-      ProductFunction("AddProducts", columns / 2, 0, columns, true);
-  if (g.splits_input) {
-    const std::vector<std::string> small =
-        ProductFunction("AddSmallProducts", columns / 2,
-                        g.splits_weight ? channels / 2 : 0, channels, false);
-    lines.insert(lines.end(), small.begin(), small.end());
+std::vector<std::string> WarpgroupProducts(const ConvGeometry& g,
+                                           bool is_bfloat16) {
+  std::vector<std::string> lines = {"#define KILN_SUMS \\"};
+  std::vector<std::string> sums = SumsText(g.tiles_n * 4);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    lines.push_back("  " + sums[i] + (i + 1 < sums.size() ? " \\" : ""));
   }
+  const auto append = [&](const std::vector<std::string>& more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+  };
+  ProductWriter writer(g, is_bfloat16);
+  append(writer.Function("AddProducts", {{0, 0}}));
+  std::vector<std::pair<int, int>> small;
+  if (g.splits_weight) small.push_back({0, 1});
+  if (g.splits_input) small.push_back({1, 0});
+  if (!small.empty()) append(writer.Function("AddSmallProducts", small));
+  lines.push_back("#undef KILN_SUMS");
   return lines;
 }
 

@@ -8,10 +8,17 @@
 
 namespace kiln {
 
-// Spec::AddProducts of conv_wgmma.cu, and Spec::AddSmallProducts for the small
-// parts of the input, whose products go to sums of their own where the weights
-// have small parts too.
-std::vector<std::string> WarpgroupProducts(const ConvGeometry& geometry);
+// Members of the Spec of conv_wgmma.cu: the warpgroup products of one chunk,
+// as PTX. Its operands name every register of the sums, so no template can
+// write them.
+//   AddProducts(sums, pixels, weights, empty, keep)       the large parts
+//   AddSmallProducts(sums, pixels, weights, empty, keep)  all others, where
+//                                                         there are any
+// add to `sums`, or unless `keep` replace them. `pixels` and `weights` are
+// matrices without the place of their second half (wgmma.cuh); `empty` is what
+// to add to `pixels` for the last step where its second half is zeros.
+std::vector<std::string> WarpgroupProducts(const ConvGeometry& geometry,
+                                           bool is_bfloat16);
 
 }  // namespace kiln
 

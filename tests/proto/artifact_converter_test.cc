@@ -17,8 +17,6 @@
 namespace kiln {
 namespace {
 
-using ::testing::StartsWith;
-
 Arg SlotArg(int slot, int64_t offset_bytes) {
   Arg arg;
   arg.slot = slot;

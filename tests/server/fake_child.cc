@@ -118,9 +118,8 @@ ipc::Reply AnswerAsExecutor(const ipc::Request& request,
     reply.set_fatal(true);
     reply.mutable_failure()->set_code(10);
     reply.mutable_failure()->set_message("illegal address");
-  } else if (request.has_execute() && request.execute().artifact().empty()) {
-    reply.mutable_need_artifact();
-  } else if (device == "always asks") {
+  } else if (device == "always asks" ||
+             (request.has_execute() && request.execute().artifact().empty())) {
     reply.mutable_need_artifact();
   } else if (request.has_execute()) {
     reply.mutable_executed()->set_device_us(

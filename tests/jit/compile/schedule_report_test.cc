@@ -25,12 +25,14 @@ ScheduleReport ReportOf(const std::string& text, const Target& target) {
   return ReportSchedules(*Canonicalize(*ParsePlanText(text)), target);
 }
 
-std::vector<std::string> Symbols(const VariantReport& variant) {
-  std::vector<std::string> symbols;
-  for (const KernelReport& kernel : variant.kernels) {
-    symbols.push_back(kernel.symbol);
-  }
-  return symbols;
+const KernelReport& KernelOf(const VariantReport& variant,
+                             const std::string& symbol) {
+  static const KernelReport kNone;
+  const auto found = std::find_if(
+      variant.kernels.begin(), variant.kernels.end(),
+      [&](const KernelReport& kernel) { return kernel.symbol == symbol; });
+  EXPECT_NE(found, variant.kernels.end()) << symbol;
+  return found == variant.kernels.end() ? kNone : *found;
 }
 
 int64_t CountChosen(const KernelReport& kernel) {
@@ -124,12 +126,10 @@ TEST(ScheduleReportTest, ConvolutionsShowTheBestTileOfEachLayout) {
   for (const Target& target : {kH100, kA100}) {
     const ScheduleReport report = ReportOf(kResidualChain, target);
     const VariantReport& variant = report.variants.at(0);
-    EXPECT_THAT(Symbols(variant),
-                ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
-                            "kiln_conv_reduce"));
-    EXPECT_TRUE(variant.kernels[0].prepares);
-    const KernelReport& kernel = variant.kernels[1];
-    EXPECT_GE(kernel.candidates.size(), 2u);
+    EXPECT_TRUE(KernelOf(variant, "kiln_pack_weights").prepares);
+    EXPECT_FALSE(KernelOf(variant, "kiln_conv_reduce").candidates.empty());
+    const KernelReport& kernel = KernelOf(variant, "kiln_conv_statistics");
+    ASSERT_GE(kernel.candidates.size(), 2u);
     EXPECT_EQ(CountChosen(kernel), 1);
     EXPECT_TRUE(kernel.candidates[0].chosen);
     EXPECT_TRUE(kernel.candidates[0].cycles.has_value());
@@ -142,8 +142,6 @@ TEST(ScheduleReportTest, ConvolutionsShowTheBestTileOfEachLayout) {
       EXPECT_GE(*candidate.cycles, *kernel.candidates[0].cycles);
       EXPECT_FALSE(candidate.detail.empty());
     }
-    EXPECT_THAT(variant.kernels[2].candidates, IsEmpty());
-    EXPECT_THAT(variant.kernels[2].why, HasSubstr("kernel 2"));
   }
 }
 
@@ -169,7 +167,9 @@ TEST(ScheduleReportTest, WithoutAKnownDeviceThereAreCyclesOnly) {
   const ScheduleReport report = ReportOf(kResidualChain, {"sm_80", 100});
   EXPECT_EQ(report.device, "");
   EXPECT_EQ(report.clock_mhz, 0);
-  const KernelReport& kernel = report.variants[0].kernels[1];
+  const KernelReport& kernel =
+      KernelOf(report.variants[0], "kiln_conv_statistics");
+  ASSERT_FALSE(kernel.candidates.empty());
   EXPECT_TRUE(kernel.candidates[0].cycles.has_value());
   EXPECT_FALSE(kernel.candidates[0].microseconds.has_value());
   EXPECT_FALSE(kernel.microseconds.has_value());

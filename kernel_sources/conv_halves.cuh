@@ -1,0 +1,101 @@
+// Operands of conv_wgmma.cu: f32 numbers as one or two numbers of 16 bits.
+//
+// A number x is scaled by a power of two 2^e and rounded to binary16, x1; where
+// it has two parts, what is left is rounded again, x2: 22 bits of the 24, as
+// x 2^e = x1 + x2 to 2^-22 of it. TF32 has the 11 bits of binary16, so one part
+// is as exact as TF32. The scale is chosen so that the largest magnitude lies
+// between kFewest and kMost: numbers 2^-18 times the largest still have
+// their bits, smaller ones an error below 2^-29 of the largest. (Ootomo and
+// Yokota, "Recovering single precision accuracy from tensor cores", 2022, have
+// the splitting.)
+#ifndef KILN_KERNEL_SOURCES_CONV_HALVES_CUH_
+#define KILN_KERNEL_SOURCES_CONV_HALVES_CUH_
+
+#include "reducers.cuh"
+
+namespace kiln {
+
+constexpr float kFewest = 16.0f;
+constexpr float kMost = 32768.0f;
+constexpr int kWantedExponent = 9;  // of the largest, after scaling
+constexpr int kLargestExponent = 126;
+
+constexpr unsigned kInfinityBits = 0x7f800000;
+
+// The magnitude's bits, which are ordered like magnitudes; those of NaNs are
+// above infinity's.
+__device__ inline unsigned MagnitudeBits(float x) {
+  return __float_as_uint(x) & 0x7fffffff;
+}
+
+// 2^exponent, for exponents of normal numbers.
+__device__ inline float PowerOfTwo(int exponent) {
+  return __int_as_float((exponent + 127) << 23);
+}
+
+// Of powers of two, or the nearest that is a normal number.
+__device__ inline float ProductOfPowers(float a, float b) {
+  return fminf(fmaxf(a * b, PowerOfTwo(-kLargestExponent)), PowerOfTwo(127));
+}
+
+// The exponent e for numbers up to the finite magnitude `most`.
+__device__ inline int ScaleExponent(unsigned most) {
+  const int exponent = kWantedExponent - (static_cast<int>(most >> 23) - 127);
+  return max(-kLargestExponent, min(exponent, kLargestExponent));
+}
+
+// Two numbers as binary16 or, where kIsBFloat16, the upper halves of binary32,
+// rounded to nearest; `first` in the lower half.
+template <bool kIsBFloat16>
+__device__ unsigned PackTwo(float first, float second) {
+  unsigned packed;
+  if constexpr (kIsBFloat16) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+        : "=r"(packed)
+        : "f"(second), "f"(first));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(second), "f"(first));
+  }
+  return packed;
+}
+
+// The value of one half of a packed binary16 pair.
+template <int kHalf>
+__device__ float HalfOf(unsigned packed) {
+  float value;
+  if constexpr (kHalf == 0) {
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, low;}"
+        : "=f"(value)
+        : "r"(packed));
+  } else {
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, high;}"
+        : "=f"(value)
+        : "r"(packed));
+  }
+  return value;
+}
+
+// Writes the kParts parts of eight scaled numbers, kStep units of 16 bytes
+// apart. An infinity or NaN has no second part.
+template <bool kIsBFloat16, int kParts>
+__device__ void StoreParts(const float (&x)[8], uint4* to, int step) {
+  unsigned large[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    large[i] = PackTwo<kIsBFloat16>(x[2 * i], x[2 * i + 1]);
+  }
+  to[0] = make_uint4(large[0], large[1], large[2], large[3]);
+  if constexpr (kParts == 2) {
+    unsigned small[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      small[i] = PackTwo<kIsBFloat16>(x[2 * i] - HalfOf<0>(large[i]),
+                                      x[2 * i + 1] - HalfOf<1>(large[i]));
+    }
+    to[step] = make_uint4(small[0], small[1], small[2], small[3]);
+  }
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_HALVES_CUH_

@@ -1,0 +1,115 @@
+// Statistics of group_norm that the blocks of a convolution leave, and how they
+// are merged.
+#ifndef KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
+#define KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
+
+#include "conv_tile.cuh"
+#include "point.cuh"
+#include "reducers.cuh"
+
+namespace kiln {
+
+__device__ inline Moments FromLane(const Moments& mine, int mask) {
+  Moments other;
+  other.count = __shfl_xor_sync(~0u, mine.count, mask);
+  other.mean = __shfl_xor_sync(~0u, mine.mean, mask);
+  other.m2 = __shfl_xor_sync(~0u, mine.m2, mask);
+  return other;
+}
+
+// Sums of differences from a pivot, the first value taken: as exact as two
+// passes, because the pivot is within a few deviations of the mean.
+struct PivotedMoments {
+  float pivot = 0.0f, sum = 0.0f, squares = 0.0f;
+
+  __device__ void Add(float x) { AddDifference(x - pivot); }
+  __device__ void AddDifference(float difference) {
+    sum += difference;
+    squares = fmaf(difference, difference, squares);
+  }
+  // The same `count` values about another pivot.
+  __device__ void MoveTo(float other, float count) {
+    const float shift = pivot - other;
+    squares = fmaf(shift, fmaf(shift, count, 2.0f * sum), squares);
+    sum = fmaf(shift, count, sum);
+    pivot = other;
+  }
+  __device__ Moments Get(float count) const {
+    Moments moments;
+    if (count == 0.0f) return moments;
+    const float mean = __fdividef(sum, count);
+    moments.count = count;
+    moments.mean = pivot + mean;
+    moments.m2 = Maximum(fmaf(-mean, sum, squares), 0.0f);
+    return moments;
+  }
+};
+
+// Where the state of one block and group goes.
+template <typename Spec>
+__device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int group) {
+  using Tile = ConvTile<Spec>;
+  constexpr int kTiles = Tile::kPhases * Tile::kStrips * Tile::kTilesAcross;
+  constexpr int kBlocksPerGroup = Spec::kSplits / kTiles;
+  int split = block.channel_block % kBlocksPerGroup;
+  split = (split * Spec::kPhasesH + block.phase_h) * Spec::kPhasesW;
+  split = (split + block.phase_w) * Tile::kStrips + block.strip;
+  split = split * Tile::kTilesAcross + block.column;
+  return (block.n * Spec::kNormGroups + group) * Spec::kSplits + split;
+}
+
+// Merges the block's states, one for each of kParts parts of the pixels and
+// kSlots slots of equally many channels, in a fixed order: one warp for each
+// group.
+template <typename Spec, int kParts, int kSlots>
+__device__ void LeavePartials(const typename Spec::Tensors& t,
+                              const ConvBlock<Spec>& block,
+                              const Moments (*states)[kSlots]) {
+  static_assert(kParts > 0);
+  using Tile = ConvTile<Spec>;
+  constexpr int kFitting = Tile::kBlockChannels / Spec::kGroupChannels;
+  constexpr int kGroups = kFitting > 0 ? kFitting : 1;
+  constexpr int kGroupSlots = kSlots / kGroups;
+  const int lane = threadIdx.x % 32;
+  const int first = block.first_channel() / Spec::kGroupChannels;
+#pragma unroll 1
+  for (int i = threadIdx.x / 32; i < kGroups; i += Tile::kThreads / 32) {
+    Moments state;
+#pragma unroll 1
+    for (int k = lane; k < kGroupSlots * kParts; k += 32) {
+      state.Merge(states[k / kGroupSlots][i * kGroupSlots + k % kGroupSlots]);
+    }
+#pragma unroll
+    for (int mask = 1; mask < 32; mask *= 2) {
+      state.Merge(FromLane(state, mask));
+    }
+    if (lane == 0 && first + i < Spec::kNormGroups) {
+      t.partials[PlaceOfPartial(block, first + i)] = state;
+    }
+  }
+}
+
+// From the partial states to the statistics: one warp for each group of each
+// image.
+template <typename Spec>
+__device__ void MergePartials(const typename Spec::Tensors& t) {
+  using Index = typename Spec::Index;
+  const int lane = threadIdx.x;
+  Moments state;
+#pragma unroll 1
+  for (int split = lane; split < Spec::kSplits; split += 32) {
+    state.Merge(t.partials[blockIdx.x * Spec::kSplits + split]);
+  }
+#pragma unroll
+  for (int mask = 1; mask < 32; mask *= 2) {
+    state.Merge(FromLane(state, mask));
+  }
+  if (lane != 0) return;
+  Spec::Element(
+      t, PointOf<typename Spec::TailOutput>(static_cast<Index>(blockIdx.x)),
+      state);
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_

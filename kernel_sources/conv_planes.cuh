@@ -1,0 +1,358 @@
+// What follows a convolution of conv_wgmma.cu where channels are the rows of
+// the product. Each warp has 16 channels of a run of positions; it lays them
+// down in shared memory as 16 planes and goes through them channel by channel,
+// its lanes along the pixels: accesses to memory are contiguous, what depends
+// on the channel is read once, and the code is that of one channel.
+#ifndef KILN_KERNEL_SOURCES_CONV_PLANES_CUH_
+#define KILN_KERNEL_SOURCES_CONV_PLANES_CUH_
+
+#include "conv_partials.cuh"
+#include "conv_tail.cuh"
+#include "point.cuh"
+
+namespace kiln {
+
+// The sum over all lanes of a warp.
+template <typename T>
+__device__ T OverWarp(T x) {
+#pragma unroll
+  for (int mask = 1; mask < 32; mask *= 2) {
+    x += __shfl_xor_sync(~0u, x, mask);
+  }
+  return x;
+}
+
+// A warp's planes. A run of positions is whole rows of the patch, halo
+// included.
+template <typename Spec>
+class Planes {
+ public:
+  using Index = typename Spec::Index;
+  using Output = typename Spec::Output;
+  using Tile = ConvTile<Spec>;
+  static constexpr int kChannels = 16;
+  static constexpr int kRun = Spec::kTilesN * 8;
+  static constexpr int kRows = kRun / Spec::kRowPitch;
+  static_assert(kRun % Spec::kRowPitch == 0, "Runs are whole rows.");
+  // 8 modulo 32: the lanes that lay down at once do so in different banks.
+  static constexpr int kPitch = (kRun + 23) / 32 * 32 + 8;
+  static constexpr int kVisits = (kRun + 31) / 32;
+  // Channels gone through at once, which hide each other's latencies.
+  static constexpr int kTogether = kVisits <= 3 ? 4 : 2;
+
+  int lane;
+  int part;   // of the pixels
+  int first;  // channel of the block
+
+  __device__ explicit Planes(float* scratch) {
+    const int warp = threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+    part = warp / (4 * Spec::kGroupsM);
+    first = warp % (4 * Spec::kGroupsM) * kChannels;
+    words_ = scratch + warp * kChannels * kPitch;
+  }
+
+  // Element 4 * j + i of `sums` belongs to channel g + 8 * (i / 2) and
+  // position 8 * j + 2 * t + i % 2, with g = lane / 4 and t = lane % 4.
+  template <int kCount>
+  __device__ void Lay(const float (&sums)[kCount]) {
+    float* const to = words_ + lane / 4 * kPitch + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      *reinterpret_cast<float2*>(to + i % 4 * 4 * kPitch + i / 4 * 8) =
+          make_float2(sums[i], sums[i + 1]);
+    }
+    __syncwarp();
+  }
+
+  __device__ float* plane(int channel) const {
+    return words_ + channel * kPitch;
+  }
+  // Whether the block has this channel of the warp.
+  __device__ bool HasChannel(const ConvBlock<Spec>& block, int channel) const {
+    return Tile::kOutputs % Tile::kBlockChannels == 0 ||
+           block.channel_block * Tile::kBlockChannels + first + channel <
+               Tile::kOutputs;
+  }
+
+ private:
+  float* words_;
+};
+
+// Where the positions of one lane lie in the output. Those outside have some
+// place inside, so that reading there does no harm.
+template <typename Spec>
+struct PlanePixels {
+  using Run = Planes<Spec>;
+  int offset[Run::kVisits];  // in a channel
+  int h[Run::kVisits], w[Run::kVisits];
+  unsigned inside = 0;  // a bit for each
+
+  __device__ PlanePixels(const ConvBlock<Spec>& block, int tile,
+                         const Run& planes) {
+#pragma unroll
+    for (int i = 0; i < Run::kVisits; ++i) {
+      const int position = i * 32 + planes.lane;
+      const int row = position / Spec::kRowPitch;
+      const int column = position % Spec::kRowPitch;
+      const int y = block.y(tile, planes.part * Run::kRows + row);
+      const int x = block.x(column);
+      const bool is_inside = row < Run::kRows && column < Spec::kTileW &&
+                             y < Spec::Output::kH && x < Spec::Output::kW;
+      h[i] = min(y, Spec::Output::kH - 1);
+      w[i] = min(x, Spec::Output::kW - 1);
+      offset[i] = h[i] * Spec::Output::kW + w[i];
+      inside |= is_inside ? 1u << i : 0u;
+    }
+  }
+
+  __device__ bool IsInside(int i) const { return (inside >> i & 1) != 0; }
+};
+
+// Calls visit(at, &value, inside, i) for each of this lane's positions of one
+// channel. One that the block does not have has no positions inside.
+template <typename Spec, typename Visit>
+__device__ void ForEachPixel(const ConvBlock<Spec>& block,
+                             const Planes<Spec>& planes,
+                             const PlanePixels<Spec>& pixels, int channel,
+                             Visit visit) {
+  using Index = typename Spec::Index;
+  const bool is_channel = planes.HasChannel(block, channel);
+  const Point<Index> first = PointAt<typename Spec::Output, Index>(
+      static_cast<Index>(block.n),
+      static_cast<Index>(block.first_channel() +
+                         (is_channel ? planes.first + channel : 0)),
+      static_cast<Index>(0), static_cast<Index>(0));
+  float* const plane = planes.plane(channel) + planes.lane;
+#pragma unroll
+  for (int i = 0; i < Planes<Spec>::kVisits; ++i) {
+    if (i * 32 + 32 > Planes<Spec>::kRun &&
+        i * 32 + planes.lane >= Planes<Spec>::kRun) {
+      continue;
+    }
+    Point<Index> at = first;
+    at.i += pixels.offset[i];
+    at.h = pixels.h[i];
+    at.w = pixels.w[i];
+    visit(at, plane[i * 32], is_channel && pixels.IsInside(i), i);
+  }
+}
+
+// Calls visit(at, corner) for each whole window of kPoolH x kPoolW positions of
+// a warp's planes: its place in the result and its first value.
+template <typename Spec, typename Pooled, typename Visit>
+__device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
+                              const Planes<Spec>& planes, Visit visit) {
+  using Index = typename Spec::Index;
+  using Run = Planes<Spec>;
+  constexpr int kDown = Run::kRows / Spec::kPoolH;
+  constexpr int kAcross = Spec::kTileW / Spec::kPoolW;
+  static_assert(kDown * Spec::kPoolH == Run::kRows, "Windows are whole.");
+#pragma unroll 1
+  for (int i = planes.lane; i < Run::kChannels * kDown * kAcross; i += 32) {
+    const int x = i % kAcross;
+    const int y = i / kAcross % kDown;
+    const int channel = i / (kDown * kAcross);
+    const int h = block.top(tile) / Spec::kPoolH + planes.part * kDown + y;
+    const int w = block.left() / Spec::kPoolW + x;
+    if (h >= Pooled::kH || w >= Pooled::kW ||
+        !planes.HasChannel(block, channel)) {
+      continue;
+    }
+    visit(PointAt<Pooled, Index>(
+              static_cast<Index>(block.n),
+              static_cast<Index>(block.first_channel() + planes.first +
+                                 channel),
+              static_cast<Index>(h), static_cast<Index>(w)),
+          planes.plane(channel) + y * Spec::kPoolH * Spec::kRowPitch +
+              x * Spec::kPoolW);
+  }
+}
+
+template <typename Spec, Tail kTail = Spec::kTail>
+struct PlaneTail;
+
+template <typename Spec>
+struct PlaneTail<Spec, Tail::kStore> {
+  using Index = typename Spec::Index;
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, int tile,
+                       const Planes<Spec>& planes, float*) {
+    constexpr int kTogether = Planes<Spec>::kTogether;
+    const PlanePixels<Spec> pixels(block, tile, planes);
+#pragma unroll 1
+    for (int c = 0; c < Planes<Spec>::kChannels; c += kTogether) {
+      if (!planes.HasChannel(block, c)) break;
+#pragma unroll
+      for (int next = 0; next < kTogether; ++next) {
+        ForEachPixel<Spec>(
+            block, planes, pixels, c + next,
+            [&](const Point<Index>& at, float& value, bool inside, int) {
+              Spec::Element(t, at, value, inside);
+            });
+      }
+    }
+  }
+  __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
+                         float*) {}
+};
+
+// Statistics of the groups of group_norm: one state for each channel and part
+// of the pixels, merged tile by tile in a fixed order.
+template <typename Spec>
+struct PlaneTail<Spec, Tail::kMoments> {
+  using Index = typename Spec::Index;
+  using Tile = ConvTile<Spec>;
+  using Run = Planes<Spec>;
+  using States = Moments (*)[Tile::kBlockChannels];
+  using TileSums = PivotedMoments (*)[Tile::kBlockChannels];
+  static constexpr int kTogether = Run::kTogether;
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, int tile,
+                       const Run& planes, float* scratch) {
+    const PlanePixels<Spec> pixels(block, tile, planes);
+    const float count = OverWarp(static_cast<float>(__popc(pixels.inside)));
+    PivotedMoments* const sums =
+        SumsOf(scratch)[planes.part] + planes.first;
+#pragma unroll 1
+    for (int c = 0; c < Run::kChannels; c += kTogether) {
+      if (!planes.HasChannel(block, c)) break;
+      SumChannels(t, block, planes, pixels, c, sums);
+    }
+    __syncwarp();
+    if (planes.lane < Run::kChannels) {
+      Moments* const state =
+          StatesOf(scratch)[planes.part] + planes.first + planes.lane;
+      Moments merged;
+      if (!is_first_) merged = *state;
+      merged.Merge(sums[planes.lane].Get(count));
+      *state = merged;
+    }
+    is_first_ = false;
+    if constexpr (Spec::kHasExtremes) PoolExtremes(t, block, tile, planes);
+  }
+
+  __device__ void Finish(const typename Spec::Tensors& t,
+                         const ConvBlock<Spec>& block, float* scratch) {
+    Tile::Sync();
+    LeavePartials<Spec, Spec::kGroupsN, Tile::kBlockChannels>(
+        t, block, StatesOf(scratch));
+  }
+
+ private:
+  // Of all tiles so far, and behind them those of one tile.
+  static __device__ States StatesOf(float* scratch) {
+    return reinterpret_cast<States>(scratch);
+  }
+  static __device__ TileSums SumsOf(float* scratch) {
+    return reinterpret_cast<TileSums>(StatesOf(scratch) + Spec::kGroupsN);
+  }
+
+  // The pivot is the value of the first position, which is inside the image if
+  // any is.
+  static __device__ void SumChannels(const typename Spec::Tensors& t,
+                                     const ConvBlock<Spec>& block,
+                                     const Run& planes,
+                                     const PlanePixels<Spec>& pixels, int first,
+                                     PivotedMoments* sums) {
+    PivotedMoments taken[kTogether];
+    float values[kTogether][Run::kVisits] = {};
+#pragma unroll
+    for (int c = 0; c < kTogether; ++c) {
+      ForEachPixel<Spec>(
+          block, planes, pixels, first + c,
+          [&](const Point<Index>& at, float& value, bool inside, int i) {
+            values[c][i] = Spec::Read(t, at, value, inside);
+            if (Spec::kHasExtremes) value = values[c][i];
+          });
+    }
+#pragma unroll
+    for (int c = 0; c < kTogether; ++c) {
+      taken[c].pivot = __shfl_sync(~0u, values[c][0], 0);
+#pragma unroll
+      for (int i = 0; i < Run::kVisits; ++i) {
+        if (pixels.IsInside(i)) taken[c].Add(values[c][i]);
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < kTogether; ++c) {
+      taken[c].sum = OverWarp(taken[c].sum);
+      taken[c].squares = OverWarp(taken[c].squares);
+      if (planes.lane == 0) sums[first + c] = taken[c];
+    }
+  }
+
+  // The largest and the smallest value of each window.
+  static __device__ void PoolExtremes(const typename Spec::Tensors& t,
+                                      const ConvBlock<Spec>& block, int tile,
+                                      const Run& planes) {
+    ForEachWindow<Spec, typename Spec::Windows>(
+        block, tile, planes, [&](const Point<Index>& at, const float* corner) {
+          float largest = -Infinity();
+          float smallest = Infinity();
+#pragma unroll
+          for (int y = 0; y < Spec::kPoolH; ++y) {
+#pragma unroll
+            for (int x = 0; x < Spec::kPoolW; ++x) {
+              const float value = corner[y * Spec::kRowPitch + x];
+              largest = Maximum(largest, value);
+              smallest = Minimum(smallest, value);
+            }
+          }
+          Spec::StoreExtremes(t, at, largest, smallest);
+        });
+  }
+
+  bool is_first_ = true;
+};
+
+// Pooling of values that the plan has finished.
+template <typename Spec>
+struct PlaneTail<Spec, Tail::kPool> {
+  using Index = typename Spec::Index;
+  using Run = Planes<Spec>;
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, int tile,
+                       const Run& planes, float*) {
+    const PlanePixels<Spec> pixels(block, tile, planes);
+#pragma unroll 1
+    for (int c = 0; c < Run::kChannels; ++c) {
+      if (!planes.HasChannel(block, c)) break;
+      ForEachPixel<Spec>(
+          block, planes, pixels, c,
+          [&](const Point<Index>& at, float& value, bool inside, int) {
+            value = Spec::Read(t, at, value, inside);
+          });
+    }
+    __syncwarp();
+    ForEachWindow<Spec, typename Spec::TailOutput>(
+        block, tile, planes, [&](const Point<Index>& at, const float* corner) {
+          Spec::Element(t, at, Window(corner));
+        });
+  }
+  __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
+                         float*) {}
+
+ private:
+  static __device__ float Window(const float* corner) {
+    float result = Spec::kPoolsMax ? -Infinity() : 0.0f;
+#pragma unroll
+    for (int y = 0; y < Spec::kPoolH; ++y) {
+#pragma unroll
+      for (int x = 0; x < Spec::kPoolW; ++x) {
+        const float value = corner[y * Spec::kRowPitch + x];
+        result = Spec::kPoolsMax ? Maximum(result, value) : result + value;
+      }
+    }
+    return Spec::kPoolsMax
+               ? result
+               : result / static_cast<float>(Spec::kPoolH * Spec::kPoolW);
+  }
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_PLANES_CUH_

@@ -1,0 +1,262 @@
+// The warpgroups of conv_wgmma.cu that bring chunks of the input from memory to
+// shared memory: eight channels of a pixel become one unit of 16 bytes, for
+// each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
+// arrive by bulk copies.
+//
+// A scale holds until a chunk does not suit it. A chunk with infinities or NaNs
+// becomes two stages: one without them, and one of them alone, which meets the
+// large parts of the weights only; so they come out as in PyTorch.
+#ifndef KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
+#define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
+
+#include "conv_halves.cuh"
+#include "conv_stages.cuh"
+#include "patch_share.cuh"
+#include "storage_types.cuh"
+#include "wgmma.cuh"
+
+namespace kiln {
+
+enum class Keep { kAll, kFinite, kNonFinite };
+
+template <typename Spec>
+class ConvProducer {
+ public:
+  using Tile = ConvTile<Spec>;
+  using Group = GroupTile<Spec>;
+  using Index = typename Spec::Index;
+
+  __device__ ConvProducer(const typename Spec::Tensors& t,
+                          const ConvStages<Spec>& stages)
+      : t_(t), stages_(stages) {}
+
+  __device__ void Run() {
+    if (Spec::kKeepsWeights && thread_ == 0) KeepWeights();
+    const int tiles = block_.tiles();
+#pragma unroll 1
+    for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll 1
+      for (int chunk = 0; chunk < Tile::kChunks; ++chunk) Bring(tile, chunk);
+    }
+  }
+
+ private:
+  static constexpr bool kScales = Spec::kScales;
+  static constexpr int kProducers = ConvStages<Spec>::kProducers;
+  static constexpr Index kPlane =
+      static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+  using Share = PatchShare<Group::kPatch, kProducers, 1, Group::kOctets>;
+
+  __device__ void KeepWeights() {
+    constexpr unsigned kBytes = Group::kWeights * 16;
+    ptx::ArriveExpecting(stages_.kept_weights_full(), kBytes * Tile::kChunks);
+#pragma unroll 1
+    for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
+      ptx::BulkLoad(stages_.weights(0, chunk), WeightsOf(chunk), kBytes,
+                    stages_.kept_weights_full());
+    }
+  }
+
+  __device__ const uint4* WeightsOf(int chunk) const {
+    return reinterpret_cast<const uint4*>(t_.packed) +
+           static_cast<long long>(block_.weights(chunk)) * Group::kWeights;
+  }
+
+  __device__ void Bring(int tile, int chunk) {
+    const bool is_last = chunk == Tile::kChunks - 1;
+    Begin(chunk);
+    uint4* to = stages_.pixels(cursor_.stage);
+    if constexpr (!kScales) {
+      Write<false>(tile, chunk, to, Keep::kAll);
+      return End(is_last, false);
+    }
+    const unsigned most = MostOfAll(Write<false>(tile, chunk, to, Keep::kAll));
+    const bool has_non_finite = most >= kInfinityBits;
+    if (has_non_finite || !Suits(most)) {
+      BringAgain(tile, chunk, has_non_finite);
+    }
+    End(is_last, has_non_finite);
+  }
+
+  // Finds the scale that suits the finite numbers, writes them, and where there
+  // are others, those to the next stage.
+  __device__ void BringAgain(int tile, int chunk, bool has_non_finite) {
+    const int passes = has_non_finite ? 3 : 2;
+#pragma unroll 1
+    for (int pass = 0; pass < passes; ++pass) {
+      if (pass == 2) {
+        End(false, false);
+        Begin(chunk);
+      }
+      const unsigned most = MostOfAll(
+          Write<true>(tile, chunk, stages_.pixels(cursor_.stage),
+                      pass == 2 ? Keep::kNonFinite : Keep::kFinite));
+      if (pass == 0 && most > 0) exponent_ = ScaleExponent(most);
+    }
+  }
+
+  // Waits for the stage to be free, sends for its weights.
+  __device__ void Begin(int chunk) {
+    ptx::Wait(stages_.empty(cursor_.stage), cursor_.round ^ 1);
+    if (Spec::kKeepsWeights || thread_ != 0) return;
+    constexpr unsigned kBytes = Group::kWeights * 16;
+    ptx::ArriveExpecting(stages_.full(cursor_.stage), kBytes);
+    ptx::BulkLoad(stages_.weights(cursor_.stage, chunk), WeightsOf(chunk),
+                  kBytes, stages_.full(cursor_.stage));
+  }
+
+  __device__ void End(bool is_last, bool only_large) {
+    if (thread_ == 0) {
+      *stages_.note(cursor_.stage) = {PowerOfTwo(kScales ? -exponent_ : 0),
+                                      is_last, only_large};
+    }
+    PublishShared();
+    ptx::Arrive(stages_.full(cursor_.stage));
+    cursor_.Advance();
+  }
+
+  __device__ bool Suits(unsigned most) const {
+    const float scaled = __uint_as_float(most) * PowerOfTwo(exponent_);
+    return most == 0 || (scaled >= kFewest && scaled < kMost);
+  }
+
+  // The largest `mine` of the producer's threads.
+  __device__ unsigned MostOfAll(unsigned mine) {
+    constexpr int kWarps = kProducers / 32;
+    unsigned* const most = stages_.magnitudes() + kWarps * turn_;
+    turn_ ^= 1;
+    mine = __reduce_max_sync(~0u, mine);
+    if (thread_ % 32 == 0) most[thread_ / 32] = mine;
+    asm volatile("bar.sync 2, %0;" ::"n"(kProducers) : "memory");
+#pragma unroll
+    for (int warp = 0; warp < kWarps; ++warp) mine = max(mine, most[warp]);
+    return mine;
+  }
+
+  // Writes one chunk of the patch; zeros outside the input. The largest
+  // magnitude of what this thread has kept, as bits. Only where kSelects does
+  // `keep` count.
+  template <bool kSelects>
+  __device__ unsigned Write(int tile, int chunk, uint4* to, Keep keep) const {
+    const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
+    const int left = block_.left() * Spec::kStrideW - PaddingW();
+    const int channels = Tile::kInputs - chunk * Spec::kChunk;
+    const Index first = (static_cast<Index>(block_.n) * Spec::Input::kC +
+                         block_.group * Tile::kInputs + chunk * Spec::kChunk) *
+                        kPlane;
+    const float scale = PowerOfTwo(exponent_);
+    unsigned most = 0;
+    // Everything is on its way before the first is used.
+    constexpr int kEach = Share::kEach;
+    constexpr int kFitting = Spec::kOctetsAtOnce / kEach;
+    constexpr int kAtOnce = kSelects || kFitting < 1 ? 1 : kFitting;
+#pragma unroll 1
+    for (int i = Share::First(thread_); i < Group::kPatch;
+         i += Share::kStep * kAtOnce) {
+      float values[kAtOnce][kEach][8];
+#pragma unroll
+      for (int n = 0; n < kAtOnce; ++n) {
+        const int position = i + n * Share::kStep;
+        const bool inside =
+            position < Group::kPatch && IsInside(top, left, position);
+        const Index from = first + (inside ? Pixel(top, left, position) : 0);
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+          const int octet = Share::Slice(thread_, k);
+          LoadEight(from, octet * 8,
+                    inside && Share::HasSlice(octet) ? channels : 0,
+                    values[n][k]);
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < kAtOnce; ++n) {
+        const int position = i + n * Share::kStep;
+        if (n > 0 && position >= Group::kPatch) break;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+          const int octet = Share::Slice(thread_, k);
+          if (!Share::HasSlice(octet)) continue;
+          if constexpr (kScales) {
+            most = max(most, Scale<kSelects>(values[n][k], scale, keep));
+          }
+          StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
+              values[n][k], to + octet * Spec::kPositions + position,
+              Group::kPart);
+        }
+      }
+    }
+    return most;
+  }
+
+  // Coordinates in the input of a position of the patch, and whether it lies in
+  // the image.
+  static __device__ int RowOf(int top, int position) {
+    return top +
+           position % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
+           position / Group::kPlane / Spec::kPlanesW;
+  }
+  static __device__ int ColumnOf(int left, int position) {
+    return left +
+           position % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
+           position / Group::kPlane % Spec::kPlanesW;
+  }
+  static __device__ bool IsInside(int top, int left, int position) {
+    return static_cast<unsigned>(RowOf(top, position)) <
+               static_cast<unsigned>(Spec::Input::kH) &&
+           static_cast<unsigned>(ColumnOf(left, position)) <
+               static_cast<unsigned>(Spec::Input::kW);
+  }
+  static __device__ int Pixel(int top, int left, int position) {
+    return RowOf(top, position) * Spec::Input::kW + ColumnOf(left, position);
+  }
+
+  __device__ void LoadEight(Index from, int channel, int channels,
+                            float (&values)[8]) const {
+    constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const bool read = kWhole ? channels > 0 : channel + k < channels;
+      values[k] =
+          read ? Load(t_.input, from + (channel + k) * kPlane) : 0.0f;
+    }
+  }
+
+  template <bool kSelects>
+  __device__ static unsigned Scale(float (&values)[8], float scale,
+                                   Keep keep) {
+    unsigned most = 0;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      if constexpr (kSelects) {
+        const bool is_finite = MagnitudeBits(values[k]) < kInfinityBits;
+        if (is_finite != (keep == Keep::kFinite)) values[k] = 0.0f;
+      }
+      most = max(most, MagnitudeBits(values[k]));
+      values[k] *= scale;
+    }
+    return most;
+  }
+
+  // Of a phase of a transposed convolution the padding is one less from some
+  // phase on.
+  __device__ int PaddingH() const {
+    return Spec::kPaddingH -
+           (block_.phase_h + Spec::kPhaseStartH) / Spec::kPhasesH;
+  }
+  __device__ int PaddingW() const {
+    return Spec::kPaddingW -
+           (block_.phase_w + Spec::kPhaseStartW) / Spec::kPhasesW;
+  }
+
+  const typename Spec::Tensors& t_;
+  const ConvStages<Spec>& stages_;
+  const ConvBlock<Spec> block_;
+  const int thread_ = threadIdx.x - ConvTile<Spec>::kThreads;
+  StageCursor<Spec::kStages> cursor_;
+  int exponent_ = 6;  // of the scale
+  int turn_ = 0;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_

@@ -1,0 +1,189 @@
+// Statistics after a convolution of conv_wgmma.cu where channels are the rows
+// of the product and nothing but a bias stands before the normalisation: from
+// registers. A thread has positions 8 * j + 2 * t and the next of channels g and
+// g + 8 of its warp, with g = lane / 4 and t = lane % 4. Runs are whole rows of
+// the patch, so where they wrap is known when the kernel is compiled.
+#ifndef KILN_KERNEL_SOURCES_CONV_RUNS_CUH_
+#define KILN_KERNEL_SOURCES_CONV_RUNS_CUH_
+
+#include "conv_partials.cuh"
+#include "conv_tail.cuh"
+#include "point.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class RunTail {
+ public:
+  using Index = typename Spec::Index;
+  using Tile = ConvTile<Spec>;
+  static constexpr int kCount = Spec::kTilesN * 4;  // sums of a thread
+
+  __device__ RunTail() {
+    const int warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    pair_ = lane % 4;
+    part_ = warp / (4 * Spec::kGroupsM);
+    first_ = warp % (4 * Spec::kGroupsM) * 16 + lane / 4;
+  }
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, int tile,
+                       float (&sums)[kCount]) {
+    const int left_over = PhaseColumns(block) - block.left();
+    const int columns = min(Spec::kTileW, left_over) - 2 * pair_;
+    const int rows = max(
+        0, min(kRows, PhaseRows(block) - block.top(tile) - part_ * kRows));
+    const int taken =
+        columns <= 0 ? 0 : rows * (columns / 8 * 2 + min(columns % 8, 2));
+    int columns_of_row[kRows];
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      columns_of_row[row] = row < rows ? columns : 0;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float bias = Spec::Read(t, PointOfChannel(block, half), 0.0f, false);
+      if (count_ == 0 && taken > 0) slots_[half].pivot = sums[2 * half] + bias;
+      // Values are differences from the pivot from here on.
+      const float shift = bias - slots_[half].pivot;
+#pragma unroll
+      for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+        for (int next = 0; next < 2; ++next) {
+          float& x = sums[i + 2 * half + next];
+          x += shift;
+          if (2 * i % kPitch + next < columns_of_row[2 * i / kPitch]) {
+            slots_[half].AddDifference(x);
+          }
+        }
+      }
+    }
+    count_ += taken;
+    if constexpr (Spec::kHasExtremes) PoolExtremes(t, block, tile, sums);
+  }
+
+  __device__ void Finish(const typename Spec::Tensors& t,
+                         const ConvBlock<Spec>& block, float* scratch) {
+    Moments(*const states)[Tile::kBlockChannels] =
+        reinterpret_cast<Moments(*)[Tile::kBlockChannels]>(scratch);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      Moments state = slots_[half].Get(static_cast<float>(count_));
+      state.Merge(FromLane(state, 1));
+      state.Merge(FromLane(state, 2));
+      if (pair_ == 0) states[part_][first_ + 8 * half] = state;
+    }
+    Tile::Sync();
+    LeavePartials<Spec, Spec::kGroupsN, Tile::kBlockChannels>(t, block, states);
+  }
+
+ private:
+  static constexpr int kPitch = Spec::kRowPitch;
+  static constexpr int kRows = Spec::kTilesN * 8 / kPitch;
+
+  // Of the phase that the block works on.
+  static __device__ int PhaseRows(const ConvBlock<Spec>& block) {
+    return (Spec::Output::kH - block.phase_h + Spec::kPhasesH - 1) /
+           Spec::kPhasesH;
+  }
+  static __device__ int PhaseColumns(const ConvBlock<Spec>& block) {
+    return (Spec::Output::kW - block.phase_w + Spec::kPhasesW - 1) /
+           Spec::kPhasesW;
+  }
+
+  // Some point of the channel; the last where there is none.
+  __device__ Point<Index> PointOfChannel(const ConvBlock<Spec>& block,
+                                         int half) const {
+    const int last =
+        Tile::kOutputs - 1 - block.channel_block * Tile::kBlockChannels;
+    return PointAt<typename Spec::Output, Index>(
+        static_cast<Index>(block.n),
+        static_cast<Index>(block.first_channel() +
+                           min(first_ + 8 * half, last)),
+        static_cast<Index>(0), static_cast<Index>(0));
+  }
+
+  // The largest and the smallest value of each window of kPoolH x kPoolW, which
+  // lies in one row of fragments; kPoolW is 2, 4 or 8.
+  __device__ void PoolExtremes(const typename Spec::Tensors& t,
+                               const ConvBlock<Spec>& block, int tile,
+                               const float (&sums)[kCount]) const {
+    using Windows = typename Spec::Windows;
+    constexpr int kAcross = kPitch / 8;
+    const int h = (block.top(tile) + part_ * kRows) / Spec::kPoolH;
+    const int w = (block.left() + 2 * pair_) / Spec::kPoolW;
+    // Windows of this thread's kind that exist, none where it stores none.
+    const int columns = min(Spec::kTileW, Windows::kW * Spec::kPoolW -
+                                              block.left()) -
+                        2 * pair_;
+    const int across =
+        2 * pair_ % Spec::kPoolW == 0 ? (columns + 7) / 8 : 0;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int channel = first_ + 8 * half;
+      const bool is_channel =
+          Tile::kOutputs % Tile::kBlockChannels == 0 ||
+          block.channel_block * Tile::kBlockChannels + channel < Tile::kOutputs;
+      const Point<Index> first = PointAt<Windows, Index>(
+          static_cast<Index>(block.n),
+          static_cast<Index>(block.first_channel() + channel),
+          static_cast<Index>(h), static_cast<Index>(w));
+#pragma unroll
+      for (int y = 0; y < kRows / Spec::kPoolH; ++y) {
+        const int fitting = is_channel && h + y < Windows::kH ? across : 0;
+#pragma unroll
+        for (int x = 0; x < kAcross; ++x) {
+          const Extremes window =
+              ExtremesOf(sums, y, x, half, slots_[half].pivot);
+          Point<Index> at = first;
+          at.i += y * Windows::kW + x * 8 / Spec::kPoolW;
+          at.h += y;
+          at.w += x * 8 / Spec::kPoolW;
+          if (x < fitting) {
+            Spec::StoreExtremes(t, at, window.largest, window.smallest);
+          }
+        }
+      }
+    }
+  }
+
+  struct Extremes {
+    float largest, smallest;
+  };
+
+  // Of the window in row `y` of windows and column `x` of fragments; `pivot` is
+  // what this thread's values are differences from.
+  static __device__ Extremes ExtremesOf(const float (&sums)[kCount], int y,
+                                        int x, int half, float pivot) {
+    Extremes window = {-Infinity(), Infinity()};
+#pragma unroll
+    for (int row = 0; row < Spec::kPoolH; ++row) {
+      const int i = 4 * ((y * Spec::kPoolH + row) * (kPitch / 8) + x) + 2 * half;
+      window.largest =
+          Maximum(window.largest, Maximum(sums[i], sums[i + 1]));
+      window.smallest =
+          Minimum(window.smallest, Minimum(sums[i], sums[i + 1]));
+    }
+    window.largest += pivot;
+    window.smallest += pivot;
+#pragma unroll
+    for (int mask = 1; mask < Spec::kPoolW / 2; mask *= 2) {
+      window.largest = Maximum(
+          window.largest, __shfl_xor_sync(~0u, window.largest, mask));
+      window.smallest = Minimum(
+          window.smallest, __shfl_xor_sync(~0u, window.smallest, mask));
+    }
+    return window;
+  }
+
+  int pair_;   // t
+  int part_;   // of the pixels
+  int first_;  // channel of the block
+  PivotedMoments slots_[2];
+  int count_ = 0;  // values taken of each
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_RUNS_CUH_

@@ -1,0 +1,131 @@
+// Shared memory of conv_wgmma.cu, and the barriers by which its producer hands
+// chunks over.
+#ifndef KILN_KERNEL_SOURCES_CONV_STAGES_CUH_
+#define KILN_KERNEL_SOURCES_CONV_STAGES_CUH_
+
+#include "conv_tile.cuh"
+#include "ptx_bulk.cuh"
+
+namespace kiln {
+
+// Sizes in units of 16 bytes: eight 16-bit numbers of k, of one pixel or one
+// output channel.
+template <typename Spec>
+struct GroupTile {
+  using Tile = ConvTile<Spec>;
+  static constexpr int kTaps = Spec::kTapsH * Spec::kTapsW;
+  static constexpr int kOctets = Spec::kChunk / 8;
+  // k16 steps through the pairs of octet and tap; the last may be half empty.
+  static constexpr int kSteps = (kOctets * kTaps + 1) / 2;
+  static constexpr bool kHasEmptyHalf = kOctets * kTaps % 2 != 0;
+
+  // Pixels at distance kStride lie side by side, in a plane of their own.
+  static constexpr int kPlane = Spec::kPlaneHeight * Spec::kRowPitch;
+  static constexpr int kPatch = Spec::kPlanesH * Spec::kPlanesW * kPlane;
+  static constexpr int kPart = kOctets * Spec::kPositions;
+  static constexpr int kPixels = Spec::kInputParts * kPart;
+  static constexpr int kWeightPart = kSteps * 2 * Spec::kBlockChannels;
+  static constexpr int kWeights = Spec::kWeightParts * kWeightPart;
+
+  static constexpr int kStage = kPixels + (Spec::kKeepsWeights ? 0 : kWeights);
+  static constexpr int kKept =
+      Spec::kKeepsWeights ? Tile::kChunks * kWeights : 0;
+};
+
+// What the producer says of a stage.
+struct StageNote {
+  float factor;     // undoes the scale of the input
+  bool is_last;     // of the tile
+  bool only_large;  // just the product of the large parts
+};
+
+// A producer waits for `empty`, fills, arrives at `full`; every warp that
+// multiplies waits for `full`, reads, arrives at `empty`.
+template <typename Spec>
+class ConvStages {
+ public:
+  using Group = GroupTile<Spec>;
+  static constexpr int kProducers = Spec::kProducerGroups * 128;
+  static constexpr int kKept = Spec::kStages * Group::kStage;
+  static constexpr int kZeros = kKept + Group::kKept;
+  static constexpr int kNotes =
+      kZeros + (Group::kHasEmptyHalf ? Spec::kZeroUnits : 0);
+  static constexpr int kMagnitudes = kNotes + Spec::kStages;
+  static constexpr int kBarriers = kMagnitudes + 2 * Spec::kProducerGroups;
+  static constexpr int kScratch = kBarriers + Spec::kStages + 1;
+  static_assert(sizeof(StageNote) <= 16);
+  static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
+                "The launch asks for this much.");
+
+  __device__ explicit ConvStages(uint4* units) : units_(units) {}
+
+  // By all threads of the block, which must meet before the first use.
+  __device__ void Init() const {
+    if (threadIdx.x == 0) {
+      for (int stage = 0; stage < Spec::kStages; ++stage) {
+        ptx::InitBarrier(full(stage),
+                         kProducers + (Spec::kKeepsWeights ? 0 : 1));
+        ptx::InitBarrier(empty(stage), ConvTile<Spec>::kThreads / 32);
+      }
+      ptx::InitBarrier(kept_weights_full(), 1);
+      ptx::FenceBarrierInit();
+    }
+    if constexpr (Group::kHasEmptyHalf) {
+      for (int i = threadIdx.x; i < Spec::kZeroUnits; i += blockDim.x) {
+        units_[kZeros + i] = make_uint4(0, 0, 0, 0);
+      }
+    }
+  }
+
+  __device__ uint4* pixels(int stage) const {
+    return units_ + stage * Group::kStage;
+  }
+  __device__ uint4* weights(int stage, int chunk) const {
+    return Spec::kKeepsWeights ? units_ + kKept + chunk * Group::kWeights
+                               : pixels(stage) + Group::kPixels;
+  }
+  __device__ const uint4* zeros() const { return units_ + kZeros; }
+  __device__ StageNote* note(int stage) const {
+    return reinterpret_cast<StageNote*>(units_ + kNotes + stage);
+  }
+  // Of the producer's warps.
+  __device__ unsigned* magnitudes() const {
+    return reinterpret_cast<unsigned*>(units_ + kMagnitudes);
+  }
+  __device__ ptx::Barrier* full(int stage) const {
+    return barriers() + 2 * stage;
+  }
+  __device__ ptx::Barrier* empty(int stage) const {
+    return barriers() + 2 * stage + 1;
+  }
+  __device__ ptx::Barrier* kept_weights_full() const {
+    return barriers() + 2 * Spec::kStages;
+  }
+  __device__ float* scratch() const {
+    return reinterpret_cast<float*>(units_ + kScratch);
+  }
+
+ private:
+  __device__ ptx::Barrier* barriers() const {
+    return reinterpret_cast<ptx::Barrier*>(units_ + kBarriers);
+  }
+
+  uint4* const units_;
+};
+
+// The stage that comes next, for producer and consumers alike.
+template <int kStages>
+struct StageCursor {
+  int stage = 0;
+  unsigned round = 0;  // times that all stages have been used, modulo 2
+
+  __device__ void Advance() {
+    if (++stage < kStages) return;
+    stage = 0;
+    round ^= 1;
+  }
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_STAGES_CUH_
