@@ -11,8 +11,9 @@
 //   mover     loads chunk after chunk by bulk copies, each as soon as its place
 //             in the ring is free
 //   counters  take the block's statistics of each row as its chunks arrive
-//   brokers   exchange them with those of the team, row by row; several,
-//             because an exchange waits for the slowest member
+//   publisher gives them to the team, row by row
+//   gatherer  merges those of all members, for some of the rows
+//   receivers wait for the totals; several, because each takes a while to come
 //   finishers compute the results from the ring and write them
 //
 // so that loads, waiting for the team and stores of different rows overlap. A
@@ -31,11 +32,10 @@
 namespace kiln {
 
 constexpr int kMoverWarps = 1;
-constexpr int kBrokerWarps = 4;
+constexpr int kPublisherWarps = 1;
+constexpr int kGathererWarps = 1;
+constexpr int kReceiverWarps = 4;
 constexpr int kCounterWarps = 8;
-constexpr int kFinisherWarps = 8;
-constexpr int kTeamThreads =
-    32 * (kMoverWarps + kBrokerWarps + kCounterWarps + kFinisherWarps);
 
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
@@ -219,25 +219,48 @@ __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
 }
 
 template <typename Spec>
-__device__ void Broker(const typename Spec::Tensors& t,
-                       TeamMemory<Spec>* memory, int broker, int lane) {
+__device__ void PublishRows(const typename Spec::Tensors& t,
+                            TeamMemory<Spec>* memory, int lane) {
 #pragma unroll 1
-  for (int row = broker; row < static_cast<int>(Spec::kRows);
-       row += kBrokerWarps) {
+  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
     const int place = row % kRowsInFlight<Spec>;
-    const Records<Spec> records(t.records, row);
     ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
     typename Spec::Reducer state = memory->StatesOf(row)[lane % kCounterWarps];
     MergeLanes<kCounterWarps>(lane, &state);
     if (lane == 0) {
+      const Records<Spec> records(t.records, row);
       ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
     }
-    if (row % Spec::kTeam == static_cast<int>(blockIdx.x)) {
-      const auto total = Gather<Spec>(records.members, lane);
-      if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
-    }
+  }
+}
+
+// Each member gathers the statistics of some rows, once it has published its
+// own: all that wait for others would slow the cache lines they wait for.
+template <typename Spec>
+__device__ void GatherRows(const typename Spec::Tensors& t, int lane) {
+#pragma unroll 1
+  for (int row = blockIdx.x; row < static_cast<int>(Spec::kRows);
+       row += Spec::kTeam) {
+    const Records<Spec> records(t.records, row);
+    while (ptx::LoadRelaxed(records.members + blockIdx.x) == 0) continue;
+    const auto total = Gather<Spec>(records.members, lane);
+    if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
+  }
+}
+
+template <typename Spec>
+__device__ void ReceiveRows(const typename Spec::Tensors& t,
+                            TeamMemory<Spec>* memory, int receiver, int lane) {
+#pragma unroll 1
+  for (int row = receiver; row < static_cast<int>(Spec::kRows);
+       row += kReceiverWarps) {
+    const int place = row % kRowsInFlight<Spec>;
+    const Records<Spec> records(t.records, row);
+    // Before, there is nothing to ask for.
+    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
     unsigned long long total = 0;
     while (total == 0) total = ptx::LoadRelaxed(records.total);
+    typename Spec::Reducer state;
     Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
     if (lane == 0) memory->statistics[place] = Spec::Finish(state);
     ptx::Arrive(&memory->known[place]);
@@ -253,7 +276,7 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
   constexpr int kVector = Spec::kVector;
 #pragma unroll 1
   for (int at = thread * kVector; at < chunk.count;
-       at += 32 * kFinisherWarps * kVector) {
+       at += 32 * Spec::kFinisherWarps * kVector) {
     float x[kVector];
     ReadStaged<Spec>(staged, chunk.begin + at, x);
     typename Spec::template Held<kVector> held;
@@ -298,7 +321,7 @@ __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
 #pragma unroll 1
   for (int slot = 0; slot < Spec::kSlots; ++slot) {
     ptx::InitBarrier(&memory->loaded[slot], 1);
-    ptx::InitBarrier(&memory->done[slot], 32 * kFinisherWarps);
+    ptx::InitBarrier(&memory->done[slot], 32 * Spec::kFinisherWarps);
   }
 #pragma unroll 1
   for (int row = 0; row < kRowsInFlight<Spec>; ++row) {
@@ -326,12 +349,18 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
 
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  constexpr int kFirstCounter = kMoverWarps + kBrokerWarps;
+  constexpr int kGatherer = kMoverWarps + kPublisherWarps;
+  constexpr int kFirstReceiver = kGatherer + kGathererWarps;
+  constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
   constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
   if (warp < kMoverWarps) {
     LoadRows<Spec>(t, ring, memory, lane);
+  } else if (warp < kGatherer) {
+    PublishRows<Spec>(t, memory, lane);
+  } else if (warp < kFirstReceiver) {
+    GatherRows<Spec>(t, lane);
   } else if (warp < kFirstCounter) {
-    Broker<Spec>(t, memory, warp - kMoverWarps, lane);
+    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
   } else if (warp < kFirstFinisher) {
     Count<Spec>(t, ring, memory, threadIdx.x - 32 * kFirstCounter);
   } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 #include <string>
@@ -19,10 +20,22 @@ constexpr int kMaxCluster = 8;  // what every device with clusters offers
 constexpr int kWarp = 32;
 constexpr int kMinBlockLanes = 128;
 constexpr int kMaxLanes = 512;
+// On a multiprocessor at once, with the registers that row_spec.cc allows.
+constexpr int kThreadsPerSm = 1024;
 constexpr int kMaxWarpRowThreads = 128;
 // Elements of a row that a thread keeps, at most and at least.
-constexpr int64_t kMaxKept = 32;
+constexpr int64_t kMaxKept = 16;
 constexpr int64_t kMinKept = 8;
+// The same in registers, where code is repeated for each; half where it is
+// longer than some operations.
+constexpr int64_t kMaxHeld = 32;
+constexpr int kLongCode = 2;
+// Lanes that read a line of memory with one access each.
+constexpr uint64_t kLineLanes = 8;
+// The same of a strip of rows side by side.
+constexpr int64_t kMaxColumnKept = 64;
+constexpr int kColumnThreads = 256;
+constexpr int kLineBytes = 128;
 // Smaller slices are not worth an exchange between blocks.
 constexpr int64_t kMinClusterSlice = 2048;
 // Bytes of a chunk: large enough for the copy engine, small enough that many
@@ -71,15 +84,27 @@ class Choice {
         sm_count_(std::max(target.sm_count, 1)),
         elements_(static_cast<double>(work.rows) *
                   static_cast<double>(work.length)) {
+    const int64_t run = work.pitch > 1 ? work.pitch : work.length;
     vector_ = kAccessBytes / work.staged_bytes[0];
-    while (work.length % vector_ != 0) vector_ /= 2;
+    while (run % vector_ != 0) vector_ /= 2;
+    // Segments are read where a row lies in its places in order.
+    if (work.segment > 0) {
+      vector_ = std::min(vector_, kAccessBytes / work.kept_bytes);
+    }
   }
 
   std::optional<RowGeometry> Run() && {
     best_cost_ = PlainCost();
+    if (work_.pitch > 1) {
+      TryColumns();
+      return best_;
+    }
+    TryWarp();
     for (int cluster = 1; cluster <= kMaxCluster; cluster *= 2) {
+      if (getenv("KR_CLUSTER") && atoi(getenv("KR_CLUSTER")) != cluster) continue; //TEMP
       if (cluster == 1 || arch_ >= 90) TryBlock(cluster);
     }
+    if (getenv("KR_CLUSTER") && atoi(getenv("KR_CLUSTER")) != 99) return best_; //TEMP
     if (arch_ >= 90) TryTeam();
     return best_;
   }
@@ -100,11 +125,15 @@ class Choice {
   }
 
   void Offer(RowGeometry geometry, double cost) {
-    if (cost >= best_cost_) return;
+    if (getenv("KR_CLUSTER")) cost = 0.0; //TEMP
+    else if (cost >= best_cost_) return;
     best_cost_ = cost;
     geometry.rows = work_.rows;
     geometry.length = work_.length;
+    geometry.pitch = work_.pitch;
     geometry.vector = vector_;
+    geometry.copies = work_.copies && geometry.keeper != RowKeeper::kWarp;
+    geometry.kept_bytes = work_.kept_bytes;
     best_ = std::move(geometry);
   }
 
@@ -115,49 +144,127 @@ class Choice {
   }
 
   // The threads that share a slice: as few as keep kMaxKept elements or less,
-  // more where that would leave multiprocessors without a block. Warps with
-  // rows of their own share a block; rows of several warps would wait for each
-  // other at its barriers.
+  // more where that would leave multiprocessors without a block.
   void ShareSlice(int64_t slice, RowGeometry* geometry) const {
     for (int64_t kept = kMaxKept; kept >= kMinKept; kept /= 2) {
       const auto wanted =
           std::bit_ceil(static_cast<uint64_t>(DivideUp(slice, kept)));
-      if (wanted > kWarp || geometry->cluster > 1) {
-        geometry->lanes = static_cast<int>(
-            std::clamp<uint64_t>(wanted, kMinBlockLanes, kMaxLanes));
-        geometry->threads = geometry->lanes;
-        if (geometry->blocks() >= 2 * sm_count_) return;
-        continue;
-      }
-      geometry->lanes = static_cast<int>(wanted);
-      for (int threads = kMaxWarpRowThreads; threads >= 2 * kWarp;
-           threads /= 2) {
-        geometry->threads = threads;
-        if (geometry->blocks() >= 2 * sm_count_) return;
-      }
+      geometry->lanes = static_cast<int>(
+          std::clamp<uint64_t>(wanted, kMinBlockLanes, kMaxLanes));
+      geometry->threads = geometry->lanes;
+      if (geometry->blocks() >= 2 * sm_count_) return;
     }
+  }
+
+  // As few lanes as hold kMaxHeld elements or less, in blocks that are as
+  // large as leaves no multiprocessor without one.
+  void TryWarp() {
+    if (work_.segment > 0) return;
+    int64_t held =
+        work_.prologue + work_.epilogue > kLongCode ? kMaxHeld / 2 : kMaxHeld;
+    if (getenv("KR_HELD")) held = atoi(getenv("KR_HELD")); //TEMP
+    const auto vectors = static_cast<uint64_t>(work_.length / vector_);
+    const auto lanes = std::max<uint64_t>(
+        std::bit_ceil(static_cast<uint64_t>(DivideUp(work_.length, held))),
+        std::min<uint64_t>(std::bit_ceil(vectors), kLineLanes));
+    if (lanes > kWarp) return;
+    RowGeometry geometry;
+    geometry.keeper = RowKeeper::kWarp;
+    geometry.rows = work_.rows;
+    geometry.lanes = static_cast<int>(lanes);
+    geometry.threads = kMaxWarpRowThreads;
+    while (geometry.threads > 2 * kWarp &&
+           geometry.blocks() < 2 * sm_count_) {
+      geometry.threads /= 2;
+    }
+    if (geometry.blocks() >= int64_t{1} << 31) return;
+    Offer(std::move(geometry), 0);
   }
 
   void TryBlock(int cluster) {
     const int64_t slice = DivideUp(work_.length / vector_, cluster) * vector_;
+    if (best_ && best_->keeper == RowKeeper::kWarp) return;
     if (cluster > 1 &&
         (slice < kMinClusterSlice || slice * (cluster - 1) >= work_.length)) {
       return;
     }
+    if (work_.segment > 0 && slice % work_.segment != 0) return;
     RowGeometry geometry;
     geometry.rows = work_.rows;
     geometry.cluster = cluster;
     geometry.at_once = AtOnce();
     ShareSlice(slice, &geometry);
+    if (getenv("KR_LANES")) geometry.lanes = geometry.threads = atoi(getenv("KR_LANES")); //TEMP
+    if (getenv("KR_THREADS")) geometry.threads = atoi(getenv("KR_THREADS")); //TEMP
+    if (work_.segment > 0) ShareSegments(slice, &geometry);
+    OfferBlocks(std::move(geometry), KeptBytes(geometry, slice));
+  }
+
+  // As RowPart<Spec>::kKept of row_block.cu.
+  int64_t KeptBytes(const RowGeometry& geometry, int64_t slice) const {
+    const bool in_order = geometry.lanes == geometry.threads &&
+                          vector_ * work_.kept_bytes <= kAccessBytes;
+    if (in_order) return slice * work_.kept_bytes;
     const int64_t stride = int64_t{geometry.lanes} * vector_;
-    const int64_t kept_bytes =
-        DivideUp(slice, stride) * vector_ * geometry.threads * 4;
+    return DivideUp(slice, stride) * vector_ * geometry.threads *
+           work_.kept_bytes;
+  }
+
+  // As many threads for each segment as there are; whole warps, but for
+  // segments of less than a vector for each lane.
+  void ShareSegments(int64_t slice, RowGeometry* geometry) const {
+    geometry->segment = work_.segment;
+    geometry->segment_vector = vector_;
+    while (work_.segment % geometry->segment_vector != 0) {
+      geometry->segment_vector /= 2;
+    }
+    const auto segments = static_cast<uint64_t>(slice / work_.segment);
+    const auto vectors =
+        static_cast<uint64_t>(work_.segment / geometry->segment_vector);
+    const uint64_t lanes = std::bit_floor(
+        static_cast<uint64_t>(geometry->threads) /
+        std::min<uint64_t>(segments, geometry->threads / kWarp));
+    geometry->segment_lanes =
+        static_cast<int>(std::min(lanes, std::bit_floor(vectors)));
+  }
+
+  void OfferBlocks(RowGeometry geometry, int64_t kept_bytes) {
     if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) return;
     if (kept_bytes > kStaticShared) geometry.dynamic_shared_bytes = kept_bytes;
     if (geometry.blocks() >= int64_t{1} << 31) return;
-    Offer(geometry, Microseconds(LoadedBytes() + StoredBytes(),
-                                 BlockEfficiency(geometry, kept_bytes)) +
-                        kLaunchUs);
+    const double efficiency = BlockEfficiency(geometry, kept_bytes);
+    Offer(std::move(geometry),
+          Microseconds(LoadedBytes() + StoredBytes(), efficiency) + kLaunchUs);
+  }
+
+  // Strips of whole lines of memory, and lanes so that a thread keeps no more
+  // than kMaxColumnKept elements.
+  void TryColumns() {
+    RowGeometry geometry;
+    geometry.keeper = RowKeeper::kColumns;
+    geometry.rows = work_.rows;
+    geometry.pitch = work_.pitch;
+    geometry.vector = vector_;
+    geometry.at_once = AtOnce();
+    geometry.lanes = 1;
+    const int64_t columns = work_.pitch / vector_;
+    for (geometry.threads = kColumnThreads; geometry.threads > kWarp;
+         geometry.threads /= 2) {
+      if (geometry.threads / 2 < columns &&
+          geometry.blocks() >= 2 * sm_count_) {
+        break;
+      }
+    }
+    while (geometry.lanes * kMaxColumnKept < work_.length * vector_) {
+      geometry.lanes *= 2;
+      const int narrowest = kLineBytes / (vector_ * work_.staged_bytes[0]);
+      if (geometry.threads / geometry.lanes * 2 > narrowest) continue;
+      geometry.threads *= 2;
+    }
+    if (geometry.threads > kMaxLanes) return;
+    const int64_t kept_bytes = DivideUp(work_.length, geometry.lanes) *
+                               vector_ * geometry.threads * work_.kept_bytes;
+    OfferBlocks(std::move(geometry), kept_bytes);
   }
 
   // Of the bandwidth: multiprocessors without a block waste their share, and
@@ -166,12 +273,17 @@ class Choice {
                          int64_t kept_bytes) const {
     const int64_t resident =
         std::min<int64_t>(SharedBytesPerBlock(arch_) / (kept_bytes + kKiB),
-                          2048 / geometry.threads);
-    const double overlap = resident <= 1 ? 0.6 : resident == 2 ? 0.8 : 0.97;
-    const double busy = static_cast<double>(geometry.blocks()) / sm_count_;
+                          kThreadsPerSm / geometry.threads);
+    const double overlap = resident <= 1 ? 0.88 : 0.92;
+    const double waves = static_cast<double>(geometry.blocks()) /
+                         static_cast<double>(resident * sm_count_);
     const double exchange =
-        0.97 - 0.01 * std::bit_width(static_cast<unsigned>(geometry.cluster));
-    return overlap * std::min(busy, 1.0) * exchange;
+        geometry.cluster == 1
+            ? 1.0
+            : 0.94 -
+                  0.04 * std::bit_width(static_cast<unsigned>(geometry.cluster));
+    return overlap * exchange * std::min(waves, 1.0) *
+           std::max(waves, 1.0) / std::ceil(std::max(waves, 1.0));
   }
 
   void TryTeam() {
@@ -186,6 +298,7 @@ class Choice {
     geometry.team = sm_count_;
     geometry.staged = work_.staged;
     geometry.at_once = AtOnce();
+    if (getenv("KR_FIN")) geometry.finishers = atoi(getenv("KR_FIN")); //TEMP
     geometry.chunks =
         static_cast<int>(DivideUp(slice * element_bytes, kChunkBytes));
     geometry.chunk =
@@ -221,6 +334,10 @@ class Choice {
 
 int64_t RowGeometry::blocks() const {
   if (keeper == RowKeeper::kTeam) return team;
+  if (keeper == RowKeeper::kColumns) {
+    const int64_t width = int64_t{threads} / lanes * vector;
+    return rows / pitch * DivideUp(pitch, width);
+  }
   return DivideUp(rows, threads / lanes) * cluster;
 }
 

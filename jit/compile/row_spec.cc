@@ -14,7 +14,7 @@ namespace {
 
 // The largest position that fits in an int with a block's stride behind it.
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
-constexpr int kTeamThreads = 672;  // of row_team.cu
+constexpr int kTeamWarps = 15;  // of row_team.cu, without its finishers
 // On a multiprocessor, for which registers must suffice: 64 for each.
 constexpr int kMinThreads = 1024;
 
@@ -28,7 +28,8 @@ class RowSpecWriter {
         input_(ValueOf(anchor_.operands[0])),
         tensors_(schedule),
         read_(schedule, kernel.group.domain, &tensors_),
-        element_(schedule, kernel.group.domain, &tensors_) {}
+        element_(schedule, kernel.group.domain, &tensors_),
+        tail_(schedule, TailDomain(), &tensors_) {}
 
   KernelSpec Run() && {
     FillRead();
@@ -36,6 +37,8 @@ class RowSpecWriter {
     AddConstants();
     AddStatistics();
     AddHeld();
+    if (!IsTeam()) AddKept();
+    if (HasTail()) AddTail();
     AddFetch("FetchForRead", read_);
     AddFetch("FetchForElement", element_);
     AddPut();
@@ -65,6 +68,10 @@ class RowSpecWriter {
     }
     lines.push_back(anchor_.text);
     for (const int node : kernel_.group.epilogue) {
+      lines.push_back(NodeAt(node).text);
+    }
+    if (HasTail()) lines.push_back(Tail().text);
+    for (const int node : kernel_.group.tail_epilogue) {
       lines.push_back(NodeAt(node).text);
     }
     return lines;
@@ -97,7 +104,7 @@ class RowSpecWriter {
   }
 
   void FillElement() {
-    element_.Define(input_);
+    if (!KeepsPowers()) element_.Define(input_);
     for (const int result : anchor_.results) {
       element_.DefineAs(result, "row." + ValueAt(result).name);
     }
@@ -107,17 +114,114 @@ class RowSpecWriter {
         roots.push_back(ValueOf(operand));
       }
     }
-    for (const Store& store : kernel_.stores) roots.push_back(store.value);
+    if (HasTail()) {
+      roots.push_back(TailInput());
+    } else {
+      for (const Store& store : kernel_.stores) roots.push_back(store.value);
+    }
     for (const int node : Makers(roots, input_)) {
       element_.Compute(NodeAt(node));
     }
     for (const int node : kernel_.group.epilogue) {
-      element_.Compute(NodeAt(node));
+      if (KeepsPowers() && IsSoftmax(NodeAt(node))) {
+        AddShare(NodeAt(node).results[0]);
+      } else {
+        element_.Compute(NodeAt(node));
+      }
+    }
+    const std::string argument =
+        fmt::format("float {}, const Statistics& row",
+                    KeepsPowers() ? "power" : ValueAt(input_).name);
+    if (HasTail()) {
+      value_argument_ = argument;
+      FillTail();
+      return;
     }
     for (const Store& store : kernel_.stores) element_.StoreTo(store);
     spec_.element_body = element_.lines();
-    spec_.element_argument =
-        fmt::format("float {}, const Statistics& row", ValueAt(input_).name);
+    spec_.element_argument = argument;
+  }
+
+  bool HasTail() const { return kernel_.group.tail >= 0; }
+  const Node& Tail() const { return NodeAt(kernel_.group.tail); }
+  int TailInput() const { return ValueOf(Tail().operands[0]); }
+  Dims TailDomain() const {
+    return HasTail() ? ValueAt(Tail().results[0]).desc.dims : Dims{};
+  }
+
+  // Spec::Value: the element of which the tail is taken.
+  void AddValue() {
+    const std::string value = element_.Local(TailInput());
+    Member("template <typename Fields, typename At>");
+    Member("static __device__ float Value(Fields& t, const At& at,");
+    Member(fmt::format("                              {}) {{", value_argument_));
+    for (const std::string& line : element_.lines()) Member("  " + line);
+    Member(fmt::format("  return {};", value));
+    Member("}");
+  }
+
+  // Spec::Element: an output of the tail.
+  void FillTail() {
+    const std::vector<std::string> results =
+        ReducerResults(Tail(), rows_.segment);
+    const int result = Tail().results[0];
+    tail_.Assign(ValueAt(result).name, results[0]);
+    tail_.Define(result);
+    for (const int node : kernel_.group.tail_epilogue) {
+      tail_.Compute(NodeAt(node));
+    }
+    for (const Store& store : kernel_.stores) tail_.StoreTo(store);
+    spec_.element_body = tail_.lines();
+    spec_.element_argument = "const SegmentReducer& state";
+  }
+
+  void AddTail() {
+    for (const std::string& line : ShapeText("TailOutput", TailDomain())) {
+      Constant(line);
+    }
+    Constant(fmt::format("static constexpr int kSegment = {}, "
+                         "kSegmentLanes = {};",
+                         rows_.segment, rows_.segment_lanes));
+    Constant(fmt::format("static constexpr int kSegmentVector = {};",
+                         rows_.segment_vector));
+    Constant(
+        fmt::format("using SegmentReducer = kiln::{};", ReducerName(Tail().op)));
+    AddValue();
+  }
+
+  // The node that uses the anchor's statistics, and not another softmax.
+  bool IsSoftmax(const Node& node) const {
+    return node.op == OpKind::kSoftmax &&
+           ValueOf(node.operands[1]) == anchor_.results[0];
+  }
+
+  // Softmax of the power that is kept in the element's stead.
+  void AddShare(int result) {
+    element_.Assign(ValueAt(result).name,
+                    fmt::format("kiln::Quotient(power, row.{})",
+                                ValueAt(anchor_.results[1]).name));
+    element_.Define(result);
+  }
+
+  // Whether e^(x - largest) may take the place of x: nothing but the softmax
+  // itself uses x.
+  bool KeepsPowers() const {
+    if (IsTeam() || anchor_.op != OpKind::kSoftmax) return false;
+    for (const Store& store : kernel_.stores) {
+      if (store.value == input_) return false;
+    }
+    if (HasTail() && TailInput() == input_) return false;
+    std::vector<int> nodes = kernel_.group.epilogue;
+    nodes.insert(nodes.end(), kernel_.group.prologue.begin(),
+                 kernel_.group.prologue.end());
+    return std::none_of(nodes.begin(), nodes.end(), [&](int index) {
+      const Node& node = NodeAt(index);
+      return !IsSoftmax(node) &&
+             std::any_of(node.operands.begin(), node.operands.end(),
+                         [&](const Operand& operand) {
+                           return ValueOf(operand) == input_;
+                         });
+    });
   }
 
   void AddConstants() {
@@ -137,15 +241,74 @@ class RowSpecWriter {
                       rows_.team, rows_.chunks, rows_.chunk));
       Constant(fmt::format("static constexpr int kSlots = {}, kSlotBytes = {};",
                            rows_.slots, rows_.slot_bytes));
+      Constant(fmt::format("static constexpr int kFinisherWarps = {};",
+                           rows_.finishers));
     } else {
       Constant(
           fmt::format("static constexpr int kThreads = {}, kLanes = {}, "
                       "kCluster = {};",
                       rows_.threads, rows_.lanes, rows_.cluster));
-      Constant(fmt::format("static constexpr bool kDynamicShared = {};",
-                           rows_.dynamic_shared_bytes > 0));
+      if (rows_.keeper != RowKeeper::kWarp) {
+        Constant(fmt::format("static constexpr bool kDynamicShared = {};",
+                             rows_.dynamic_shared_bytes > 0));
+      }
+    }
+    if (rows_.pitch > 1) {
+      Constant(fmt::format("static constexpr Index kPitch = {};", rows_.pitch));
     }
     Constant(fmt::format("using Reducer = kiln::{};", ReducerName(anchor_.op)));
+  }
+
+  // Whether the thread puts in its places what Read gives.
+  bool PutsRead() const {
+    if (!rows_.copies) return true;
+    return rows_.kept_bytes == sizeof(float) && !Makers({input_}, -1).empty();
+  }
+
+  // How statistics are taken, and what a thread keeps of its elements; the
+  // names are those of row_places.cuh.
+  void AddKept() {
+    Constant(
+        fmt::format("static constexpr bool kTwoPasses = {}, "
+                    "kKeepsPowers = {};",
+                    anchor_.op == OpKind::kSoftmax, KeepsPowers()));
+    if (rows_.keeper == RowKeeper::kWarp) return;
+    const bool keeps_read = rows_.kept_bytes == sizeof(float);
+    Constant(fmt::format("static constexpr bool kCopied = {}, kKeepsRead = {},",
+                         rows_.copies, keeps_read));
+    Constant(
+        fmt::format("                      kPutsRead = {}, kHasTail = {};",
+                    PutsRead(), HasTail()));
+    Constant(fmt::format("using Kept = {};",
+                         rows_.copies ? CopiedTensor().type : "float"));
+    if (!rows_.copies) return;
+    const std::string& name = CopiedTensor().name;
+    Member("static __device__ const Kept* Source(const Tensors& t) {");
+    Member(fmt::format("  return t.{};", name));
+    Member("}");
+    Member("template <int kCount>");
+    Member("static __device__ kiln::Vector<Kept, kCount>* CopiedIn(");
+    Member("    Held<kCount>* held) {");
+    Member(fmt::format("  return &held->{};", name));
+    Member("}");
+  }
+
+  // The only whole tensor that Spec::Read reads.
+  const KernelTensor& CopiedTensor() const {
+    return *std::find_if(tensors_.list().begin(), tensors_.list().end(),
+                         [&](const KernelTensor& tensor) {
+                           const auto access =
+                               read_.accesses().find(tensor.name);
+                           return access != read_.accesses().end() &&
+                                  access->second == "at.i";
+                         });
+  }
+
+  // Whether the vector of `tensor` is there when a vector is read, or, of those
+  // read, when results are computed.
+  bool IsHeldAlready(const KernelTensor& tensor, const std::string& fetch) const {
+    if (IsTeam() || !rows_.copies || &tensor != &CopiedTensor()) return false;
+    return fetch == "FetchForRead" || rows_.kept_bytes != sizeof(float);
   }
 
   // Spec::Statistics, and how the reducer's state becomes one.
@@ -166,6 +329,13 @@ class RowSpecWriter {
     }
     Member("  return row;");
     Member("}");
+  }
+
+  // Whether the code of elements touches it, and not only that of a tail.
+  bool IsOfElements(const KernelTensor& tensor) const {
+    return read_.accesses().count(tensor.name) +
+               element_.accesses().count(tensor.name) >
+           0;
   }
 
   // How element code sees a tensor: a vector of the elements at hand, also
@@ -190,6 +360,7 @@ class RowSpecWriter {
     Member("template <int kCount>");
     Member("struct Held {");
     for (const KernelTensor& tensor : tensors_.list()) {
+      if (!IsOfElements(tensor)) continue;
       if (ViewOfTensor(tensor) == View::kTensor) {
         Member(fmt::format("  const {}* {};", tensor.type, tensor.name));
       } else {
@@ -209,7 +380,8 @@ class RowSpecWriter {
     Member(fmt::format("{}bool is_aligned, Held<kCount>* held) {{",
                        std::string(name.size() + 24, ' ')));
     for (const KernelTensor& tensor : tensors_.list()) {
-      if (tensor.is_output || code.accesses().count(tensor.name) == 0) {
+      if (tensor.is_output || code.accesses().count(tensor.name) == 0 ||
+          IsHeldAlready(tensor, name)) {
         continue;
       }
       const View view = ViewOfTensor(tensor);
@@ -228,7 +400,7 @@ class RowSpecWriter {
     Member("                                  bool is_aligned,");
     Member("                                  const Held<kCount>& held) {");
     for (const KernelTensor& tensor : tensors_.list()) {
-      if (!tensor.is_output) continue;
+      if (!tensor.is_output || !IsOfElements(tensor)) continue;
       Member(fmt::format("  kiln::Put(held.{0}, is_aligned, t.{0}, i);",
                          tensor.name));
     }
@@ -238,6 +410,7 @@ class RowSpecWriter {
   void AddIsAligned() {
     std::vector<std::string> names;
     for (const KernelTensor& tensor : tensors_.list()) {
+      if (!IsOfElements(tensor)) continue;
       if (ViewOfTensor(tensor) == View::kTensor) continue;
       names.push_back("t." + tensor.name);
     }
@@ -295,6 +468,22 @@ class RowSpecWriter {
     Member("}");
   }
 
+  void NameEntry(EntrySpec* entry) {
+    if (rows_.keeper == RowKeeper::kWarp) {
+      spec_.source_file = "row_warp.cu";
+      entry->symbol = "kiln_row_warp";
+      entry->function = "kiln::RowWarp";
+    } else if (rows_.keeper == RowKeeper::kColumns) {
+      spec_.source_file = "column_block.cu";
+      entry->symbol = "kiln_column_block";
+      entry->function = "kiln::ColumnBlock";
+    } else {
+      spec_.source_file = "row_block.cu";
+      entry->symbol = "kiln_row_block";
+      entry->function = "kiln::RowBlock";
+    }
+  }
+
   void AddEntry() {
     EntrySpec entry;
     entry.grid = {static_cast<uint32_t>(rows_.blocks()), 1, 1};
@@ -304,14 +493,12 @@ class RowSpecWriter {
       spec_.source_file = "row_team.cu";
       entry.symbol = "kiln_row_team";
       entry.function = "kiln::RowTeam";
-      entry.threads = kTeamThreads;
+      entry.threads = 32 * (kTeamWarps + rows_.finishers);
       entry.cooperative = true;
       entry.min_blocks = 1;
       tensors_.Add({"records", "unsigned long long", true, *kernel_.partials});
     } else {
-      spec_.source_file = "row_block.cu";
-      entry.symbol = "kiln_row_block";
-      entry.function = "kiln::RowBlock";
+      NameEntry(&entry);
       entry.threads = rows_.threads;
       entry.min_blocks = std::max(1, kMinThreads / rows_.threads);
     }
@@ -326,7 +513,9 @@ class RowSpecWriter {
   KernelTensors tensors_;
   ElementCode read_;
   ElementCode element_;
+  ElementCode tail_;  // of the outputs of a reduction behind the rows
   KernelSpec spec_;
+  std::string value_argument_;  // of Spec::Value
 };
 
 }  // namespace

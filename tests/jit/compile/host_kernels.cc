@@ -123,7 +123,9 @@ void HostKernels::Run(size_t program, std::span<void* const> slots) const {
       const auto launch = reinterpret_cast<LaunchFunction>(
           dlsym(library_, host.symbols[symbol++].c_str()));
       const bool has_barriers =
-          spec.source_file == "reduce.cu" || spec.source_file == "row_block.cu";
+          spec.source_file == "reduce.cu" ||
+          spec.source_file == "row_block.cu" ||
+          spec.source_file == "column_block.cu";
       launch(args.data(), entry.grid.data(),
              static_cast<uint32_t>(entry.threads), has_barriers);
     }
