@@ -61,8 +61,8 @@ struct Amin {
 };
 
 // log of the sum of e^x, kept as the largest x and the sum of e^(x - largest).
-// Any +inf gives +inf, all -inf give -inf, a NaN gives NaN: where the largest is
-// infinite, the sum is of e^x, or of ones.
+// Any +inf gives +inf, all -inf give -inf, a NaN gives NaN: where the largest
+// is infinite, the sum is of e^x, or of ones.
 struct LogSumExp {
   float largest = -Infinity();
   Sum scaled;

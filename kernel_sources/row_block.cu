@@ -40,8 +40,8 @@ struct RowPart {
       static_cast<int>((kSlice + kStride - 1) / kStride);
 
   // Whether a row lies in a block's places in order.
-  static constexpr bool kInOrder = Spec::kLanes == Spec::kThreads &&
-                                   Places<Spec>::kPart == Spec::kVector;
+  static constexpr bool kInOrder =
+      Spec::kLanes == Spec::kThreads && Places<Spec>::kPart == Spec::kVector;
   static constexpr int kKept =  // elements of a block
       kInOrder ? static_cast<int>(kSlice)
                : kSteps * Spec::kVector * Spec::kThreads;
@@ -246,8 +246,7 @@ __device__ void RowBlock(const typename Spec::Tensors& t) {
   constexpr int kKept = RowPart<Spec>::kKept;
   if constexpr (Spec::kDynamicShared) {
     extern __shared__ float4 dynamic_shared[];
-    KeepRows<Spec>(
-        t, {reinterpret_cast<typename Spec::Kept*>(dynamic_shared)});
+    KeepRows<Spec>(t, {reinterpret_cast<typename Spec::Kept*>(dynamic_shared)});
   } else {
     alignas(16) __shared__ typename Spec::Kept static_shared[kKept];
     KeepRows<Spec>(t, {static_shared});

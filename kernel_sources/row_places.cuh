@@ -84,11 +84,12 @@ __device__ void ReadVector(const typename Spec::Tensors& t,
 
 // Spec::Read of the neighbours that begin at `first`, of which `kept` was kept.
 template <typename Spec, int kCount>
-__device__ void RecallVector(
-    const typename Spec::Tensors& t,
-    const Vector<typename Spec::Kept, kCount>& kept,
-    const Point<typename Spec::Index>& first, bool is_aligned,
-    typename Spec::template Held<kCount>* held, float* x) {
+__device__ void RecallVector(const typename Spec::Tensors& t,
+                             const Vector<typename Spec::Kept, kCount>& kept,
+                             const Point<typename Spec::Index>& first,
+                             bool is_aligned,
+                             typename Spec::template Held<kCount>* held,
+                             float* x) {
   if constexpr (!Spec::kKeepsRead) {
     *Spec::CopiedIn(held) = kept;
     Spec::FetchForRead(t, first, is_aligned, held);
@@ -99,8 +100,8 @@ __device__ void RecallVector(
     if constexpr (Spec::kKeepsRead) {
       x[k] = kept.elements[k];
     } else {
-      x[k] = Spec::Read(
-          *held, VectorPointOf<typename Spec::Domain, kCount>(first, k));
+      x[k] = Spec::Read(*held,
+                        VectorPointOf<typename Spec::Domain, kCount>(first, k));
     }
   }
 }

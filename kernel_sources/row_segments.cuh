@@ -25,12 +25,28 @@ __device__ void TakeVector(Reducer* state, const float (&x)[kCount]) {
   }
 }
 
-// Spec::Value of the neighbours from position i on, the part of a row that
-// lies at `kept`.
+// The point of element k of the segment that begins at `start`. Where that is
+// an image, its points share what is known of their channel.
+template <typename Spec>
+__device__ Point<typename Spec::Index> PointInSegment(
+    const Point<typename Spec::Index>& start, int k) {
+  using Domain = typename Spec::Domain;
+  using Index = typename Spec::Index;
+  if constexpr (Domain::kH * Domain::kW == Spec::kSegment) {
+    const Index place = k;
+    return {start.i + place, start.n, start.c, place / Domain::kW,
+            place % Domain::kW};
+  } else {
+    return PointOf<Domain>(start.i + k);
+  }
+}
+
+// Spec::Value of the neighbours from `first` on, the part of a row that lies
+// at `kept`.
 template <typename Spec>
 __device__ void ValuesOf(const typename Spec::Tensors& t,
-                         typename Spec::Index i, bool is_aligned,
-                         const typename Spec::Kept* kept,
+                         const Point<typename Spec::Index>& first,
+                         bool is_aligned, const typename Spec::Kept* kept,
                          const typename Spec::Statistics& statistics,
                          float (&values)[Spec::kSegmentVector]) {
   using Domain = typename Spec::Domain;
@@ -38,7 +54,6 @@ __device__ void ValuesOf(const typename Spec::Tensors& t,
   typename Spec::template Held<kCount> held;
   Vector<typename Spec::Kept, kCount> own;
   Fetch(kept, 0, true, &own);
-  const auto first = PointOf<Domain>(i);
   float x[kCount];
   RecallVector<Spec>(t, own, first, is_aligned, &held, x);
 #pragma unroll
@@ -64,11 +79,13 @@ __device__ void ReduceSegments(const typename Spec::Tensors& t,
     const int segment = base + threadIdx.x / kLanes;
     typename Spec::SegmentReducer state;
     const int end = segment < segments ? Spec::kSegment : 0;
+    const auto start =
+        PointOf<typename Spec::Domain>(begin + segment * Spec::kSegment);
 #pragma unroll 1
     for (int k = lane * kVector; k < end; k += kLanes * kVector) {
-      const int at = segment * Spec::kSegment + k;
       float values[kVector];
-      ValuesOf<Spec>(t, begin + at, is_aligned, kept + at, statistics, values);
+      ValuesOf<Spec>(t, PointInSegment<Spec>(start, k), is_aligned,
+                     kept + segment * Spec::kSegment + k, statistics, values);
       TakeVector(&state, values);
     }
     MergeBlock<Spec::kThreads, kLanes>(lane, &state);

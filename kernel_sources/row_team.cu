@@ -36,11 +36,19 @@ constexpr int kPublisherWarps = 1;
 constexpr int kGathererWarps = 1;
 constexpr int kReceiverWarps = 4;
 constexpr int kCounterWarps = 8;
+constexpr int kFinisherWarps = 8;
 
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
 constexpr int kRowsInFlight = (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks
                               + 2;
+
+// Warps of each kind that work on a row; rows take turns between kRowGroups
+// of them, because what a short row costs is mostly waiting.
+template <typename Spec>
+constexpr int kRowCounters = kCounterWarps / Spec::kRowGroups;
+template <typename Spec>
+constexpr int kRowFinishers = kFinisherWarps / Spec::kRowGroups;
 
 template <typename Spec>
 struct TeamMemory {
@@ -49,8 +57,9 @@ struct TeamMemory {
   ptx::Barrier counted[kRowsInFlight<Spec>];
   ptx::Barrier known[kRowsInFlight<Spec>];
   typename Spec::Statistics statistics[kRowsInFlight<Spec>];
-  float states[kRowsInFlight<Spec>]
-              [kCounterWarps * sizeof(typename Spec::Reducer) / sizeof(float)];
+  float states[kRowsInFlight<Spec>][kRowCounters<Spec> *
+                                    sizeof(typename Spec::Reducer) /
+                                    sizeof(float)];
 
   __device__ typename Spec::Reducer* StatesOf(int row) {
     return reinterpret_cast<typename Spec::Reducer*>(
@@ -172,7 +181,7 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
                            const Chunk<Spec>& chunk, int thread,
                            typename Spec::Reducer* state) {
   constexpr int kVector = Spec::kVector;
-  constexpr int kStride = 32 * kCounterWarps * kVector;
+  constexpr int kStride = 32 * kRowCounters<Spec> * kVector;
 #pragma unroll 1
   for (int first = thread * kVector; first < chunk.count;
        first += Spec::kAtOnce * kStride) {
@@ -200,9 +209,10 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
 
 template <typename Spec>
 __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
-                      TeamMemory<Spec>* memory, int thread) {
+                      TeamMemory<Spec>* memory, int group, int thread) {
 #pragma unroll 1
-  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+  for (int row = group; row < static_cast<int>(Spec::kRows);
+       row += Spec::kRowGroups) {
     typename Spec::Reducer state;
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
@@ -225,8 +235,9 @@ __device__ void PublishRows(const typename Spec::Tensors& t,
   for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
     const int place = row % kRowsInFlight<Spec>;
     ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-    typename Spec::Reducer state = memory->StatesOf(row)[lane % kCounterWarps];
-    MergeLanes<kCounterWarps>(lane, &state);
+    typename Spec::Reducer state =
+        memory->StatesOf(row)[lane % kRowCounters<Spec>];
+    MergeLanes<kRowCounters<Spec>>(lane, &state);
     if (lane == 0) {
       const Records<Spec> records(t.records, row);
       ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
@@ -276,7 +287,7 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
   constexpr int kVector = Spec::kVector;
 #pragma unroll 1
   for (int at = thread * kVector; at < chunk.count;
-       at += 32 * Spec::kFinisherWarps * kVector) {
+       at += 32 * kRowFinishers<Spec> * kVector) {
     float x[kVector];
     ReadStaged<Spec>(staged, chunk.begin + at, x);
     typename Spec::template Held<kVector> held;
@@ -294,10 +305,11 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
 
 template <typename Spec>
 __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
-                           TeamMemory<Spec>* memory, int thread) {
+                           TeamMemory<Spec>* memory, int group, int thread) {
   const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
-  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+  for (int row = group; row < static_cast<int>(Spec::kRows);
+       row += Spec::kRowGroups) {
     const int place = row % kRowsInFlight<Spec>;
     ptx::Wait(&memory->known[place], row / kRowsInFlight<Spec> % 2);
     const typename Spec::Statistics statistics = memory->statistics[place];
@@ -321,11 +333,11 @@ __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
 #pragma unroll 1
   for (int slot = 0; slot < Spec::kSlots; ++slot) {
     ptx::InitBarrier(&memory->loaded[slot], 1);
-    ptx::InitBarrier(&memory->done[slot], 32 * Spec::kFinisherWarps);
+    ptx::InitBarrier(&memory->done[slot], 32 * kRowFinishers<Spec>);
   }
 #pragma unroll 1
   for (int row = 0; row < kRowsInFlight<Spec>; ++row) {
-    ptx::InitBarrier(&memory->counted[row], 32 * kCounterWarps);
+    ptx::InitBarrier(&memory->counted[row], 32 * kRowCounters<Spec>);
     ptx::InitBarrier(&memory->known[row], 32);
   }
   ptx::FenceBarrierInit();
@@ -362,9 +374,13 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   } else if (warp < kFirstCounter) {
     ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
   } else if (warp < kFirstFinisher) {
-    Count<Spec>(t, ring, memory, threadIdx.x - 32 * kFirstCounter);
+    constexpr int kThreads = 32 * kRowCounters<Spec>;
+    const int thread = threadIdx.x - 32 * kFirstCounter;
+    Count<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   } else {
-    FinishRows<Spec>(t, ring, memory, threadIdx.x - 32 * kFirstFinisher);
+    constexpr int kThreads = 32 * kRowFinishers<Spec>;
+    const int thread = threadIdx.x - 32 * kFirstFinisher;
+    FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   }
 }
 

@@ -130,8 +130,8 @@ __device__ void WriteWarpRow(const typename Spec::Tensors& t,
   for (int step = 0; step < WarpRow<Spec>::kSteps; ++step) {
     if (row.IsPast(step)) continue;
     typename Spec::template Held<kVector> held;
-    const auto first = PointOf<Domain>(row.begin + row.first +
-                                       step * WarpRow<Spec>::kStride);
+    const auto first =
+        PointOf<Domain>(row.begin + row.first + step * WarpRow<Spec>::kStride);
     Spec::FetchForElement(t, first, row.is_aligned, &held);
 #pragma unroll
     for (int k = 0; k < kVector; ++k) {

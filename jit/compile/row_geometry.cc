@@ -22,25 +22,31 @@ constexpr int kMinBlockLanes = 128;
 constexpr int kMaxLanes = 512;
 // On a multiprocessor at once, with the registers that row_spec.cc allows.
 constexpr int kThreadsPerSm = 1024;
-constexpr int kMaxWarpRowThreads = 128;
-// Elements of a row that a thread keeps, at most and at least.
+// Elements of a row that a thread of a block keeps, where there are threads
+// enough, and how few are worth a thread.
 constexpr int64_t kMaxKept = 16;
 constexpr int64_t kMinKept = 8;
-// The same in registers, where code is repeated for each; half where it is
-// longer than some operations.
+// The same in registers, where code is repeated for each: half for more than
+// a few operations.
 constexpr int64_t kMaxHeld = 32;
-constexpr int kLongCode = 2;
-// Lanes that read a line of memory with one access each.
-constexpr uint64_t kLineLanes = 8;
-// The same of a strip of rows side by side.
+constexpr int kFewOperations = 2;
+constexpr int kWarpRowThreads = 128;
+// The same of rows side by side, of which more threads would read less than
+// lines of memory at once.
 constexpr int64_t kMaxColumnKept = 64;
-constexpr int kColumnThreads = 256;
+constexpr int kMinColumnThreads = 128;
 constexpr int kLineBytes = 128;
+constexpr int kSectorBytes = 32;
+// Lanes that read a line with one access each.
+constexpr uint64_t kLineLanes = 8;
 // Smaller slices are not worth an exchange between blocks.
 constexpr int64_t kMinClusterSlice = 2048;
 // Bytes of a chunk: large enough for the copy engine, small enough that many
 // are in flight.
 constexpr int64_t kChunkBytes = 8 * kKiB;
+// A block's elements of a row, of which its warps are done before they have
+// waited for what they need.
+constexpr int64_t kShortSlice = 4096;
 // Chunk positions are multiples of this many elements: 16 bytes of any type.
 constexpr int64_t kChunkElements = 8;
 
@@ -51,8 +57,10 @@ constexpr double kLaunchUs = 2.5;
 // A second read is served by the L2 cache up to this size, so much cheaper.
 constexpr int64_t kCachedBytes = 30'000'000;
 constexpr double kCachedCost = 0.3;
-// Exchanging a row's statistics takes this long, for four rows at a time.
+// What a team takes for a row at least, however short, and until its ring is
+// full and behind its last row.
 constexpr double kTeamRowUs = 0.4;
+constexpr double kTeamFillUs = 12;
 constexpr double kTeamEfficiency = 0.93;
 
 int ArchNumber(const std::string& arch) {
@@ -100,11 +108,10 @@ class Choice {
       return best_;
     }
     TryWarp();
+    if (best_) return best_;
     for (int cluster = 1; cluster <= kMaxCluster; cluster *= 2) {
-      if (getenv("KR_CLUSTER") && atoi(getenv("KR_CLUSTER")) != cluster) continue; //TEMP
       if (cluster == 1 || arch_ >= 90) TryBlock(cluster);
     }
-    if (getenv("KR_CLUSTER") && atoi(getenv("KR_CLUSTER")) != 99) return best_; //TEMP
     if (arch_ >= 90) TryTeam();
     return best_;
   }
@@ -125,14 +132,14 @@ class Choice {
   }
 
   void Offer(RowGeometry geometry, double cost) {
-    if (getenv("KR_CLUSTER")) cost = 0.0; //TEMP
-    else if (cost >= best_cost_) return;
+    if (cost >= best_cost_) return;
     best_cost_ = cost;
     geometry.rows = work_.rows;
     geometry.length = work_.length;
     geometry.pitch = work_.pitch;
     geometry.vector = vector_;
-    geometry.copies = work_.copies && geometry.keeper != RowKeeper::kWarp;
+    geometry.copies = work_.copies && (geometry.keeper == RowKeeper::kBlock ||
+                                       geometry.keeper == RowKeeper::kColumns);
     geometry.kept_bytes = work_.kept_bytes;
     best_ = std::move(geometry);
   }
@@ -160,9 +167,9 @@ class Choice {
   // large as leaves no multiprocessor without one.
   void TryWarp() {
     if (work_.segment > 0) return;
-    int64_t held =
-        work_.prologue + work_.epilogue > kLongCode ? kMaxHeld / 2 : kMaxHeld;
-    if (getenv("KR_HELD")) held = atoi(getenv("KR_HELD")); //TEMP
+    const int64_t held = work_.prologue + work_.epilogue > kFewOperations
+                             ? kMaxHeld / 2
+                             : kMaxHeld;
     const auto vectors = static_cast<uint64_t>(work_.length / vector_);
     const auto lanes = std::max<uint64_t>(
         std::bit_ceil(static_cast<uint64_t>(DivideUp(work_.length, held))),
@@ -172,9 +179,8 @@ class Choice {
     geometry.keeper = RowKeeper::kWarp;
     geometry.rows = work_.rows;
     geometry.lanes = static_cast<int>(lanes);
-    geometry.threads = kMaxWarpRowThreads;
-    while (geometry.threads > 2 * kWarp &&
-           geometry.blocks() < 2 * sm_count_) {
+    geometry.threads = kWarpRowThreads;
+    while (geometry.threads > 2 * kWarp && geometry.blocks() < 2 * sm_count_) {
       geometry.threads /= 2;
     }
     if (geometry.blocks() >= int64_t{1} << 31) return;
@@ -183,7 +189,6 @@ class Choice {
 
   void TryBlock(int cluster) {
     const int64_t slice = DivideUp(work_.length / vector_, cluster) * vector_;
-    if (best_ && best_->keeper == RowKeeper::kWarp) return;
     if (cluster > 1 &&
         (slice < kMinClusterSlice || slice * (cluster - 1) >= work_.length)) {
       return;
@@ -194,10 +199,8 @@ class Choice {
     geometry.cluster = cluster;
     geometry.at_once = AtOnce();
     ShareSlice(slice, &geometry);
-    if (getenv("KR_LANES")) geometry.lanes = geometry.threads = atoi(getenv("KR_LANES")); //TEMP
-    if (getenv("KR_THREADS")) geometry.threads = atoi(getenv("KR_THREADS")); //TEMP
     if (work_.segment > 0) ShareSegments(slice, &geometry);
-    OfferBlocks(std::move(geometry), KeptBytes(geometry, slice));
+    OfferBlocks(geometry, KeptBytes(geometry, slice));
   }
 
   // As RowPart<Spec>::kKept of row_block.cu.
@@ -221,9 +224,9 @@ class Choice {
     const auto segments = static_cast<uint64_t>(slice / work_.segment);
     const auto vectors =
         static_cast<uint64_t>(work_.segment / geometry->segment_vector);
-    const uint64_t lanes = std::bit_floor(
-        static_cast<uint64_t>(geometry->threads) /
-        std::min<uint64_t>(segments, geometry->threads / kWarp));
+    const uint64_t lanes =
+        std::bit_floor(static_cast<uint64_t>(geometry->threads) /
+                       std::min<uint64_t>(segments, geometry->threads / kWarp));
     geometry->segment_lanes =
         static_cast<int>(std::min(lanes, std::bit_floor(vectors)));
   }
@@ -237,53 +240,63 @@ class Choice {
           Microseconds(LoadedBytes() + StoredBytes(), efficiency) + kLaunchUs);
   }
 
-  // Strips of whole lines of memory, and lanes so that a thread keeps no more
-  // than kMaxColumnKept elements.
+  // Strips no narrower than lines of memory, by as few threads as that takes;
+  // else at least sectors.
   void TryColumns() {
+    for (int width = kLineBytes; width >= kSectorBytes; width /= 2) {
+      for (int threads = kMinColumnThreads; threads <= kMaxLanes;
+           threads *= 2) {
+        if (TryColumns(threads, width)) return;
+      }
+    }
+  }
+
+  // Lanes so that a thread keeps no more than kMaxColumnKept elements, and that
+  // there are no more threads side by side than columns.
+  bool TryColumns(int threads, int width_bytes) {
+    const auto columns = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector_)));
+    int64_t lanes = 1;
+    while (lanes * kMaxColumnKept < work_.length * vector_ ||
+           threads / lanes > columns) {
+      lanes *= 2;
+    }
+    const int64_t narrowest = width_bytes / (vector_ * work_.staged_bytes[0]);
+    if (threads / lanes < std::clamp<int64_t>(narrowest, 1, columns)) {
+      return false;
+    }
     RowGeometry geometry;
     geometry.keeper = RowKeeper::kColumns;
     geometry.rows = work_.rows;
     geometry.pitch = work_.pitch;
     geometry.vector = vector_;
     geometry.at_once = AtOnce();
-    geometry.lanes = 1;
-    const int64_t columns = work_.pitch / vector_;
-    for (geometry.threads = kColumnThreads; geometry.threads > kWarp;
-         geometry.threads /= 2) {
-      if (geometry.threads / 2 < columns &&
-          geometry.blocks() >= 2 * sm_count_) {
-        break;
-      }
-    }
-    while (geometry.lanes * kMaxColumnKept < work_.length * vector_) {
-      geometry.lanes *= 2;
-      const int narrowest = kLineBytes / (vector_ * work_.staged_bytes[0]);
-      if (geometry.threads / geometry.lanes * 2 > narrowest) continue;
-      geometry.threads *= 2;
-    }
-    if (geometry.threads > kMaxLanes) return;
-    const int64_t kept_bytes = DivideUp(work_.length, geometry.lanes) *
-                               vector_ * geometry.threads * work_.kept_bytes;
-    OfferBlocks(std::move(geometry), kept_bytes);
+    geometry.threads = threads;
+    geometry.lanes = static_cast<int>(lanes);
+    const int64_t kept_bytes =
+        DivideUp(work_.length, lanes) * vector_ * threads * work_.kept_bytes;
+    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) return false;
+    OfferBlocks(geometry, kept_bytes);
+    return true;
   }
 
-  // Of the bandwidth: multiprocessors without a block waste their share, and
-  // a block alone on one loads and stores by turns.
+  // Of the bandwidth: a last wave of blocks that is not full wastes the rest,
+  // a block alone on a multiprocessor loads and stores by turns, and clusters
+  // start and end as one.
   double BlockEfficiency(const RowGeometry& geometry,
                          int64_t kept_bytes) const {
     const int64_t resident =
         std::min<int64_t>(SharedBytesPerBlock(arch_) / (kept_bytes + kKiB),
                           kThreadsPerSm / geometry.threads);
     const double overlap = resident <= 1 ? 0.88 : 0.92;
-    const double waves = static_cast<double>(geometry.blocks()) /
-                         static_cast<double>(resident * sm_count_);
-    const double exchange =
-        geometry.cluster == 1
-            ? 1.0
-            : 0.94 -
-                  0.04 * std::bit_width(static_cast<unsigned>(geometry.cluster));
-    return overlap * exchange * std::min(waves, 1.0) *
-           std::max(waves, 1.0) / std::ceil(std::max(waves, 1.0));
+    const int doublings =
+        std::bit_width(static_cast<unsigned>(geometry.cluster)) - 1;
+    const double exchange = doublings == 0 ? 1.0 : 0.88 - 0.04 * doublings;
+    const auto blocks = static_cast<double>(geometry.blocks());
+    const double waves = blocks / static_cast<double>(resident * sm_count_);
+    const double busy = waves > 1 ? waves / std::ceil(waves)
+                                  : std::min(blocks / sm_count_, 1.0);
+    return overlap * exchange * busy;
   }
 
   void TryTeam() {
@@ -298,7 +311,9 @@ class Choice {
     geometry.team = sm_count_;
     geometry.staged = work_.staged;
     geometry.at_once = AtOnce();
-    if (getenv("KR_FIN")) geometry.finishers = atoi(getenv("KR_FIN")); //TEMP
+    geometry.row_groups = slice <= kShortSlice       ? 4
+                          : slice <= 2 * kShortSlice ? 2
+                                                     : 1;
     geometry.chunks =
         static_cast<int>(DivideUp(slice * element_bytes, kChunkBytes));
     geometry.chunk =
@@ -312,13 +327,11 @@ class Choice {
     if (ring / geometry.slot_bytes < 2 * geometry.chunks) return;
     if (work_.rows * geometry.chunks >= int64_t{1} << 31) return;
     geometry.dynamic_shared_bytes = geometry.slots * geometry.slot_bytes;
-    // The first row is loaded, and the last one stored, with nothing beside.
     const double row_us = Microseconds(
         (LoadedBytes() + StoredBytes()) / static_cast<double>(work_.rows),
         kTeamEfficiency);
     const double per_row = std::max(row_us, kTeamRowUs);
-    Offer(geometry,
-          per_row * static_cast<double>(work_.rows) + row_us + 3 * kLaunchUs);
+    Offer(geometry, per_row * static_cast<double>(work_.rows) + kTeamFillUs);
   }
 
   const RowWork& work_;
@@ -347,8 +360,6 @@ Requirements RowGeometry::requirements() const {
     requires_.min_sm_count = team;
     requires_.cooperative = true;
     requires_.shared_optin_bytes = dynamic_shared_bytes + kTeamControl;
-  } else if (dynamic_shared_bytes > 0) {
-    requires_.shared_optin_bytes = dynamic_shared_bytes + 2 * kKiB;
   }
   if (cluster > 1) requires_.cluster_size = cluster;
   return requires_;

@@ -23,7 +23,7 @@ enum class RowKeeper : uint8_t {
 struct RowWork {
   int64_t rows = 1;
   int64_t length = 1;
-  int64_t pitch = 1;  // 1: neighbours; else rows lie side by side
+  int64_t pitch = 1;              // 1: neighbours; else rows lie side by side
   std::vector<int> staged;        // operands with as many elements as the rows
   std::vector<int> staged_bytes;  // of an element of each; the first is the
                                   // one that statistics are taken of
@@ -34,8 +34,8 @@ struct RowWork {
   // the results; 0: results are written.
   int64_t segment = 0;
   bool publishes = false;  // row_team.cu knows how to send the statistics
-  int prologue = 0;  // operations before the statistics
-  int epilogue = 0;  // and behind them
+  int prologue = 0;        // operations before the statistics
+  int epilogue = 0;        // and behind them
 };
 
 // How threads share rows; the names are those of row_block.cu and row_team.cu.
@@ -48,7 +48,8 @@ struct RowGeometry {
   int at_once = 1;  // vectors that a thread loads before it uses them
   int64_t dynamic_shared_bytes = 0;
 
-  // kWarp, kBlock, kColumns. `lanes` threads of each of `cluster` blocks share a row.
+  // kWarp, kBlock, kColumns. `lanes` threads of each of `cluster` blocks share
+  // a row.
   int threads = 256;
   int lanes = 256;
   int cluster = 1;
@@ -65,11 +66,13 @@ struct RowGeometry {
   int64_t chunk = 0;
   int slots = 0;
   int64_t slot_bytes = 0;
-  int finishers = 8;  // warps that compute results
+  int row_groups = 1;  // rows that different warps work on at once
   std::vector<int> staged;
 
   int64_t blocks() const;
-  // Of the device, by this kernel.
+  // Of the device, by this kernel: that blocks are resident together. Shared
+  // memory is a matter of the architecture, and no more is asked for than that
+  // has.
   Requirements requirements() const;
 };
 

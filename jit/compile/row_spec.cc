@@ -1,12 +1,12 @@
 #include "jit/compile/row_spec.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fmt/format.h"
+#include "jit/compile/row_held.h"
 #include "jit/compile/spec_text.h"
 
 namespace kiln {
@@ -14,7 +14,7 @@ namespace {
 
 // The largest position that fits in an int with a block's stride behind it.
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
-constexpr int kTeamWarps = 15;  // of row_team.cu, without its finishers
+constexpr int kTeamThreads = 736;  // of row_team.cu
 // On a multiprocessor, for which registers must suffice: 64 for each.
 constexpr int kMinThreads = 1024;
 
@@ -29,21 +29,23 @@ class RowSpecWriter {
         tensors_(schedule),
         read_(schedule, kernel.group.domain, &tensors_),
         element_(schedule, kernel.group.domain, &tensors_),
-        tail_(schedule, TailDomain(), &tensors_) {}
+        tail_(schedule, TailDomain(), &tensors_),
+        held_(kernel, tensors_, read_, element_) {}
 
   KernelSpec Run() && {
     FillRead();
     FillElement();
     AddConstants();
     AddStatistics();
-    AddHeld();
-    if (!IsTeam()) AddKept();
+    AddMembers(held_.Lines());
+    if (IsTeam()) {
+      Constant(fmt::format("static constexpr int kLoadedBytes = {};",
+                           held_.StagedBytes()));
+      AddMembers(held_.StagingLines());
+    } else {
+      AddKept();
+    }
     if (HasTail()) AddTail();
-    AddFetch("FetchForRead", read_);
-    AddFetch("FetchForElement", element_);
-    AddPut();
-    AddIsAligned();
-    if (IsTeam()) AddStaging();
     AddEntry();
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
@@ -60,6 +62,9 @@ class RowSpecWriter {
 
   void Constant(const std::string& line) { spec_.constants.push_back(line); }
   void Member(const std::string& line) { spec_.members.push_back(line); }
+  void AddMembers(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) Member(line);
+  }
 
   std::vector<std::string> Formula() const {
     std::vector<std::string> lines;
@@ -133,7 +138,7 @@ class RowSpecWriter {
         fmt::format("float {}, const Statistics& row",
                     KeepsPowers() ? "power" : ValueAt(input_).name);
     if (HasTail()) {
-      value_argument_ = argument;
+      FillValue(argument);
       FillTail();
       return;
     }
@@ -150,14 +155,16 @@ class RowSpecWriter {
   }
 
   // Spec::Value: the element of which the tail is taken.
-  void AddValue() {
+  void FillValue(const std::string& argument) {
     const std::string value = element_.Local(TailInput());
-    Member("template <typename Fields, typename At>");
-    Member("static __device__ float Value(Fields& t, const At& at,");
-    Member(fmt::format("                              {}) {{", value_argument_));
-    for (const std::string& line : element_.lines()) Member("  " + line);
-    Member(fmt::format("  return {};", value));
-    Member("}");
+    value_ = {"template <typename Fields, typename At>",
+              "static __device__ float Value(Fields& t, const At& at,",
+              fmt::format("                              {}) {{", argument)};
+    for (const std::string& line : element_.lines()) {
+      value_.push_back("  " + line);
+    }
+    value_.push_back(fmt::format("  return {};", value));
+    value_.emplace_back("}");
   }
 
   // Spec::Element: an output of the tail.
@@ -179,14 +186,15 @@ class RowSpecWriter {
     for (const std::string& line : ShapeText("TailOutput", TailDomain())) {
       Constant(line);
     }
-    Constant(fmt::format("static constexpr int kSegment = {}, "
-                         "kSegmentLanes = {};",
-                         rows_.segment, rows_.segment_lanes));
+    Constant(
+        fmt::format("static constexpr int kSegment = {}, "
+                    "kSegmentLanes = {};",
+                    rows_.segment, rows_.segment_lanes));
     Constant(fmt::format("static constexpr int kSegmentVector = {};",
                          rows_.segment_vector));
-    Constant(
-        fmt::format("using SegmentReducer = kiln::{};", ReducerName(Tail().op)));
-    AddValue();
+    Constant(fmt::format("using SegmentReducer = kiln::{};",
+                         ReducerName(Tail().op)));
+    AddMembers(value_);
   }
 
   // The node that uses the anchor's statistics, and not another softmax.
@@ -195,11 +203,12 @@ class RowSpecWriter {
            ValueOf(node.operands[1]) == anchor_.results[0];
   }
 
-  // Softmax of the power that is kept in the element's stead.
+  // Softmax of the power that is kept in the element's stead: the statistics
+  // hold the reciprocal of the sum, which is between 1 / length and 1.
   void AddShare(int result) {
-    element_.Assign(ValueAt(result).name,
-                    fmt::format("kiln::Quotient(power, row.{})",
-                                ValueAt(anchor_.results[1]).name));
+    element_.Assign(
+        ValueAt(result).name,
+        fmt::format("power * row.{}", ValueAt(anchor_.results[1]).name));
     element_.Define(result);
   }
 
@@ -241,8 +250,8 @@ class RowSpecWriter {
                       rows_.team, rows_.chunks, rows_.chunk));
       Constant(fmt::format("static constexpr int kSlots = {}, kSlotBytes = {};",
                            rows_.slots, rows_.slot_bytes));
-      Constant(fmt::format("static constexpr int kFinisherWarps = {};",
-                           rows_.finishers));
+      Constant(fmt::format("static constexpr int kRowGroups = {};",
+                           rows_.row_groups));
     } else {
       Constant(
           fmt::format("static constexpr int kThreads = {}, kLanes = {}, "
@@ -276,39 +285,10 @@ class RowSpecWriter {
     const bool keeps_read = rows_.kept_bytes == sizeof(float);
     Constant(fmt::format("static constexpr bool kCopied = {}, kKeepsRead = {},",
                          rows_.copies, keeps_read));
-    Constant(
-        fmt::format("                      kPutsRead = {}, kHasTail = {};",
-                    PutsRead(), HasTail()));
+    Constant(fmt::format("                      kPutsRead = {}, kHasTail = {};",
+                         PutsRead(), HasTail()));
     Constant(fmt::format("using Kept = {};",
-                         rows_.copies ? CopiedTensor().type : "float"));
-    if (!rows_.copies) return;
-    const std::string& name = CopiedTensor().name;
-    Member("static __device__ const Kept* Source(const Tensors& t) {");
-    Member(fmt::format("  return t.{};", name));
-    Member("}");
-    Member("template <int kCount>");
-    Member("static __device__ kiln::Vector<Kept, kCount>* CopiedIn(");
-    Member("    Held<kCount>* held) {");
-    Member(fmt::format("  return &held->{};", name));
-    Member("}");
-  }
-
-  // The only whole tensor that Spec::Read reads.
-  const KernelTensor& CopiedTensor() const {
-    return *std::find_if(tensors_.list().begin(), tensors_.list().end(),
-                         [&](const KernelTensor& tensor) {
-                           const auto access =
-                               read_.accesses().find(tensor.name);
-                           return access != read_.accesses().end() &&
-                                  access->second == "at.i";
-                         });
-  }
-
-  // Whether the vector of `tensor` is there when a vector is read, or, of those
-  // read, when results are computed.
-  bool IsHeldAlready(const KernelTensor& tensor, const std::string& fetch) const {
-    if (IsTeam() || !rows_.copies || &tensor != &CopiedTensor()) return false;
-    return fetch == "FetchForRead" || rows_.kept_bytes != sizeof(float);
+                         rows_.copies ? held_.CopiedTensor().type : "float"));
   }
 
   // Spec::Statistics, and how the reducer's state becomes one.
@@ -322,149 +302,12 @@ class RowSpecWriter {
     Member("};");
     Member("static __device__ Statistics Finish(const Reducer& state) {");
     Member("  Statistics row;");
-    const std::vector<std::string> results =
-        ReducerResults(anchor_, rows_.length);
+    std::vector<std::string> results = ReducerResults(anchor_, rows_.length);
+    if (KeepsPowers()) results.back() = "1.0f / " + results.back();
     for (size_t i = 0; i < names.size(); ++i) {
       Member(fmt::format("  row.{} = {};", names[i], results[i]));
     }
     Member("  return row;");
-    Member("}");
-  }
-
-  // Whether the code of elements touches it, and not only that of a tail.
-  bool IsOfElements(const KernelTensor& tensor) const {
-    return read_.accesses().count(tensor.name) +
-               element_.accesses().count(tensor.name) >
-           0;
-  }
-
-  // How element code sees a tensor: a vector of the elements at hand, also
-  // along w where that is what runs; else the tensor itself.
-  enum class View { kWhole, kAlongW, kTensor };
-
-  View ViewOfTensor(const KernelTensor& tensor) const {
-    if (tensor.is_output) return View::kWhole;
-    std::set<std::string> indices;
-    for (const ElementCode* code : {&read_, &element_}) {
-      const auto access = code->accesses().find(tensor.name);
-      if (access != code->accesses().end()) indices.insert(access->second);
-    }
-    if (indices == std::set<std::string>{"at.i"}) return View::kWhole;
-    const bool in_vectors =
-        AlignDims(kernel_.group.domain)[3] % rows_.vector == 0;
-    const bool along_w = indices == std::set<std::string>{"at.w"};
-    return along_w && in_vectors && !IsTeam() ? View::kAlongW : View::kTensor;
-  }
-
-  void AddHeld() {
-    Member("template <int kCount>");
-    Member("struct Held {");
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (!IsOfElements(tensor)) continue;
-      if (ViewOfTensor(tensor) == View::kTensor) {
-        Member(fmt::format("  const {}* {};", tensor.type, tensor.name));
-      } else {
-        Member(fmt::format("  kiln::Vector<{}, kCount> {};", tensor.type,
-                           tensor.name));
-      }
-    }
-    Member("};");
-  }
-
-  // What `code` reads, of the vector that begins at `first`.
-  void AddFetch(const std::string& name, const ElementCode& code) {
-    Member("template <int kCount>");
-    Member(fmt::format("static __device__ void {}(const Tensors& t,", name));
-    Member(fmt::format("{}const kiln::Point<Index>& first,",
-                       std::string(name.size() + 24, ' ')));
-    Member(fmt::format("{}bool is_aligned, Held<kCount>* held) {{",
-                       std::string(name.size() + 24, ' ')));
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (tensor.is_output || code.accesses().count(tensor.name) == 0 ||
-          IsHeldAlready(tensor, name)) {
-        continue;
-      }
-      const View view = ViewOfTensor(tensor);
-      Member(view == View::kTensor
-                 ? fmt::format("  held->{0} = t.{0};", tensor.name)
-                 : fmt::format("  kiln::Fetch(t.{0}, first.{1}, is_aligned, "
-                               "&held->{0});",
-                               tensor.name, view == View::kWhole ? "i" : "w"));
-    }
-    Member("}");
-  }
-
-  void AddPut() {
-    Member("template <int kCount>");
-    Member("static __device__ void PutResults(const Tensors& t, Index i,");
-    Member("                                  bool is_aligned,");
-    Member("                                  const Held<kCount>& held) {");
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (!tensor.is_output || !IsOfElements(tensor)) continue;
-      Member(fmt::format("  kiln::Put(held.{0}, is_aligned, t.{0}, i);",
-                         tensor.name));
-    }
-    Member("}");
-  }
-
-  void AddIsAligned() {
-    std::vector<std::string> names;
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (!IsOfElements(tensor)) continue;
-      if (ViewOfTensor(tensor) == View::kTensor) continue;
-      names.push_back("t." + tensor.name);
-    }
-    Member("static __device__ bool IsAligned(const Tensors& t) {");
-    Member(
-        fmt::format("  return kiln::AreAligned({});", fmt::join(names, ", ")));
-    Member("}");
-  }
-
-  // A tensor of which chunks lie in the ring, and where in a slot.
-  struct Staged {
-    KernelTensor tensor;
-    int64_t offset = 0;
-  };
-
-  std::vector<Staged> StagedInputs() const {
-    std::vector<Staged> staged;
-    int64_t offset = 0;
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (tensor.is_output || ViewOfTensor(tensor) != View::kWhole) continue;
-      staged.push_back({tensor, offset});
-      offset += rows_.chunk * ElementSize(tensor.place.dtype);
-    }
-    return staged;
-  }
-
-  void AddStaging() {
-    const std::vector<Staged> inputs = StagedInputs();
-    int64_t bytes = 0;
-    for (const Staged& input : inputs) {
-      bytes += ElementSize(input.tensor.place.dtype);
-    }
-    Constant(fmt::format("static constexpr int kLoadedBytes = {};", bytes));
-    AddForEach("ForEachInput", inputs);
-    Member("static __device__ Tensors Staged(Tensors t, unsigned char* slot,");
-    Member("                                 Index begin) {");
-    for (const Staged& staged : inputs) {
-      Member(
-          fmt::format("  t.{0} = reinterpret_cast<{1}*>(slot + {2}) - begin;",
-                      staged.tensor.name, staged.tensor.type, staged.offset));
-    }
-    Member("  return t;");
-    Member("}");
-  }
-
-  void AddForEach(const std::string& name, const std::vector<Staged>& list) {
-    Member("template <typename Function>");
-    Member(fmt::format("static __device__ void {}(const Tensors& t,", name));
-    Member(fmt::format("{}const Function& function) {{",
-                       std::string(name.size() + 24, ' ')));
-    for (const Staged& staged : list) {
-      Member(fmt::format("  function(t.{}, {});", staged.tensor.name,
-                         staged.offset));
-    }
     Member("}");
   }
 
@@ -493,7 +336,7 @@ class RowSpecWriter {
       spec_.source_file = "row_team.cu";
       entry.symbol = "kiln_row_team";
       entry.function = "kiln::RowTeam";
-      entry.threads = 32 * (kTeamWarps + rows_.finishers);
+      entry.threads = kTeamThreads;
       entry.cooperative = true;
       entry.min_blocks = 1;
       tensors_.Add({"records", "unsigned long long", true, *kernel_.partials});
@@ -514,8 +357,9 @@ class RowSpecWriter {
   ElementCode read_;
   ElementCode element_;
   ElementCode tail_;  // of the outputs of a reduction behind the rows
+  const RowHeld held_;
   KernelSpec spec_;
-  std::string value_argument_;  // of Spec::Value
+  std::vector<std::string> value_;  // lines of Spec::Value
 };
 
 }  // namespace
