@@ -11,7 +11,6 @@
 // every thread keeps its own elements in places of its own (row_places.cuh).
 // No atomics; one fixed order.
 #include "math.cuh"
-#include "merge_block.cuh"
 #include "reducers.cuh"
 #include "row_places.cuh"
 
@@ -126,28 +125,40 @@ __device__ void TakePowers(const ColumnPart<Spec>& part,
   }
 }
 
-// Merges the states of the lanes of each row, into each.
+// Memory of a block for a state of two words of each thread's rows.
+template <typename Spec>
+__device__ float* SharedWords() {
+  __shared__ float words[2 * Spec::kThreads * Spec::kVector];
+  return words;
+}
+
+// Merges the states of the lanes of each row, into each: lanes of the upper
+// half into those of the lower, again and again.
 template <typename Spec, typename State>
 __device__ void MergeColumns(const ColumnPart<Spec>& part, State* states) {
-  constexpr int kWidth = ColumnPart<Spec>::kColumns * Spec::kVector;
+  static_assert(sizeof(State) <= 2 * sizeof(float), "There is no more room.");
+  constexpr int kVector = Spec::kVector;
+  constexpr int kWidth = ColumnPart<Spec>::kColumns * kVector;
   if constexpr (Spec::kLanes > 1) {
-    __shared__ StatesMemory<State, Spec::kLanes * kWidth> all;
-    const int first = part.column * Spec::kVector;
+    State* all = reinterpret_cast<State*>(SharedWords<Spec>());
+    State* own = all + part.column * kVector;
 #pragma unroll
-    for (int j = 0; j < Spec::kVector; ++j) {
-      all[part.lane * kWidth + first + j] = states[j];
-    }
-    // All lanes have written.
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < Spec::kVector; ++j) states[j] = all[first + j];
+    for (int j = 0; j < kVector; ++j) own[part.lane * kWidth + j] = states[j];
 #pragma unroll 1
-    for (int lane = 1; lane < Spec::kLanes; ++lane) {
-#pragma unroll
-      for (int j = 0; j < Spec::kVector; ++j) {
-        states[j].Merge(all[lane * kWidth + first + j]);
+    for (int half = Spec::kLanes / 2; half > 0; half /= 2) {
+      // All lanes have written.
+      __syncthreads();
+#pragma unroll 1
+      for (int i = threadIdx.x; i < half * kWidth; i += Spec::kThreads) {
+        all[i].Merge(all[half * kWidth + i]);
       }
     }
+    // The first lane's are those of all.
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) states[j] = own[j];
+    // They have been read before the memory is used again.
+    __syncthreads();
   }
 }
 
@@ -181,8 +192,10 @@ __device__ void KeepColumns(const typename Spec::Tensors& t,
 
 template <typename Spec>
 __device__ void ColumnBlock(const typename Spec::Tensors& t) {
-  static_assert(Spec::kThreads % Spec::kLanes == 0,
-                "Each lane of a row has a thread for every column.");
+  static_assert(
+      Spec::kThreads % Spec::kLanes == 0 &&
+          (Spec::kLanes & (Spec::kLanes - 1)) == 0,
+      "The lanes of a row are a power of two that divides the block.");
   static_assert(Spec::kPitch % Spec::kVector == 0,
                 "Vectors must not cross the end of a strip.");
   static_assert(Spec::kTwoPasses && Spec::kKeepsRead,

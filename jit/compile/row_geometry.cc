@@ -33,7 +33,8 @@ constexpr int kFewOperations = 2;
 constexpr int kWarpRowThreads = 128;
 // The same of rows side by side, of which more threads would read less than
 // lines of memory at once.
-constexpr int64_t kMaxColumnKept = 64;
+constexpr int64_t kMinColumnKept = 32;
+constexpr int64_t kMaxColumnKept = 128;
 constexpr int kMinColumnThreads = 128;
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
@@ -231,34 +232,39 @@ class Choice {
         static_cast<int>(std::min(lanes, std::bit_floor(vectors)));
   }
 
-  void OfferBlocks(RowGeometry geometry, int64_t kept_bytes) {
+  // `beside` are the bytes of shared memory for other things.
+  void OfferBlocks(RowGeometry geometry, int64_t kept_bytes,
+                   int64_t beside = 0) {
     if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) return;
-    if (kept_bytes > kStaticShared) geometry.dynamic_shared_bytes = kept_bytes;
+    if (kept_bytes + beside > kStaticShared) {
+      geometry.dynamic_shared_bytes = kept_bytes;
+    }
     if (geometry.blocks() >= int64_t{1} << 31) return;
-    const double efficiency = BlockEfficiency(geometry, kept_bytes);
+    const double efficiency = BlockEfficiency(geometry, kept_bytes + beside);
     Offer(std::move(geometry),
           Microseconds(LoadedBytes() + StoredBytes(), efficiency) + kLaunchUs);
   }
 
-  // Strips no narrower than lines of memory, by as few threads as that takes;
-  // else at least sectors.
+  // Strips no narrower than lines of memory, by as few threads with as little
+  // to keep as that takes; else at least sectors.
   void TryColumns() {
     for (int width = kLineBytes; width >= kSectorBytes; width /= 2) {
-      for (int threads = kMinColumnThreads; threads <= kMaxLanes;
-           threads *= 2) {
-        if (TryColumns(threads, width)) return;
+      for (int64_t kept = kMinColumnKept; kept <= kMaxColumnKept; kept *= 2) {
+        for (int threads = kMinColumnThreads; threads <= kMaxLanes;
+             threads *= 2) {
+          if (TryColumns(threads, kept, width)) return;
+        }
       }
     }
   }
 
-  // Lanes so that a thread keeps no more than kMaxColumnKept elements, and that
-  // there are no more threads side by side than columns.
-  bool TryColumns(int threads, int width_bytes) {
+  // Lanes so that a thread keeps no more than `kept` elements, and that there
+  // are no more threads side by side than columns. Whether that can be.
+  bool TryColumns(int threads, int64_t kept, int width_bytes) {
     const auto columns = static_cast<int64_t>(
         std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector_)));
     int64_t lanes = 1;
-    while (lanes * kMaxColumnKept < work_.length * vector_ ||
-           threads / lanes > columns) {
+    while (lanes * kept < work_.length * vector_ || threads / lanes > columns) {
       lanes *= 2;
     }
     const int64_t narrowest = width_bytes / (vector_ * work_.staged_bytes[0]);
@@ -275,8 +281,11 @@ class Choice {
     geometry.lanes = static_cast<int>(lanes);
     const int64_t kept_bytes =
         DivideUp(work_.length, lanes) * vector_ * threads * work_.kept_bytes;
-    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) return false;
-    OfferBlocks(geometry, kept_bytes);
+    const int64_t state_bytes = int64_t{8} * threads * vector_;
+    if (kept_bytes + state_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) {
+      return false;
+    }
+    OfferBlocks(geometry, kept_bytes, state_bytes);
     return true;
   }
 
