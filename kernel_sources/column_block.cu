@@ -106,7 +106,7 @@ __device__ void TakeColumns(const typename Spec::Tensors& t,
 }
 
 // The sums of e^(x - largest) over the thread's elements, which it keeps in
-// their stead where Spec::kKeepsPowers.
+// their stead where Spec::kKeepsPowers. They are few: plain sums will do.
 template <typename Spec>
 __device__ void TakePowers(const ColumnPart<Spec>& part,
                            const Places<Spec>& places, const Largest* largest,
@@ -119,7 +119,7 @@ __device__ void TakePowers(const ColumnPart<Spec>& part,
 #pragma unroll
     for (int j = 0; j < Spec::kVector; ++j) {
       x.elements[j] = Exp(x.elements[j] - largest[j].value);
-      sums[j].Add(x.elements[j]);
+      sums[j].sum += x.elements[j];
     }
     if constexpr (Spec::kKeepsPowers) places.Put(step, x.elements);
   }

@@ -242,6 +242,9 @@ __device__ void PublishRows(const typename Spec::Tensors& t,
       const Records<Spec> records(t.records, row);
       ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
     }
+    // Only now may counters write where the states of this row were. The
+    // exchange implies it, but by way of global memory.
+    ptx::Arrive(&memory->known[place]);
   }
 }
 
@@ -338,7 +341,7 @@ __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
 #pragma unroll 1
   for (int row = 0; row < kRowsInFlight<Spec>; ++row) {
     ptx::InitBarrier(&memory->counted[row], 32 * kRowCounters<Spec>);
-    ptx::InitBarrier(&memory->known[row], 32);
+    ptx::InitBarrier(&memory->known[row], 2 * 32);  // publisher and receiver
   }
   ptx::FenceBarrierInit();
 }

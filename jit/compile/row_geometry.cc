@@ -33,7 +33,7 @@ constexpr int kFewOperations = 2;
 constexpr int kWarpRowThreads = 128;
 // The same of rows side by side, of which more threads would read less than
 // lines of memory at once.
-constexpr int64_t kMinColumnKept = 32;
+constexpr int64_t kMinColumnKept = 64;
 constexpr int64_t kMaxColumnKept = 128;
 constexpr int kMinColumnThreads = 128;
 constexpr int kLineBytes = 128;

@@ -15,8 +15,10 @@ namespace {
 // The largest position that fits in an int with a block's stride behind it.
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
 constexpr int kTeamThreads = 736;  // of row_team.cu
-// On a multiprocessor, for which registers must suffice: 64 for each.
+// On a multiprocessor, for which registers must suffice: 64 for each, or 80
+// where they hold the rows.
 constexpr int kMinThreads = 1024;
+constexpr int kMinWarpThreads = 768;
 
 class RowSpecWriter {
  public:
@@ -327,6 +329,10 @@ class RowSpecWriter {
     }
   }
 
+  int MinThreads() const {
+    return rows_.keeper == RowKeeper::kWarp ? kMinWarpThreads : kMinThreads;
+  }
+
   void AddEntry() {
     EntrySpec entry;
     entry.grid = {static_cast<uint32_t>(rows_.blocks()), 1, 1};
@@ -343,7 +349,7 @@ class RowSpecWriter {
     } else {
       NameEntry(&entry);
       entry.threads = rows_.threads;
-      entry.min_blocks = std::max(1, kMinThreads / rows_.threads);
+      entry.min_blocks = std::max(1, MinThreads() / rows_.threads);
     }
     spec_.entries.push_back(std::move(entry));
   }
