@@ -28,12 +28,21 @@ __device__ void MergeBlock(int lane, Reducer* state) {
     constexpr int kWarps = kLanes / 32;
     static_assert(kWarps <= 32, "One warp merges those of all.");
     __shared__ StatesMemory<Reducer, kThreads / 32> states;
-    MergeLanes<32>(lane, state);
-    if (lane % 32 == 0) states[threadIdx.x / 32] = *state;
-    // Every warp of the row has written its state.
-    __syncthreads();
-    *state = states[threadIdx.x / kLanes * kWarps + lane % kWarps];
-    MergeLanes<kWarps>(lane, state);
+    // A loop, since the code of a merge is long: within warps, then of warps.
+#pragma unroll 1
+    for (int round = 0; round < 2; ++round) {
+      if (round == 1) {
+        const int warp = threadIdx.x / 32;
+        if (lane % 32 == 0) states[warp] = *state;
+        // Every warp of the row has written its state.
+        __syncthreads();
+        *state = Reducer();
+        if (lane % 32 < kWarps) {
+          *state = states[warp / kWarps * kWarps + lane % 32];
+        }
+      }
+      MergeLanes<32>(lane, state);
+    }
   }
 }
 

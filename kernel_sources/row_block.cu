@@ -38,6 +38,9 @@ struct RowPart {
   static constexpr Index kStride = Spec::kLanes * Spec::kVector;
   static constexpr int kSteps =  // of a thread
       static_cast<int>((kSlice + kStride - 1) / kStride);
+  // Whether all threads have as many elements, kAtOnce vectors at a time.
+  static constexpr bool kIsWhole =
+      Spec::kRowLength % (Spec::kCluster * kStride * Spec::kAtOnce) == 0;
 
   // Whether a row lies in a block's places in order.
   static constexpr bool kInOrder =
@@ -105,15 +108,16 @@ __device__ void TakeRow(const typename Spec::Tensors& t,
       ReadVector<Spec>(t, places, step + k, part.row_begin + at,
                        part.is_aligned, x + k * kVector);
     }
-    const bool all_inside = first + (kAtOnce - 1) * kStride < part.end;
-    if (all_inside) Take(state, x);
+    const bool all_inside =
+        RowPart<Spec>::kIsWhole || first + (kAtOnce - 1) * kStride < part.end;
+    if (kAtOnce > 1 && all_inside) Take(state, x);
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      if (first + k * kStride >= part.end) continue;
+      if (!all_inside && first + k * kStride >= part.end) continue;
       float own[kVector];
 #pragma unroll
       for (int j = 0; j < kVector; ++j) own[j] = x[k * kVector + j];
-      if (!all_inside) Take(state, own);
+      if (kAtOnce == 1 || !all_inside) Take(state, own);
       if constexpr (Spec::kPutsRead) {
         places.Put(step + k, own);
       }

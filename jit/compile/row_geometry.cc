@@ -145,10 +145,12 @@ class Choice {
     best_ = std::move(geometry);
   }
 
-  // Vectors that a thread loads at once: 16 values hide the latency of memory;
-  // a long prologue does so by itself, and its code should not be repeated.
-  int AtOnce() const {
-    return work_.prologue > 3 ? 1 : std::max(1, 16 / std::max(vector_, 4));
+  // Vectors that a thread takes at once. 16 values in flight hide the latency
+  // of memory, where copies do not; a long prologue does so by itself. More
+  // would only be more code.
+  int AtOnce(bool copies) const {
+    const int values = copies ? 8 : 16;
+    return work_.prologue > 3 ? 1 : std::max(1, values / std::max(vector_, 4));
   }
 
   // The threads that share a slice: as few as keep kMaxKept elements or less,
@@ -198,7 +200,7 @@ class Choice {
     RowGeometry geometry;
     geometry.rows = work_.rows;
     geometry.cluster = cluster;
-    geometry.at_once = AtOnce();
+    geometry.at_once = AtOnce(work_.copies);
     ShareSlice(slice, &geometry);
     if (work_.segment > 0) ShareSegments(slice, &geometry);
     OfferBlocks(geometry, KeptBytes(geometry, slice));
@@ -276,7 +278,7 @@ class Choice {
     geometry.rows = work_.rows;
     geometry.pitch = work_.pitch;
     geometry.vector = vector_;
-    geometry.at_once = AtOnce();
+    geometry.at_once = AtOnce(work_.copies);
     geometry.threads = threads;
     geometry.lanes = static_cast<int>(lanes);
     const int64_t kept_bytes =
@@ -319,7 +321,7 @@ class Choice {
     geometry.keeper = RowKeeper::kTeam;
     geometry.team = sm_count_;
     geometry.staged = work_.staged;
-    geometry.at_once = AtOnce();
+    geometry.at_once = AtOnce(false);
     geometry.row_groups = slice <= kShortSlice       ? 4
                           : slice <= 2 * kShortSlice ? 2
                                                      : 1;
