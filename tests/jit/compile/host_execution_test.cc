@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <random>
+#include <span>
 
 #include "jit/plan/plan_text.h"
 #include "jit/plan/reference.h"
@@ -172,9 +173,108 @@ output z
 )",
 };
 
-std::vector<Case> LargeCases() {
+// Rows in registers, blocks and strips, kept as they are or as they were read,
+// powers in the place of what they are of, segments of rows.
+constexpr const char* kRowPlans[] = {
+    R"(
+input x: f32[37,772]
+param w: f32[772]
+n = group_norm(x, w, num_groups=1)
+y = add(n, x)
+output y: f16
+output n
+)",
+    R"(
+input x: bf16[19,70]
+a = mul(x, 3.0)
+y = softmax(a, dim=1)
+output y: f32
+)",
+    R"(
+input x: bf16[3,10,17,16]
+param w: f32[10]
+a = relu(x)
+n = group_norm(a, w, num_groups=2)
+y = silu(n)
+output y: bf16
+)",
+    R"(
+input x: f32[2,6,23,29]
+a = mish(x)
+n = group_norm(a, num_groups=2)
+y = add(n, a)
+output y
+output a
+)",
+    R"(
+input x: f32[3,1600]
+y = softmax(x, dim=1)
+z = mul(y, x)
+output z
+)",
+    R"(
+input x: f32[5,2100]
+param c: f32[2100]
+a = mul(x, c)
+y = softmax(a, dim=1)
+output y
+)",
+    R"(
+input x: f32[3,37,11,12]
+y = softmax(x, dim=1)
+output y
+)",
+    R"(
+input x: f16[2,70,5,9]
+param c: f32[70,1,1]
+a = mul(x, c)
+y = softmax(a, dim=1)
+z = sub(y, a)
+output z: f16
+)",
+    R"(
+input x: f32[300,12]
+input r: f32[300,12]
+a = add(x, r)
+y = softmax(a, dim=0)
+output y
+)",
+    R"(
+input x: f32[2,12,14,14]
+param w: f32[12]
+n = group_norm(x, w, num_groups=3)
+s = silu(n)
+m = mean(s, dim=[2,3])
+y = tanh(m)
+output y
+output m: f16
+)",
+    R"(
+input x: bf16[2,40,7,7]
+n = group_norm(x, num_groups=2)
+m = amax(n, dim=[2,3], keepdim=true)
+output m
+)",
+    R"(
+input x: bf16[3,8,9,32]
+input r: f32[3,8,9,32]
+a = add(x, r)
+n = group_norm(a, num_groups=1)
+m = logsumexp(n, dim=3)
+output m
+)",
+    R"(
+input x: f32[4,3,1536]
+y = softmax(x, dim=2)
+z = mul(y, x)
+m = sum(z, dim=2)
+output m
+)",
+};
+
+std::vector<Case> CasesOf(std::span<const char* const> texts) {
   std::vector<Case> cases;
-  for (const char* text : kLargePlans) {
+  for (const char* text : texts) {
     const Plan plan = *ParsePlanText(text);
     cases.push_back({{"large", text}, plan, *Canonicalize(plan)});
   }
@@ -288,8 +388,7 @@ TEST(HostExecutionTest, SmallPlansAgreeWithTheReference) {
 // Prevents wrong vectors: widths by type, operands that run along w or are
 // shared, rows that vectors cross, tails, and tensors that are not aligned.
 TEST(HostExecutionTest, LargePlansTakeVectors) {
-  const std::vector<Case> cases = LargeCases();
-  CheckCases(cases, 1.0, 0.0, {0, 5});
+  CheckCases(CasesOf(kLargePlans), 1.0, 0.0, {0, 5});
 }
 
 // Random chains may amplify an error without bound at single elements, where
@@ -320,6 +419,18 @@ TEST(HostExecutionTest, RowsOnChipAgreeWithTheReference) {
   }
   ASSERT_GT(cases.size(), 20u);
   CheckCases(cases, 1.0, 0.0, {0, 5}, WithRowsOnChip);
+}
+
+// Prevents wrong places of what is kept, and wrong ends of rows, strips and
+// segments. One special value in 997: some rows have none, some one.
+TEST(HostExecutionTest, LargeRowsOnChipAgreeWithTheReference) {
+  const std::vector<Case> cases = CasesOf(kRowPlans);
+  for (const Case& test : cases) {
+    const Schedule schedule = WithRowsOnChip(test.canonical);
+    EXPECT_EQ(schedule.kernels.size(), 1u) << test.named.text;
+    EXPECT_TRUE(schedule.kernels[0].rows.has_value()) << test.named.text;
+  }
+  CheckCases(cases, 1.0, 0.0, {0, 997, 5}, WithRowsOnChip);
 }
 
 TEST(HostExecutionTest, RandomPlansWithRowsOnChipAgreeWithTheReference) {
