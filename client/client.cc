@@ -21,6 +21,7 @@ v1::CompileRequest ToRequest(const Plan& plan, const CompileOptions& options) {
                                options.include_source);
   request.set_include_source(options.include_source);
   request.set_prewarm(options.prewarm);
+  request.set_variant(options.variant);
   return request;
 }
 

@@ -3,6 +3,7 @@
 #include "server/cache_key.h"
 #include "server/errors.h"
 #include "server/miss_explanation.h"
+#include "server/served_request.h"
 
 namespace kiln {
 namespace {
@@ -61,6 +62,7 @@ absl::Status HitOnly(Front& front, const Call& call, const KeyedRequest& keyed,
 void FillKey(const KeyedRequest& keyed, const Call& call,
              v1::CompileResponse* response) {
   response->set_key(keyed.key);
+  response->set_variant(keyed.request.variant);
   for (const int slot : keyed.request.plan.slot_of_input) {
     response->add_slot_of_input(slot);
   }
@@ -101,10 +103,11 @@ void StartCompileCall(Front& front, std::shared_ptr<PendingCall> call,
     return answer(CompileByKey(front, call->call(), request, response));
   }
 
-  const absl::StatusOr<KeyedRequestTable::Shared> found =
-      front.requests->Get(request.plan(), request.target(), request.grade());
-  if (!found.ok()) return answer(found.status());
-  const KeyedRequest& keyed = **found;
+  const absl::StatusOr<ServedRequest> served =
+      ServedRequestOf(front, request.plan(), request.target(), request.grade(),
+                      request.variant());
+  if (!served.ok()) return answer(served.status());
+  const KeyedRequest& keyed = *served->keyed;
   FillKey(keyed, call->call(), response);
   if (front.recorder) front.recorder->Record(keyed, call->call().id());
   if (request.policy() == v1::HIT_ONLY) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "jit/compile/schedule_report.h"
+#include "jit/compile/tuning.h"
 #include "jit/plan/canonical.h"
 #include "jit/plan/plan_text.h"
 #include "proto/plan_converter.h"
@@ -14,10 +16,15 @@
 #include "server/call.h"
 #include "server/compile_call.h"
 #include "server/miss_explanation.h"
+#include "server/schedule_report_converter.h"
+#include "server/served_request.h"
 #include "server/version.h"
 
 namespace kiln {
 namespace {
+
+// Of `kiln tune`: each is compiled and measured.
+constexpr size_t kMaxAlternatives = 8;
 
 absl::Status DescribePlan(const v1::Plan& message,
                           v1::ValidateResponse* response) {
@@ -42,6 +49,59 @@ absl::Status DescribePlan(const v1::Plan& message,
     response->add_slot_of_output(slot);
   }
   return absl::OkStatus();
+}
+
+void FillSchedule(const CompileRequest& request, v1::ScheduleReport* schedule) {
+  const absl::StatusOr<Tuning> tuning = ParseTuning(request.variant);
+  *schedule = ToProto(
+      ReportSchedules(request.plan, request.target, tuning.value_or(Tuning{})));
+  for (const Tuning& alternative :
+       Alternatives(request.plan, request.target, kMaxAlternatives)) {
+    schedule->add_alternatives(ToString(alternative));
+  }
+}
+
+absl::Status ExplainPlan(Front& front, const v1::ExplainRequest& request,
+                         v1::ExplainResponse* response) {
+  const absl::StatusOr<ServedRequest> served =
+      ServedRequestOf(front, request.plan(), request.target(), request.grade(),
+                      request.variant());
+  if (!served.ok()) return served.status();
+  const KeyedRequest& keyed = *served->keyed;
+  response->set_key(keyed.key);
+  response->set_key_text(keyed.key_text);
+  response->set_variant(keyed.request.variant);
+  if (served->tuning) *response->mutable_tuning() = *served->tuning;
+  if (request.include_schedule()) {
+    FillSchedule(keyed.request, response->mutable_schedule());
+  }
+  response->set_source(front.artifacts->Where(keyed.key));
+  response->set_hit(response->source() != v1::SOURCE_UNSPECIFIED);
+  if (response->hit()) return absl::OkStatus();
+  MissExplanation miss = ExplainMiss(keyed.key_text, front.disk->List());
+  response->set_nearest_key(std::move(miss.nearest_key));
+  for (const KeyTextDifference& difference : miss.differences) {
+    v1::KeyDifference* message = response->add_differences();
+    message->set_field(difference.field);
+    message->set_wanted(difference.wanted);
+    message->set_found(difference.found);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KeepTuning(Front& front, const v1::StoreTuningRequest& request,
+                        v1::StoreTuningResponse* response) {
+  const absl::Status checked = CheckTuning(request.tuning());
+  if (!checked.ok()) return checked;
+  const absl::StatusOr<KeyedRequestTable::Shared> untuned =
+      front.requests->Get(request.plan(), request.target(), request.grade());
+  if (!untuned.ok()) return untuned.status();
+  const absl::StatusOr<KeyedRequestTable::Shared> winner =
+      front.requests->Get(request.plan(), request.target(), request.grade(),
+                          request.tuning().variant());
+  if (!winner.ok()) return winner.status();
+  response->set_key((*winner)->key);
+  return front.tunings->Put((*untuned)->key, request.tuning());
 }
 
 void FillServerInfo(const Front& front, v1::GetServerInfoResponse* response) {
@@ -87,25 +147,15 @@ grpc::ServerUnaryReactor* CompilerService::Explain(
     grpc::CallbackServerContext* context, const v1::ExplainRequest* request,
     v1::ExplainResponse* response) {
   return AnswerNow(front_.activity, context, peer_, "Explain", [&](Call&) {
-    const absl::StatusOr<KeyedRequestTable::Shared> found =
-        front_.requests->Get(request->plan(), request->target(),
-                             request->grade());
-    if (!found.ok()) return found.status();
-    const KeyedRequest* keyed = found->get();
-    response->set_key(keyed->key);
-    response->set_key_text(keyed->key_text);
-    response->set_source(front_.artifacts->Where(keyed->key));
-    response->set_hit(response->source() != v1::SOURCE_UNSPECIFIED);
-    if (response->hit()) return absl::OkStatus();
-    MissExplanation miss = ExplainMiss(keyed->key_text, front_.disk->List());
-    response->set_nearest_key(std::move(miss.nearest_key));
-    for (const KeyTextDifference& difference : miss.differences) {
-      v1::KeyDifference* message = response->add_differences();
-      message->set_field(difference.field);
-      message->set_wanted(difference.wanted);
-      message->set_found(difference.found);
-    }
-    return absl::OkStatus();
+    return ExplainPlan(front_, *request, response);
+  });
+}
+
+grpc::ServerUnaryReactor* CompilerService::StoreTuning(
+    grpc::CallbackServerContext* context, const v1::StoreTuningRequest* request,
+    v1::StoreTuningResponse* response) {
+  return AnswerNow(front_.activity, context, peer_, "StoreTuning", [&](Call&) {
+    return KeepTuning(front_, *request, response);
   });
 }
 

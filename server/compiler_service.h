@@ -21,6 +21,10 @@ class CompilerService final : public v1::Compiler::CallbackService {
   grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext* context,
                                     const v1::ExplainRequest* request,
                                     v1::ExplainResponse* response) override;
+  grpc::ServerUnaryReactor* StoreTuning(
+      grpc::CallbackServerContext* context,
+      const v1::StoreTuningRequest* request,
+      v1::StoreTuningResponse* response) override;
   grpc::ServerUnaryReactor* GetServerInfo(
       grpc::CallbackServerContext* context,
       const v1::GetServerInfoRequest* request,

@@ -91,6 +91,9 @@ absl::Status Daemon::StartFront(const Options& options) {
   if (!disk.ok()) return disk.status();
   front_.disk = *std::move(disk);
 
+  front_.tunings = std::make_unique<TuningStore>(
+      (front_.disk->directory() / "tunings").string(), nullptr);
+
   const absl::StatusOr<Toolchain> toolchain = LocateToolchain(options);
   if (!toolchain.ok()) return toolchain.status();
   front_.nvrtc_version = toolchain->version;

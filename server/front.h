@@ -15,6 +15,7 @@
 #include "server/options.h"
 #include "server/request_recorder.h"
 #include "server/session_table.h"
+#include "server/tuning_store.h"
 
 namespace kiln {
 
@@ -26,6 +27,7 @@ struct Front {
   std::string nvrtc_version;  // empty: none found
   std::string toolchain_id;   // as it stands in keys; empty: none
   std::unique_ptr<KeyedRequestTable> requests;
+  std::unique_ptr<TuningStore> tunings;
 
   Activity activity;  // calls that do work; draining waits for them
   Activity streams;   // of sessions, which only the drain's end closes

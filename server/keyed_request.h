@@ -21,12 +21,12 @@ struct KeyedRequest {
 // Converts, validates, canonicalises and hashes. `grade` unspecified: the
 // plan's. `toolchain_id` stands in the key, except for the cpu target.
 //
-// Errors: those of FromProto, Canonicalize and ParseTarget;
-// FAILED_PRECONDITION for a CUDA target without a toolchain.
-absl::StatusOr<KeyedRequest> MakeKeyedRequest(const v1::Plan& plan,
-                                              const std::string& target,
-                                              v1::Grade grade,
-                                              const std::string& toolchain_id);
+// Errors: those of FromProto, Canonicalize, ParseTarget and ParseTuning;
+// INVALID_ARGUMENT for a variant of the cpu target; FAILED_PRECONDITION for a
+// CUDA target without a toolchain.
+absl::StatusOr<KeyedRequest> MakeKeyedRequest(
+    const v1::Plan& plan, const std::string& target, v1::Grade grade,
+    const std::string& toolchain_id, const std::string& variant = "auto");
 
 // Keyed requests by the bytes of what was asked: the same plan comes again and
 // again, and canonicalising takes longer (0.1 ms) than all the rest of a call
@@ -39,7 +39,8 @@ class KeyedRequestTable {
 
   // As MakeKeyedRequest.
   absl::StatusOr<Shared> Get(const v1::Plan& plan, const std::string& target,
-                             v1::Grade grade);
+                             v1::Grade grade,
+                             const std::string& variant = "auto");
 
  private:
   const std::string toolchain_id_;

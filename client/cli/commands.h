@@ -25,6 +25,7 @@ void AddCompileCommand(CLI::App& app, Command& chosen);
 void AddRunCommand(CLI::App& app, Command& chosen);
 void AddValidateCommand(CLI::App& app, Command& chosen);
 void AddExplainCommand(CLI::App& app, Command& chosen);
+void AddTuneCommand(CLI::App& app, Command& chosen);
 void AddPrewarmCommand(CLI::App& app, Command& chosen);
 void AddCacheCommand(CLI::App& app, Command& chosen);
 void AddInfoCommand(CLI::App& app, Command& chosen);

@@ -4,6 +4,8 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/plan_file.h"
+#include "client/cli/schedule_text.h"
+#include "client/cli/tuning_text.h"
 #include "client/connection.h"
 #include "proto/plan_converter.h"
 
@@ -15,12 +17,16 @@ Examples:
   kiln explain plan.kiln --target a100
   kiln explain plan.kiln --target a100 -v
       Also prints the key text, which the key is the SHA-256 of.
+  kiln explain plan.kiln --target h100-sxm,a100 --schedule
+      Also prints how the plan is cut into kernels, what else was considered
+      for each, and what the models predict of it. Needs no GPU.
 
 Compiles nothing. The exit status is 0 for a hit and for a miss.)";
 
 struct Options {
   std::string plan;
   std::vector<std::string> targets = {"cpu"};
+  bool schedule = false;
 };
 
 std::string SourceName(v1::Source source) {
@@ -43,7 +49,12 @@ Json ToJson(const std::string& target, const v1::ExplainResponse& response) {
     json["nearest_key"] = response.nearest_key();
   }
   json["differences"] = differences;
+  json["variant"] = response.variant();
+  if (response.has_tuning()) json["tuning"] = TuningJson(response.tuning());
   json["key_text"] = response.key_text();
+  if (response.has_schedule()) {
+    json["schedule"] = ScheduleJson(response.schedule());
+  }
   return json;
 }
 
@@ -76,12 +87,13 @@ std::string ToText(const Terminal& terminal, const std::string& target,
 ExitCode ExplainAll(const Terminal& terminal,
                     const client::Connection& connection, const Plan& plan,
                     const std::vector<std::string>& targets,
-                    const std::string& path) {
+                    const Options& options) {
   Json results = Json::array();
   for (const std::string& target : targets) {
     v1::ExplainRequest request;
     *request.mutable_plan() = ToProto(plan);
     request.set_target(target);
+    request.set_include_schedule(options.schedule);
     const absl::StatusOr<v1::ExplainResponse> response = connection.Call(
         connection.compiler(), &v1::Compiler::Stub::Explain, request);
     if (!response.ok()) {
@@ -90,9 +102,18 @@ ExitCode ExplainAll(const Terminal& terminal,
     }
     terminal.Print(ToText(terminal, target, *response));
     if (terminal.verbose()) terminal.Print(response->key_text());
+    if (response->has_tuning()) {
+      terminal.Print(TuningText(terminal, response->tuning()));
+    } else if (options.schedule) {
+      terminal.Print("  as the models predict: no tuning is stored\n");
+    }
+    if (response->has_schedule()) {
+      terminal.Print(ScheduleText(terminal, response->schedule()));
+    }
     results.push_back(ToJson(target, *response));
   }
-  terminal.PrintJson("kiln.explain/1", {{"plan", path}, {"results", results}});
+  terminal.PrintJson("kiln.explain/1",
+                     {{"plan", options.plan}, {"results", results}});
   return kOk;
 }
 
@@ -113,14 +134,14 @@ ExitCode Explain(const Context& context, const Options& options) {
     terminal.Error(connection.status());
     return ExitCodeOf(connection.status());
   }
-  return ExplainAll(terminal, **connection, *plan, *targets, options.plan);
+  return ExplainAll(terminal, **connection, *plan, *targets, options);
 }
 
 }  // namespace
 
 void AddExplainCommand(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
-      "explain", "Would it hit the cache? If not, what differs?");
+      "explain", "Would it hit the cache? How is it scheduled, and why?");
   command->footer(kExamples);
   command->fallthrough();
   const auto options = std::make_shared<Options>();
@@ -129,6 +150,8 @@ void AddExplainCommand(CLI::App& app, Command& chosen) {
       ->add_option("--target", options->targets, "Targets, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
+  command->add_flag("--schedule", options->schedule,
+                    "Print kernels, candidates and predicted times");
   command->callback([&chosen, options] {
     chosen = [options](const Context& context) {
       return Explain(context, *options);

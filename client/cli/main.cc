@@ -22,7 +22,8 @@ constexpr char kFooter[] = R"(
 Examples:
   kiln compile plan.kiln --target h100-sxm,a100
   kiln run plan.kiln --device cpu --verify
-  kiln explain plan.kiln --target a100
+  kiln explain plan.kiln --target a100 --schedule
+  kiln tune plan.kiln --device cuda:0
   kiln prewarm fleet.jsonl --target h100-sxm --jobs 4
   kiln doctor
 
@@ -71,6 +72,7 @@ void AddCommands(CLI::App& app, Command& chosen) {
   AddRunCommand(app, chosen);
   AddValidateCommand(app, chosen);
   AddExplainCommand(app, chosen);
+  AddTuneCommand(app, chosen);
   AddPrewarmCommand(app, chosen);
   AddCacheCommand(app, chosen);
   AddInfoCommand(app, chosen);

@@ -12,23 +12,24 @@ namespace kiln {
 namespace {
 
 // The first device of an architecture is the one that a bare architecture
-// means. Counts: NVIDIA's architecture whitepapers and product briefs.
+// means. Counts, boost clocks and rates: NVIDIA's architecture whitepapers and
+// product briefs; of a device that is sold with several memories, the slowest.
 constexpr std::array kDevices = {
-    KnownDevice{"h100-sxm", "sm_90a", 132},
-    KnownDevice{"h100-pcie", "sm_90a", 114},
-    KnownDevice{"h100-nvl", "sm_90a", 132},
-    KnownDevice{"h200", "sm_90a", 132},
-    KnownDevice{"gh200", "sm_90a", 132},
-    KnownDevice{"h20", "sm_90a", 78},
-    KnownDevice{"a100", "sm_80", 108},
-    KnownDevice{"a30", "sm_80", 56},
-    KnownDevice{"a10", "sm_86", 72},
-    KnownDevice{"a40", "sm_86", 84},
-    KnownDevice{"rtx3090", "sm_86", 82},
-    KnownDevice{"l4", "sm_89", 58},
-    KnownDevice{"l40s", "sm_89", 142},
-    KnownDevice{"rtx4090", "sm_89", 128},
-    KnownDevice{"t4", "sm_75", 40},
+    KnownDevice{"h100-sxm", "sm_90a", 132, 1980, 3350},
+    KnownDevice{"h100-pcie", "sm_90a", 114, 1755, 2039},
+    KnownDevice{"h100-nvl", "sm_90a", 132, 1785, 3938},
+    KnownDevice{"h200", "sm_90a", 132, 1980, 4800},
+    KnownDevice{"gh200", "sm_90a", 132, 1980, 4000},
+    KnownDevice{"h20", "sm_90a", 78, 1980, 4000},
+    KnownDevice{"a100", "sm_80", 108, 1410, 1555},
+    KnownDevice{"a30", "sm_80", 56, 1440, 933},
+    KnownDevice{"a10", "sm_86", 72, 1695, 600},
+    KnownDevice{"a40", "sm_86", 84, 1740, 696},
+    KnownDevice{"rtx3090", "sm_86", 82, 1695, 936},
+    KnownDevice{"l4", "sm_89", 58, 2040, 300},
+    KnownDevice{"l40s", "sm_89", 142, 2520, 864},
+    KnownDevice{"rtx4090", "sm_89", 128, 2520, 1008},
+    KnownDevice{"t4", "sm_75", 40, 1590, 320},
 };
 
 // Far above any device; keeps grids computed from it in range.
@@ -96,5 +97,14 @@ Target TargetOfDevice(int compute_major, int compute_minor, int sm_count) {
 }
 
 std::span<const KnownDevice> KnownDevices() { return kDevices; }
+
+const KnownDevice* FindKnownDevice(const Target& target) {
+  for (const KnownDevice& device : kDevices) {
+    if (target.arch == device.arch && target.sm_count == device.sm_count) {
+      return &device;
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace kiln

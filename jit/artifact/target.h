@@ -39,10 +39,16 @@ struct KnownDevice {
   std::string_view name;  // "h100-sxm"
   std::string_view arch;
   int sm_count;
+  int boost_clock_mhz;
+  int memory_gb_per_s;  // of the data sheet; copies reach some nine tenths
 };
 
 // Devices that can be named without being present.
 std::span<const KnownDevice> KnownDevices();
+
+// The first of KnownDevices that is `target`; null if none is. Devices may
+// share a target and differ in memory: an h200 is found as an h100-sxm.
+const KnownDevice* FindKnownDevice(const Target& target);
 
 }  // namespace kiln
 

@@ -139,15 +139,16 @@ class Compilation {
 
 // Compiles the fastest schedules whose kernels fit in registers. Only the
 // plain one always does, so the others are attempts.
-absl::Status AddVariants(const CompileRequest& request, NvrtcCompiler* nvrtc,
-                         CompilePlanTiming* spent, Artifact* artifact) {
+absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
+                         NvrtcCompiler* nvrtc, CompilePlanTiming* spent,
+                         Artifact* artifact) {
   absl::Status status;
   for (const Room room : {Room::kTight, Room::kAmple, Room::kPlain}) {
     artifact->modules.clear();
     artifact->variants.clear();
     Compilation compilation(request, nvrtc, artifact);
     for (const Schedule& schedule :
-         MakeSchedules(request.plan, request.target, room)) {
+         MakeSchedules(request.plan, request.target, room, tuning)) {
       compilation.AddVariant(schedule);
     }
     const auto start = std::chrono::steady_clock::now();
@@ -163,7 +164,8 @@ absl::Status AddVariants(const CompileRequest& request, NvrtcCompiler* nvrtc,
 absl::StatusOr<Artifact> CompilePlan(const CompileRequest& request,
                                      NvrtcCompiler* nvrtc,
                                      CompilePlanTiming* timing) {
-  if (request.variant != "auto") return UnknownVariant(request.variant);
+  const absl::StatusOr<Tuning> tuning = ParseTuning(request.variant);
+  if (!tuning.ok()) return tuning.status();
   if (!request.target.is_cpu() && nvrtc == nullptr) {
     return NoNvrtc(request.target.arch);
   }
@@ -176,7 +178,8 @@ absl::StatusOr<Artifact> CompilePlan(const CompileRequest& request,
   artifact.target = request.target;
   artifact.slots = SlotsOf(request.plan);
   if (!request.target.is_cpu()) {
-    absl::Status status = AddVariants(request, nvrtc, &spent, &artifact);
+    absl::Status status =
+        AddVariants(request, *tuning, nvrtc, &spent, &artifact);
     if (!status.ok()) return status;
   }
   spent.generate_us = MicrosecondsSince(start) - spent.nvrtc_us;

@@ -15,7 +15,7 @@ struct CompileRequest {
   CanonicalPlan plan;
   Target target;
   std::string toolchain;         // Toolchain::id; empty for the cpu target
-  std::string variant = "auto";  // or the id of a tuned schedule
+  std::string variant = "auto";  // or another Tuning's text (tuning.h)
 };
 
 // The text whose SHA-256 is the key: one "field: value" line each for key,

@@ -9,10 +9,13 @@
 
 namespace kiln {
 
+class ConvSearch;
+
 struct ConvOptions {
   Grade grade = Grade::kFp32;  // decides whether operands are split in two
   Target target;
   bool ample_registers = false;  // for what follows the convolution
+  ConvSearch* search = nullptr;  // if any, is told of each tile that is tried
 };
 
 // Null where the tensor cores of `target` do not take the convolution, or no

@@ -6,14 +6,12 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/conv_search.h"
 #include "jit/compile/reduce_geometry.h"
 
 namespace kiln {
 namespace {
 
-// Multiply-adds for each element that take as long as writing and reading
-// four bytes: about 250 TFLOP/s of mma.sync against 2.9 TB/s.
-constexpr int64_t kProductsPerRoundTrip = 345;
 // Channels that one block can hold of each pixel.
 constexpr int64_t kMaxChannelsOfBlock = 256;
 constexpr int64_t kMaxWindow = 8;
@@ -25,8 +23,8 @@ bool Contains(const std::set<int>& set, int value) {
 class Fusing {
  public:
   Fusing(const LoweredPlan& plan, std::vector<KernelGroup> groups,
-         const ConvOptions& options)
-      : plan_(plan), options_(options) {
+         const ConvOptions& options, int rank)
+      : plan_(plan), options_(options), rank_(rank) {
     fusion_.groups = std::move(groups);
   }
 
@@ -58,9 +56,7 @@ class Fusing {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
-    if (!ChooseConvGeometry(problem, DemandsOf(conv, {}, false), options_)
-             .has_value())
-      return;
+    if (!Choose(problem, DemandsOf(conv, {}, false)).has_value()) return;
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
@@ -75,18 +71,24 @@ class Fusing {
       joining.resize(joining.size() > 1 ? 1 : 0);
     }
     if (joining.empty()) {
-      fusion_.geometry[{anchor, -1}] =
-          *ChooseConvGeometry(problem, DemandsOf(conv, {}, false), options_);
+      const ConvDemands demands = DemandsOf(conv, {}, false);
+      Take(anchor, -1, *Choose(problem, demands), demands);
     }
   }
 
   bool IsCheap(const ConvProblem& problem) const {
-    const int products =
-        options_.grade == Grade::kFp32 && problem.input_type == DataType::kF32
-            ? 3
-            : 1;
-    return problem.group_inputs() * problem.taps() * products <
-           kProductsPerRoundTrip;
+    return ProductsPerElement(problem, options_.grade) < kProductsPerRoundTrip;
+  }
+
+  std::optional<ConvGeometry> Choose(const ConvProblem& problem,
+                                     const ConvDemands& demands) const {
+    return ChooseConvGeometryOfRank(problem, demands, options_, rank_);
+  }
+
+  void Take(int anchor, int tail, const ConvGeometry& geometry,
+            const ConvDemands& demands) {
+    fusion_.geometry[{anchor, tail}] = geometry;
+    fusion_.demands[{anchor, tail}] = demands;
   }
 
   // Results of the nodes that run on the convolution's domain.
@@ -248,10 +250,11 @@ class Fusing {
       return false;
     }
     const bool stores = UsersOf(conv).size() > joining.size();
+    std::vector<ConvDemands> demands;
     std::vector<ConvGeometry> geometries;
     for (const int user : joining) {
-      const auto geometry = ChooseConvGeometry(
-          problem, DemandsOf(conv, {user}, stores), options_);
+      demands.push_back(DemandsOf(conv, {user}, stores));
+      const auto geometry = Choose(problem, demands.back());
       if (!geometry.has_value()) return false;
       geometries.push_back(*geometry);
     }
@@ -259,7 +262,7 @@ class Fusing {
     for (size_t i = 0; i < joining.size(); ++i) {
       KernelGroup* const user = &Group(joining[i]);
       Join(source, user);
-      fusion_.geometry[{source.anchor, user->tail}] = geometries[i];
+      Take(source.anchor, user->tail, geometries[i], demands[i]);
     }
     Group(conv) = {};
     return true;
@@ -284,12 +287,12 @@ class Fusing {
         ValueOf(norm.operands[0]) != ValueOf(extremes.operands[0])) {
       return false;
     }
-    const auto geometry =
-        ChooseConvGeometry(problem, DemandsOf(conv, users, false), options_);
+    const ConvDemands demands = DemandsOf(conv, users, false);
+    const auto geometry = Choose(problem, demands);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);
     Join(source, &Group(statistics));
-    fusion_.geometry[{source.anchor, Group(statistics).tail}] = *geometry;
+    Take(source.anchor, Group(statistics).tail, *geometry, demands);
     Group(statistics).extremes = Group(pooling).anchor;
     Group(pooling) = {};
     Group(conv) = {};
@@ -310,16 +313,23 @@ class Fusing {
 
   const LoweredPlan& plan_;
   const ConvOptions& options_;
+  const int rank_;
   ConvFusion fusion_;
   std::set<int> done_;  // convolutions
 };
 
 }  // namespace
 
+int64_t ProductsPerElement(const ConvProblem& problem, Grade grade) {
+  const bool splits =
+      grade == Grade::kFp32 && problem.input_type == DataType::kF32;
+  return problem.group_inputs() * problem.taps() * (splits ? 3 : 1);
+}
+
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
                             std::vector<KernelGroup> groups,
-                            const ConvOptions& options) {
-  return Fusing(plan, std::move(groups), options).Run();
+                            const ConvOptions& options, int rank) {
+  return Fusing(plan, std::move(groups), options, rank).Run();
 }
 
 }  // namespace kiln

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_CONV_FUSION_H_
 #define KILN_JIT_COMPILE_CONV_FUSION_H_
 
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -11,21 +12,31 @@
 namespace kiln {
 
 // Groups of which some are convolutions on tensor cores, with what follows
-// them. `geometry` is by node of the convolution and of the tail, -1 where
-// there is none.
+// them. `geometry`, and what was asked of it, are by node of the convolution and
+// of the tail, -1 where there is none.
 struct ConvFusion {
   std::vector<KernelGroup> groups;
   std::map<std::pair<int, int>, ConvGeometry> geometry;
+  std::map<std::pair<int, int>, ConvDemands> demands;
 };
+
+// Multiply-adds for each element that take as long as writing and reading
+// four bytes: about 250 TFLOP/s of mma.sync against 2.9 TB/s. A convolution
+// with fewer is computed again rather than stored.
+inline constexpr int64_t kProductsPerRoundTrip = 345;
+
+// Multiply-adds of the tensor cores for each element of the result.
+int64_t ProductsPerElement(const ConvProblem& problem, Grade grade);
 
 // Gives convolutions to the tensor cores where they take them. The first
 // statistic, reduction over channels or pooling that reads a convolution joins
 // its kernel as the tail. Where more kernels read it and computing it again
 // costs less than writing and reading it, each becomes a kernel that begins
-// with the convolution; otherwise the result goes through memory.
+// with the convolution; otherwise the result goes through memory. `rank`:
+// of the layout of warps that each convolution gets (conv_search.h).
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
                             std::vector<KernelGroup> groups,
-                            const ConvOptions& options);
+                            const ConvOptions& options, int rank = 0);
 
 }  // namespace kiln
 

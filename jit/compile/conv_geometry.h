@@ -26,9 +26,8 @@ struct ConvProblem {
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t group_inputs() const { return input[1] / groups; }
   int64_t group_outputs() const { return output[1] / groups; }
+  friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 };
-
-ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
 
 // What the kernels that compute one convolution ask of its tiles.
 struct ConvDemands {
@@ -145,6 +144,7 @@ struct ConvGeometry {
   bool sums_chunks() const {
     return (splits_input || splits_weight) && chunks() > 1;
   }
+  friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
 }  // namespace kiln

@@ -129,7 +129,10 @@ class GroupTiles {
       g.chunk = chunk;
       const int64_t parts = g.input_parts() + g.weight_parts() - 1;
       if (g.steps() * g.tiles_m * parts > kMaxProducts) break;
-      if (!GroupSumsFit(g)) continue;
+      if (!GroupSumsFit(g)) {
+        tiles_.Refuse(g);
+        continue;
+      }
       if (g.problem.stride != Pair{1, 1} && !HalvesFollow(g)) continue;
       for (const bool keeps : {true, false}) {
         g.keeps_weights = keeps;
@@ -167,12 +170,10 @@ class GroupTiles {
            g.consumer_registers();
   }
 
+  // With as many stages as fit; whether any do.
   bool TryStages(ConvGeometry g) {
-    const int64_t limit = tiles_.SharedLimit(g);
     for (g.stages = kMaxStages; g.stages >= 2; --g.stages) {
-      if (g.shared_bytes() > limit) continue;
-      tiles_.Offer(g);
-      return true;
+      if (tiles_.Offer(g)) return true;
     }
     return false;
   }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/conv_search.h"
 
 namespace kiln {
 namespace {
@@ -40,11 +41,6 @@ int64_t ConvTiles::spare_registers() const {
   return options_.ample_registers ? kAmpleRegisters : 0;
 }
 
-int64_t ConvTiles::SharedLimit(const ConvGeometry& g) const {
-  return MaxSharedBytes(options_.target) / g.resident_blocks -
-         kSharedPerBlockReserved - TailBytes(g);
-}
-
 bool ConvTiles::KeepsGroupsWhole(const ConvGeometry& g) const {
   const int64_t group = demands_.group_channels;
   return group == 0 || g.block_channels() % group == 0 ||
@@ -56,17 +52,34 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
   return group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
 }
 
-void ConvTiles::Offer(ConvGeometry g) {
+bool ConvTiles::Offer(const ConvGeometry& g) {
+  const int64_t limit = MaxSharedBytes(options_.target) / g.resident_blocks -
+                        kSharedPerBlockReserved;
+  if (g.shared_bytes() + TailBytes(g) > limit) {
+    if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
+    return false;
+  }
+  Compare(g);
+  return true;
+}
+
+void ConvTiles::Refuse(const ConvGeometry& g) {
+  if (options_.search != nullptr) options_.search->LacksRegisters(g);
+}
+
+void ConvTiles::Compare(ConvGeometry g) {
   const double cycles = TileCycles(g, demands_);
   g.tiles_per_block = 1;
   const int64_t tiles = g.blocks();
   if (tiles > kMaxOffset || g.packed_bytes() > kMaxOffset) return;
   const double fewest =
       static_cast<double>(tiles) * cycles / (sm_count_ * g.resident_blocks);
-  if (best_.has_value() && fewest >= best_cycles_) return;
+  const bool is_watched = options_.search != nullptr;
+  if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
   for (const int strip : {1, 2, 4, 8}) {
     g.tiles_per_block = strip;
     const double all = ConvCycles(g, cycles, sm_count_);
+    if (is_watched) options_.search->Fits(g, all);
     if (best_.has_value() && all >= best_cycles_) continue;
     best_ = g;
     best_cycles_ = all;

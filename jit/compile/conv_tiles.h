@@ -25,17 +25,21 @@ class ConvTiles {
 
   // Registers of a thread that are to stay free for what the plan computes.
   int64_t spare_registers() const;
-  // Shared memory of one block, in bytes.
-  int64_t SharedLimit(const ConvGeometry& geometry) const;
   // Whether no block has a part of a normalised group and a part of another.
   bool KeepsGroupsWhole(const ConvGeometry& geometry) const;
   // That statistics of group_norm take where pixels are rows.
   int64_t StatisticsRegisters(const ConvGeometry& geometry) const;
 
-  // Takes the tile if a strip of some length makes it the fastest.
-  void Offer(ConvGeometry geometry);
+  // Takes the tile if a strip of some length makes it the fastest and shared
+  // memory suffices, and says whether that does. Who listens to the search is
+  // told.
+  bool Offer(const ConvGeometry& geometry);
+  // A tile for whose sums there are not enough registers.
+  void Refuse(const ConvGeometry& geometry);
 
  private:
+  void Compare(ConvGeometry geometry);
+
   const ConvDemands demands_;
   const ConvOptions& options_;
   const int sm_count_;

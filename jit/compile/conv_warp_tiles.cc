@@ -97,8 +97,11 @@ class WarpTiles {
       if (chunk > inputs && chunk >= 2 * inputs && chunk != 4) continue;
       if (inputs >= 8 && chunk < 4) continue;
       g.chunk = chunk;
-      if (!SumsFit(g)) continue;
-      if (g.shared_bytes() <= tiles_.SharedLimit(g)) tiles_.Offer(g);
+      if (SumsFit(g)) {
+        tiles_.Offer(g);
+      } else {
+        tiles_.Refuse(g);
+      }
     }
   }
 

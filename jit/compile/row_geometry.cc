@@ -87,8 +87,10 @@ double Sum(const Container& values) {
 
 class Choice {
  public:
-  Choice(const RowWork& work, const Target& target)
+  Choice(const RowWork& work, const Target& target,
+         std::vector<RowCandidate>* seen)
       : work_(work),
+        seen_(seen),
         arch_(ArchNumber(target.arch)),
         sm_count_(std::max(target.sm_count, 1)),
         elements_(static_cast<double>(work.rows) *
@@ -104,6 +106,7 @@ class Choice {
 
   std::optional<RowGeometry> Run() && {
     best_cost_ = PlainCost();
+    if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
     if (work_.pitch > 1) {
       TryColumns();
       return best_;
@@ -113,7 +116,11 @@ class Choice {
     for (int cluster = 1; cluster <= kMaxCluster; cluster *= 2) {
       if (cluster == 1 || arch_ >= 90) TryBlock(cluster);
     }
-    if (arch_ >= 90) TryTeam();
+    if (arch_ >= 90) {
+      TryTeam();
+    } else {
+      Refuse(RowKeeper::kTeam, 1, "the architecture has no bulk copies");
+    }
     return best_;
   }
 
@@ -133,8 +140,6 @@ class Choice {
   }
 
   void Offer(RowGeometry geometry, double cost) {
-    if (cost >= best_cost_) return;
-    best_cost_ = cost;
     geometry.rows = work_.rows;
     geometry.length = work_.length;
     geometry.pitch = work_.pitch;
@@ -142,7 +147,18 @@ class Choice {
     geometry.copies = work_.copies && (geometry.keeper == RowKeeper::kBlock ||
                                        geometry.keeper == RowKeeper::kColumns);
     geometry.kept_bytes = work_.kept_bytes;
+    if (seen_ != nullptr) seen_->push_back({geometry, cost, ""});
+    if (cost >= best_cost_) return;
+    best_cost_ = cost;
     best_ = std::move(geometry);
+  }
+
+  void Refuse(RowKeeper keeper, int cluster, const char* why) {
+    if (seen_ == nullptr) return;
+    RowGeometry geometry;
+    geometry.keeper = keeper;
+    geometry.cluster = cluster;
+    seen_->push_back({geometry, 0, why});
   }
 
   // Vectors that a thread takes at once. 16 values in flight hide the latency
@@ -194,7 +210,8 @@ class Choice {
     const int64_t slice = DivideUp(work_.length / vector_, cluster) * vector_;
     if (cluster > 1 &&
         (slice < kMinClusterSlice || slice * (cluster - 1) >= work_.length)) {
-      return;
+      return Refuse(RowKeeper::kBlock, cluster,
+                    "the row is too short to be shared");
     }
     if (work_.segment > 0 && slice % work_.segment != 0) return;
     RowGeometry geometry;
@@ -237,7 +254,10 @@ class Choice {
   // `beside` are the bytes of shared memory for other things.
   void OfferBlocks(RowGeometry geometry, int64_t kept_bytes,
                    int64_t beside = 0) {
-    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) return;
+    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) {
+      return Refuse(geometry.keeper, geometry.cluster,
+                    "the row does not fit in shared memory");
+    }
     if (kept_bytes + beside > kStaticShared) {
       geometry.dynamic_shared_bytes = kept_bytes;
     }
@@ -313,7 +333,9 @@ class Choice {
   void TryTeam() {
     if (!work_.publishes) return;
     for (const int bytes : work_.staged_bytes) {
-      if (work_.length * bytes % kAccessBytes != 0) return;
+      if (work_.length * bytes % kAccessBytes != 0) {
+        return Refuse(RowKeeper::kTeam, 1, "a row is no multiple of 16 bytes");
+      }
     }
     const auto element_bytes = static_cast<int64_t>(Sum(work_.staged_bytes));
     const int64_t slice = DivideUp(work_.length, sm_count_);
@@ -335,7 +357,10 @@ class Choice {
     geometry.slots = static_cast<int>(std::min<int64_t>(
         {ring / geometry.slot_bytes, work_.rows * geometry.chunks, 32}));
     // Two rows, so that one is exchanged while another is loaded.
-    if (ring / geometry.slot_bytes < 2 * geometry.chunks) return;
+    if (ring / geometry.slot_bytes < 2 * geometry.chunks) {
+      return Refuse(RowKeeper::kTeam, 1,
+                    "two rows do not fit in the shared memory of all blocks");
+    }
     if (work_.rows * geometry.chunks >= int64_t{1} << 31) return;
     geometry.dynamic_shared_bytes = geometry.slots * geometry.slot_bytes;
     const double row_us = Microseconds(
@@ -346,6 +371,7 @@ class Choice {
   }
 
   const RowWork& work_;
+  std::vector<RowCandidate>* const seen_;
   const int arch_;
   const int sm_count_;
   const double elements_;
@@ -378,7 +404,20 @@ Requirements RowGeometry::requirements() const {
 
 std::optional<RowGeometry> ChooseRowGeometry(const RowWork& work,
                                              const Target& target) {
-  return Choice(work, target).Run();
+  return Choice(work, target, nullptr).Run();
+}
+
+std::vector<RowCandidate> RankRowGeometries(const RowWork& work,
+                                            const Target& target) {
+  std::vector<RowCandidate> seen;
+  Choice(work, target, &seen).Run();
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const RowCandidate& a, const RowCandidate& b) {
+                     const bool fits = a.refusal.empty();
+                     if (fits != b.refusal.empty()) return fits;
+                     return fits && a.microseconds < b.microseconds;
+                   });
+  return seen;
 }
 
 }  // namespace kiln

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "jit/artifact/artifact.h"
@@ -74,12 +75,26 @@ struct RowGeometry {
   // memory is a matter of the architecture, and no more is asked for than that
   // has.
   Requirements requirements() const;
+  friend bool operator==(const RowGeometry&, const RowGeometry&) = default;
+};
+
+// What was weighed for the rows of one kernel.
+struct RowCandidate {
+  // Of what does not fit, only `keeper` and `cluster`. Empty: statistics and
+  // results in kernels of their own, which always fits.
+  std::optional<RowGeometry> geometry;
+  double microseconds = 0;  // predicted, if it fits
+  std::string refusal;      // why it does not fit; empty if it does
 };
 
 // The cheapest geometry whose rows stay on the chip; empty if none does, or if
 // statistics and results in two kernels, three touches of memory, cost less.
 std::optional<RowGeometry> ChooseRowGeometry(const RowWork& work,
                                              const Target& target);
+
+// All that is weighed for that: what fits, fastest first, then what does not.
+std::vector<RowCandidate> RankRowGeometries(const RowWork& work,
+                                            const Target& target);
 
 }  // namespace kiln
 

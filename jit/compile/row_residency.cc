@@ -26,8 +26,8 @@ bool IsPointwise(const KernelGroup& group) {
 class RowMerging {
  public:
   RowMerging(const LoweredPlan& plan, const Target& target,
-             std::vector<KernelGroup> groups)
-      : plan_(plan), target_(target) {
+             std::vector<KernelGroup> groups, int rank)
+      : plan_(plan), target_(target), rank_(rank) {
     for (KernelGroup& group : groups) {
       groups_.push_back({std::move(group), std::nullopt});
     }
@@ -149,6 +149,18 @@ class RowMerging {
     return -1;
   }
 
+  std::optional<RowGeometry> Choose(const RowWork& work) const {
+    if (rank_ == 0) return ChooseRowGeometry(work, target_);
+    std::optional<RowGeometry> rows;
+    int rank = rank_;
+    for (const RowCandidate& candidate : RankRowGeometries(work, target_)) {
+      if (!candidate.refusal.empty()) break;
+      rows = candidate.geometry;
+      if (rank-- == 0) break;
+    }
+    return rows;
+  }
+
   void Merge(int index) {
     const int user = UserOfRows(index);
     if (user < 0) return;
@@ -167,9 +179,10 @@ class RowMerging {
 
     const RowWork work = WorkOf(merged);
     if (work.staged.empty()) return;
-    const std::optional<RowGeometry> rows = ChooseRowGeometry(work, target_);
+    const std::optional<RowGeometry> rows = Choose(work);
+    groups_[index].work = work;
     if (!rows) return;
-    groups_[user] = {std::move(merged), rows};
+    groups_[user] = {std::move(merged), rows, work};
     groups_[index].group = {};
     if (source >= 0) groups_[source].group = {};
   }
@@ -261,6 +274,7 @@ class RowMerging {
 
   const LoweredPlan& plan_;
   const Target& target_;
+  const int rank_;
   std::vector<RowGroup> groups_;
 };
 
@@ -268,8 +282,9 @@ class RowMerging {
 
 std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
                                      const Target& target,
-                                     std::vector<KernelGroup> groups) {
-  return RowMerging(plan, target, std::move(groups)).Run();
+                                     std::vector<KernelGroup> groups,
+                                     int rank) {
+  return RowMerging(plan, target, std::move(groups), rank).Run();
 }
 
 }  // namespace kiln

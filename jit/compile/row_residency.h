@@ -17,15 +17,19 @@ namespace kiln {
 struct RowGroup {
   KernelGroup group;
   std::optional<RowGeometry> rows;
+  // Of a statistic over rows: what was weighed, whether or not they are kept.
+  std::optional<RowWork> work = std::nullopt;
 };
 
 // Merges each statistic over rows with the pointwise group that uses it, and
 // with the pointwise group that makes its input, where the rows fit on the
 // chip of `target` and two touches of memory cost less than three. Whatever
-// does not is left as it is.
+// does not is left as it is. `rank`: of the candidate that each statistic gets
+// (RankRowGeometries); 0 is the fastest, and beyond the last means the last.
 std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
                                      const Target& target,
-                                     std::vector<KernelGroup> groups);
+                                     std::vector<KernelGroup> groups,
+                                     int rank = 0);
 
 }  // namespace kiln
 

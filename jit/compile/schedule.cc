@@ -36,18 +36,21 @@ class Scheduling {
 
   // One kernel for each barrier.
   Schedule Plain() && {
-    return Fill({GroupNodes(schedule_.lowered), {}}, false);
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, false, 0);
   }
 
   // The same, with rows kept on chip.
-  Schedule Rows() && { return Fill({GroupNodes(schedule_.lowered), {}}, true); }
+  Schedule Rows() && {
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, true, 0);
+  }
 
   // Convolutions on tensor cores; `keeps_rows`: and rows on chip.
-  Schedule Fast(bool ample_registers, bool keeps_rows) && {
-    return Fill(
-        FuseConvolutions(schedule_.lowered, GroupNodes(schedule_.lowered),
-                         {plan_.plan.grade, target_, ample_registers}),
-        keeps_rows);
+  Schedule Fast(bool ample_registers, bool keeps_rows,
+                const Tuning& tuning) && {
+    return Fill(FuseConvolutions(
+                    schedule_.lowered, GroupNodes(schedule_.lowered),
+                    {plan_.plan.grade, target_, ample_registers}, tuning.conv),
+                keeps_rows, tuning.rows);
   }
 
  private:
@@ -69,11 +72,11 @@ class Scheduling {
     return std::move(schedule_);
   }
 
-  Schedule Fill(ConvFusion fusion, bool keeps_rows) {
+  Schedule Fill(ConvFusion fusion, bool keeps_rows, int row_rank) {
     std::vector<RowGroup> groups;
     if (keeps_rows) {
-      groups =
-          KeepRowsOnChip(schedule_.lowered, target_, std::move(fusion.groups));
+      groups = KeepRowsOnChip(schedule_.lowered, target_,
+                              std::move(fusion.groups), row_rank);
     } else {
       for (KernelGroup& group : fusion.groups) {
         groups.push_back({std::move(group), std::nullopt});
@@ -83,10 +86,12 @@ class Scheduling {
       const auto conv =
           fusion.geometry.find({group.group.anchor, group.group.tail});
       if (conv != fusion.geometry.end()) {
-        AddConvolution(std::move(group.group), conv->second);
+        AddConvolution(std::move(group.group), conv->second,
+                       fusion.demands.at(conv->first));
       } else {
         AddKernel(std::move(group.group));
         schedule_.kernels.back().rows = std::move(group.rows);
+        schedule_.kernels.back().row_work = std::move(group.work);
       }
     }
     return Finish();
@@ -99,7 +104,8 @@ class Scheduling {
 
   // The convolution's kernel, and before its first one the kernel that packs
   // its weights: at each launch where they are an input or computed.
-  void AddConvolution(KernelGroup group, const ConvGeometry& geometry) {
+  void AddConvolution(KernelGroup group, const ConvGeometry& geometry,
+                      const ConvDemands& demands) {
     const int anchor = group.anchor;
     if (PackerOf(anchor, geometry) == nullptr) {
       const int weight = ValueOf(NodeAt(anchor).operands[1]);
@@ -120,6 +126,7 @@ class Scheduling {
     }
     AddKernel(std::move(group));
     schedule_.kernels.back().conv = geometry;
+    schedule_.kernels.back().demands = demands;
   }
 
   const Kernel* PackerOf(int anchor, const ConvGeometry& geometry) const {
@@ -329,11 +336,11 @@ bool HasExtremesInPlace(const Schedule& schedule) {
 }
 
 Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
-                  bool ample_registers, bool keeps_rows) {
+                  bool ample_registers, bool keeps_rows, const Tuning& tuning) {
   Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
-                          .Fast(ample_registers, keeps_rows);
+                          .Fast(ample_registers, keeps_rows, tuning);
   if (HasExtremesInPlace(commuted)) return commuted;
-  return Scheduling(plan, target).Fast(ample_registers, keeps_rows);
+  return Scheduling(plan, target).Fast(ample_registers, keeps_rows, tuning);
 }
 
 }  // namespace
@@ -347,12 +354,14 @@ Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
 }
 
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
-                                    const Target& target, Room room) {
+                                    const Target& target, Room room,
+                                    const Tuning& tuning) {
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   const bool ample = room == Room::kAmple;
-  std::vector<Schedule> schedules = {MakeFast(plan, target, ample, true)};
+  std::vector<Schedule> schedules = {
+      MakeFast(plan, target, ample, true, tuning)};
   if (schedules.back().requires_ != Requirements{}) {
-    schedules.push_back(MakeFast(plan, target, ample, false));
+    schedules.push_back(MakeFast(plan, target, ample, false, tuning));
   }
   return schedules;
 }

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "jit/artifact/artifact.h"
-#include "jit/compile/conv_geometry.h"
+#include "jit/compile/conv_choice.h"
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/reduce_geometry.h"
 #include "jit/compile/row_geometry.h"
+#include "jit/compile/tuning.h"
 
 namespace kiln {
 
@@ -39,10 +40,13 @@ struct Kernel {
   // For kernels that keep rows on chip; `partials` is then where the members
   // of a team leave their statistics.
   std::optional<RowGeometry> rows;
+  // For a statistic over rows, kept on chip or not: what was weighed.
+  std::optional<RowWork> row_work;
   // For a convolution on tensor cores. `packed` is where its weights lie in
   // the order of pack_weights.cu; `packs` says that the kernel brings them
   // there, and computes nothing else.
   std::optional<ConvGeometry> conv;
+  ConvDemands demands;  // that `conv` meets
   std::optional<Place> packed;
   bool packs = false;
   // Runs only when a parameter has changed: reads parameters, fills the
@@ -81,10 +85,12 @@ enum class Room : uint8_t {
 
 // What an artifact carries: the fastest schedule known for the target, and
 // behind it, if that asks anything of the device, one that does not: the same
-// without rows kept on chip.
+// without rows kept on chip. `tuning`: the one with these candidates instead
+// of those predicted to be fastest; of no account where room is kPlain.
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target,
-                                    Room room = Room::kTight);
+                                    Room room = Room::kTight,
+                                    const Tuning& tuning = {});
 
 // Bytes of the state that a split reduction leaves for each output and split:
 // the size of the reducer of reducers.cuh.

@@ -76,7 +76,9 @@ enum Result : int {
 
 // CUdevice_attribute.
 enum DeviceAttribute : int {
+  kClockRateKhz = 13,
   kMultiprocessorCount = 16,
+  kMemoryClockRateKhz = 36,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
   kCooperativeLaunch = 95,

@@ -122,6 +122,37 @@ TEST_F(CommandTest, ErrorsAreDocumentsToo) {
       HasSubstr("request=" + refused.value("request_id", "none") + " Show"));
 }
 
+// Needs neither a GPU nor a compile.
+TEST_F(CommandTest, ExplainPrintsTheScheduleWithItsCandidates) {
+  Write("norm.kiln",
+        "input x: f32[112,64,512,512]\n"
+        "y = group_norm(x, num_groups=8)\noutput y\n");
+  const json document = Json({"explain", Path("norm.kiln"), "--target",
+                              "h100-sxm,sm_80/100,cpu", "--schedule"});
+  const json& h100 = document["results"][0]["schedule"];
+  EXPECT_EQ(h100["device"], "h100-sxm");
+  const json& kernel = h100["variants"][0]["kernels"][0];
+  EXPECT_THAT(kernel["computes"][1].get<std::string>(),
+              HasSubstr("group_norm"));
+  EXPECT_GT(kernel["predicted_us"], 1000);
+  EXPECT_EQ(kernel["candidates"][0]["chosen"], true);
+  EXPECT_EQ(kernel["candidates"][0]["kind"], "whole grid");
+  EXPECT_EQ(kernel["candidates"][2]["fits"], false);
+  EXPECT_FALSE(document["results"][1]["schedule"].contains("device"));
+  EXPECT_EQ(document["results"][2]["schedule"]["variants"], json::array());
+  EXPECT_EQ(daemon_.Stats().compiles(), 0);
+
+  const std::string text = daemon_
+                               .Kiln({"explain", Path("norm.kiln"), "--target",
+                                      "h100-sxm,sm_80/100,cpu", "--schedule"})
+                               .out;
+  EXPECT_THAT(text, HasSubstr("-> whole grid"));
+  EXPECT_THAT(text, HasSubstr("- one block              the row does not fit"));
+  EXPECT_THAT(text, HasSubstr("where that does not fit: asks nothing"));
+  EXPECT_THAT(text, HasSubstr("no known device has this target"));
+  EXPECT_THAT(text, HasSubstr("the cpu evaluates the plan op by op"));
+}
+
 // Prevents scripts from taking a cut document for a whole one.
 TEST_F(CommandTest, FullStandardOutputIsAFailure) {
   const CommandResult result =

@@ -1,0 +1,71 @@
+#include "jit/compile/conv_search.h"
+
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+bool HaveOneLayout(const ConvGeometry& a, const ConvGeometry& b) {
+  if (a.has_groups() != b.has_groups()) return false;
+  if (!a.has_groups()) return a.warps_m == b.warps_m && a.warps_n == b.warps_n;
+  return a.groups_m == b.groups_m && a.groups_n == b.groups_n &&
+         a.channel_rows == b.channel_rows;
+}
+
+}  // namespace
+
+ConvLayout& ConvSearch::LayoutOf(const ConvGeometry& geometry) {
+  for (ConvLayout& known : layouts_) {
+    if (HaveOneLayout(known.layout, geometry)) return known;
+  }
+  layouts_.emplace_back();
+  layouts_.back().layout = geometry;
+  return layouts_.back();
+}
+
+void ConvSearch::Fits(const ConvGeometry& geometry, double cycles) {
+  ConvLayout& layout = LayoutOf(geometry);
+  ++layout.fitting;
+  if (layout.best && layout.cycles <= cycles) return;
+  layout.best = geometry;
+  layout.cycles = cycles;
+}
+
+void ConvSearch::LacksRegisters(const ConvGeometry& geometry) {
+  ++LayoutOf(geometry).short_of_registers;
+}
+
+void ConvSearch::LacksSharedMemory(const ConvGeometry& geometry) {
+  ++LayoutOf(geometry).short_of_shared_memory;
+}
+
+std::vector<ConvLayout> ConvSearch::Layouts() const {
+  std::vector<ConvLayout> sorted = layouts_;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const ConvLayout& a, const ConvLayout& b) {
+                     if (a.best.has_value() != b.best.has_value()) {
+                       return a.best.has_value();
+                     }
+                     return a.best && a.cycles < b.cycles;
+                   });
+  return sorted;
+}
+
+std::optional<ConvGeometry> ChooseConvGeometryOfRank(const ConvProblem& problem,
+                                                     const ConvDemands& demands,
+                                                     ConvOptions options,
+                                                     int rank) {
+  if (rank == 0) return ChooseConvGeometry(problem, demands, options);
+  ConvSearch search;
+  options.search = &search;
+  std::optional<ConvGeometry> geometry =
+      ChooseConvGeometry(problem, demands, options);
+  for (const ConvLayout& layout : search.Layouts()) {
+    if (!layout.best) break;
+    geometry = layout.best;
+    if (rank-- == 0) break;
+  }
+  return geometry;
+}
+
+}  // namespace kiln

@@ -1,0 +1,80 @@
+#include "jit/compile/kernel_traffic.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace kiln {
+namespace {
+
+// Bytes that one kernel moves, each tensor once.
+class Traffic {
+ public:
+  Traffic(const Schedule& schedule, const Kernel& kernel)
+      : schedule_(schedule), kernel_(kernel), nodes_(kernel.group.Nodes()) {}
+
+  int64_t Read() const {
+    if (kernel_.packs) return BytesOf(WeightOf());
+    int64_t bytes = kernel_.conv ? kernel_.conv->packed_bytes() : 0;
+    for (const int value : ValuesRead()) bytes += BytesOf(value);
+    return bytes;
+  }
+
+  int64_t Written() const {
+    if (kernel_.packs) return kernel_.conv->packed_bytes();
+    int64_t bytes = 0;
+    for (const Store& store : kernel_.stores) {
+      bytes += SizeBytes({store.place.dtype, DescOf(store.value).dims});
+    }
+    return bytes;
+  }
+
+ private:
+  const TensorDesc& DescOf(int value) const {
+    return schedule_.lowered.values[value].desc;
+  }
+
+  int WeightOf() const {
+    return ValueOf(schedule_.lowered.nodes[kernel_.group.anchor].operands[1]);
+  }
+
+  int64_t BytesOf(int value) const {
+    const std::optional<Place>& home = schedule_.homes[value];
+    return home ? SizeBytes({home->dtype, DescOf(value).dims}) : 0;
+  }
+
+  std::set<int> ValuesRead() const {
+    std::set<int> values;
+    for (const int node : nodes_) {
+      for (const Operand& operand : schedule_.lowered.nodes[node].operands) {
+        const int value = ValueOf(operand);
+        if (value >= 0 && !IsMadeHere(value)) values.insert(value);
+      }
+    }
+    // A kernel without nodes copies an input to outputs.
+    if (nodes_.empty()) values.insert(kernel_.stores.front().value);
+    if (kernel_.conv) values.erase(WeightOf());
+    return values;
+  }
+
+  bool IsMadeHere(int value) const {
+    const int producer = schedule_.lowered.values[value].producer;
+    return std::find(nodes_.begin(), nodes_.end(), producer) != nodes_.end();
+  }
+
+  const Schedule& schedule_;
+  const Kernel& kernel_;
+  const std::vector<int> nodes_;
+};
+
+}  // namespace
+
+int64_t BytesRead(const Schedule& schedule, const Kernel& kernel) {
+  return Traffic(schedule, kernel).Read();
+}
+
+int64_t BytesWritten(const Schedule& schedule, const Kernel& kernel) {
+  return Traffic(schedule, kernel).Written();
+}
+
+}  // namespace kiln

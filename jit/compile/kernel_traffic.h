@@ -1,0 +1,17 @@
+#ifndef KILN_JIT_COMPILE_KERNEL_TRAFFIC_H_
+#define KILN_JIT_COMPILE_KERNEL_TRAFFIC_H_
+
+#include <cstdint>
+
+#include "jit/compile/schedule.h"
+
+namespace kiln {
+
+// Bytes that one kernel of `schedule` must read from memory, and write to it:
+// each tensor once, without the partial states of split reductions.
+int64_t BytesRead(const Schedule& schedule, const Kernel& kernel);
+int64_t BytesWritten(const Schedule& schedule, const Kernel& kernel);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_KERNEL_TRAFFIC_H_

@@ -1,0 +1,111 @@
+#include "jit/compile/schedule_candidates.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "jit/compile/conv_search.h"
+
+namespace kiln {
+namespace {
+
+constexpr size_t kShownLayouts = 6;
+
+// Rows by columns of the product, each a warpgroup or a warp.
+std::string KindOf(const ConvGeometry& g) {
+  if (!g.has_groups())
+    return fmt::format("{} x {} warps", g.warps_m, g.warps_n);
+  return fmt::format("{} x {} warpgroups, {}", g.groups_m, g.groups_n,
+                     g.channel_rows ? "channels" : "pixels");
+}
+
+std::string DetailOf(const ConvGeometry& g) {
+  return fmt::format(
+      "tile {} x {}, {} of {} channels, chunks of {} of {}, {} blocks of {} "
+      "tile{}, {} resident",
+      g.tile_h, g.tile_w,
+      std::min(g.block_channels(), g.problem.group_outputs()),
+      g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),
+      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s", g.resident_blocks);
+}
+
+std::string RefusalOf(const ConvLayout& layout) {
+  return fmt::format("no tile fits: {} lack registers, {} lack shared memory",
+                     layout.short_of_registers, layout.short_of_shared_memory);
+}
+
+ScheduleCandidate CandidateOf(const ConvLayout& layout, const Kernel& kernel,
+                              const KnownDevice* device) {
+  ScheduleCandidate candidate;
+  candidate.kind = KindOf(layout.layout);
+  candidate.fits = layout.best.has_value();
+  if (!candidate.fits) {
+    candidate.reason = RefusalOf(layout);
+    return candidate;
+  }
+  candidate.detail = DetailOf(*layout.best);
+  candidate.chosen = *layout.best == *kernel.conv;
+  candidate.cycles = layout.cycles;
+  if (device != nullptr) {
+    candidate.microseconds = layout.cycles / device->boost_clock_mhz;
+  }
+  return candidate;
+}
+
+std::string KindOf(const RowCandidate& candidate) {
+  if (!candidate.geometry) return "two kernels";
+  if (candidate.geometry->keeper == RowKeeper::kTeam) return "whole grid";
+  if (candidate.geometry->cluster == 1) return "one block";
+  return fmt::format("clusters of {} blocks", candidate.geometry->cluster);
+}
+
+std::string DetailOf(const RowGeometry& rows) {
+  if (rows.keeper == RowKeeper::kTeam) {
+    return fmt::format("{} blocks share a row, {} chunks of {} elements each",
+                       rows.team, rows.chunks, rows.chunk);
+  }
+  return fmt::format("{} of {} threads share a row, vectors of {}, {} blocks",
+                     rows.lanes, rows.threads, rows.vector, rows.blocks());
+}
+
+ScheduleCandidate CandidateOf(const RowCandidate& seen, const Kernel& kernel) {
+  ScheduleCandidate candidate;
+  candidate.kind = KindOf(seen);
+  candidate.fits = seen.refusal.empty();
+  candidate.reason = seen.refusal;
+  if (!candidate.fits) return candidate;
+  candidate.detail = seen.geometry
+                         ? DetailOf(*seen.geometry)
+                         : "statistics, then results: reads the rows twice";
+  candidate.chosen = seen.geometry == kernel.rows;
+  candidate.microseconds = seen.microseconds;
+  return candidate;
+}
+
+}  // namespace
+
+std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
+                                              ConvOptions options) {
+  ConvSearch search;
+  options.search = &search;
+  ChooseConvGeometry(kernel.conv->problem, kernel.demands, options);
+  const KnownDevice* const device = FindKnownDevice(options.target);
+  std::vector<ScheduleCandidate> candidates;
+  size_t fitting = 0;
+  for (const ConvLayout& layout : search.Layouts()) {
+    if (layout.best && ++fitting > kShownLayouts) continue;
+    candidates.push_back(CandidateOf(layout, kernel, device));
+  }
+  return candidates;
+}
+
+std::vector<ScheduleCandidate> RowCandidates(const Kernel& kernel,
+                                             const Target& target) {
+  std::vector<ScheduleCandidate> candidates;
+  for (const RowCandidate& candidate :
+       RankRowGeometries(*kernel.row_work, target)) {
+    candidates.push_back(CandidateOf(candidate, kernel));
+  }
+  return candidates;
+}
+
+}  // namespace kiln

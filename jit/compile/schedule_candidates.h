@@ -1,0 +1,25 @@
+#ifndef KILN_JIT_COMPILE_SCHEDULE_CANDIDATES_H_
+#define KILN_JIT_COMPILE_SCHEDULE_CANDIDATES_H_
+
+#include <vector>
+
+#include "jit/compile/conv_choice.h"
+#include "jit/compile/schedule.h"
+#include "jit/compile/schedule_report.h"
+
+namespace kiln {
+
+// The layouts that were tried for the tiles of `kernel`, a convolution on
+// tensor cores: the best tile of each of the six fastest, then those of which
+// no tile fits. Searches again, with the `options` of the schedule.
+std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
+                                              ConvOptions options);
+
+// What was weighed for `kernel`, a statistic over rows. Times are those of
+// the row model: of any device as of an H100 with as many multiprocessors.
+std::vector<ScheduleCandidate> RowCandidates(const Kernel& kernel,
+                                             const Target& target);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_SCHEDULE_CANDIDATES_H_

@@ -1,0 +1,160 @@
+#include "jit/compile/schedule_report.h"
+
+#include <utility>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/kernel_traffic.h"
+#include "jit/compile/schedule.h"
+#include "jit/compile/schedule_candidates.h"
+#include "jit/compile/schedule_rewrites.h"
+
+namespace kiln {
+namespace {
+
+// Of the data sheet's rate, what a plain copy reaches: 3.00 of 3.35 TB/s on an
+// H100 (docs/kernel-notes.md).
+constexpr double kCopyShare = 0.9;
+
+bool IsConvolution(const Node& node) {
+  return node.kind == NodeKind::kConv2d ||
+         node.kind == NodeKind::kConvTranspose2d;
+}
+
+// Reports one schedule of a plan.
+class Reporting {
+ public:
+  Reporting(const CanonicalPlan& plan, const Target& target,
+            const Schedule& schedule, const Tuning& tuning)
+      : plan_(plan),
+        target_(target),
+        schedule_(schedule),
+        tuning_(tuning),
+        device_(FindKnownDevice(target)) {}
+
+  VariantReport Run() && {
+    variant_.requires_ = schedule_.requires_;
+    variant_.workspace_bytes = schedule_.workspace_bytes;
+    variant_.prepared_bytes = schedule_.prepared_bytes;
+    variant_.rewrites = RewritesOf(plan_, schedule_);
+    for (const Kernel& kernel : schedule_.kernels) {
+      variant_.kernels.push_back(Report(kernel));
+    }
+    return std::move(variant_);
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
+
+  KernelReport Report(const Kernel& kernel) {
+    const KernelSpec spec = MakeKernelSpec(schedule_, kernel);
+    KernelReport report;
+    report.symbol = spec.entries.front().symbol;
+    report.computes = spec.formula;
+    report.prepares = kernel.prepares;
+    report.grid = spec.entries.front().grid;
+    report.threads = spec.entries.front().threads;
+    report.dynamic_shared_bytes = spec.entries.front().dynamic_shared_bytes;
+    report.read_bytes = BytesRead(schedule_, kernel);
+    report.written_bytes = BytesWritten(schedule_, kernel);
+    Explain(kernel, &report);
+    return report;
+  }
+
+  void Explain(const Kernel& kernel, KernelReport* report) {
+    if (device_ != nullptr) {
+      report->microseconds =
+          static_cast<double>(report->read_bytes + report->written_bytes) /
+          (device_->memory_gb_per_s * 1e3 * kCopyShare);
+    }
+    if (kernel.packs) {
+      report->why = "brings weights into the order of the tensor cores";
+    } else if (kernel.conv) {
+      ExplainConvolution(kernel, report);
+    } else if (kernel.row_work) {
+      report->candidates = RowCandidates(kernel, target_);
+      report->why = tuning_.rows == 0 ? "fewest predicted microseconds"
+                                      : Tuned(tuning_.rows);
+      if (kernel.rows) TakeTime(report);
+    } else {
+      report->why = WhyPlain(kernel);
+    }
+  }
+
+  void ExplainConvolution(const Kernel& kernel, KernelReport* report) {
+    report->candidates =
+        ConvCandidates(kernel, {plan_.plan.grade, target_, false, nullptr});
+    report->why =
+        (tuning_.conv == 0 ? "fewest predicted cycles" : Tuned(tuning_.conv)) +
+        TextOf(kernel.demands);
+    TakeTime(report);
+  }
+
+  std::string Tuned(int rank) const {
+    return fmt::format("the variant {} asks for number {} instead of the first",
+                       ToString(tuning_), rank + 1);
+  }
+
+  static std::string TextOf(const ConvDemands& demands) {
+    std::vector<std::string> held;
+    if (demands.window != Pair{1, 1}) {
+      held.push_back(fmt::format("whole windows of {} x {}", demands.window[0],
+                                 demands.window[1]));
+    }
+    if (demands.group_channels > 0) {
+      held.push_back(fmt::format("whole normalised groups of {} channels",
+                                 demands.group_channels));
+    }
+    if (demands.all_channels_in_a_block) held.push_back("all channels");
+    if (held.empty()) return "";
+    return fmt::format("; blocks hold {}", fmt::join(held, ", "));
+  }
+
+  static void TakeTime(KernelReport* report) {
+    for (const ScheduleCandidate& candidate : report->candidates) {
+      if (candidate.chosen) report->microseconds = candidate.microseconds;
+    }
+  }
+
+  std::string WhyPlain(const Kernel& kernel) const {
+    if (kernel.group.anchor < 0) return "streams its tensors once";
+    const Node& node = NodeAt(kernel.group.anchor);
+    if (IsConvolution(node)) {
+      return "the tensor cores of the target do not take this convolution";
+    }
+    if (node.kind == NodeKind::kPool2d) return "reads each window once";
+    const std::string split =
+        kernel.reduce->splits == 1
+            ? ""
+            : fmt::format(" in each of {} blocks", kernel.reduce->splits);
+    return fmt::format("{} threads{} share an output", kernel.reduce->lanes,
+                       split);
+  }
+
+  const CanonicalPlan& plan_;
+  const Target& target_;
+  const Schedule& schedule_;
+  const Tuning& tuning_;
+  const KnownDevice* const device_;
+  VariantReport variant_;
+};
+
+}  // namespace
+
+ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target,
+                               const Tuning& tuning) {
+  ScheduleReport report;
+  if (target.is_cpu()) return report;
+  if (const KnownDevice* const device = FindKnownDevice(target)) {
+    report.device = std::string(device->name);
+    report.clock_mhz = device->boost_clock_mhz;
+    report.memory_gb_per_s = device->memory_gb_per_s;
+  }
+  for (const Schedule& schedule :
+       MakeSchedules(plan, target, Room::kTight, tuning)) {
+    report.variants.push_back(Reporting(plan, target, schedule, tuning).Run());
+  }
+  return report;
+}
+
+}  // namespace kiln

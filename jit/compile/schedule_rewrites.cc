@@ -1,0 +1,111 @@
+#include "jit/compile/schedule_rewrites.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fmt/format.h"
+#include "jit/compile/commute_pooling.h"
+#include "jit/compile/conv_fusion.h"
+
+namespace kiln {
+namespace {
+
+bool HasExtremes(const LoweredPlan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), IsExtremes);
+}
+
+class Rewrites {
+ public:
+  Rewrites(const CanonicalPlan& plan, const Schedule& schedule)
+      : plan_(plan), schedule_(schedule) {}
+
+  std::vector<std::string> Run() && {
+    AddPoolingRewrite();
+    AddConvolutionRewrites();
+    return std::move(rewrites_);
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
+
+  template <typename... Args>
+  void AddRewrite(fmt::format_string<Args...> format, Args&&... args) {
+    rewrites_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void AddPoolingRewrite() {
+    const LoweredPlan& plan = schedule_.lowered;
+    if (HasExtremes(plan)) {
+      const auto extremes =
+          std::find_if(plan.nodes.begin(), plan.nodes.end(), IsExtremes);
+      AddRewrite(
+          "pooling moved in front of the norm and the monotone ops behind it, "
+          "which then run on pooled elements only: {}",
+          extremes->text);
+    } else if (HasExtremes(CommutePooling(Lower(plan_)))) {
+      AddRewrite(
+          "pooling could be moved in front of the norm, but is not: no kernel "
+          "of a convolution gathers both extremes beside the statistics");
+    }
+  }
+
+  // Kernels that compute each convolution, those that pack left aside.
+  std::map<int, int> CountConvolutions() const {
+    std::map<int, int> counts;
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.conv && !kernel.packs) ++counts[kernel.group.anchor];
+    }
+    return counts;
+  }
+
+  void AddConvolutionRewrites() {
+    for (const auto& [anchor, count] : CountConvolutions()) {
+      const Node& node = NodeAt(anchor);
+      const int64_t products = ProductsPerElement(
+          ConvProblemOf(schedule_.lowered, node), plan_.plan.grade);
+      if (count > 1) {
+        AddRewrite(
+            "computed again in each of {} kernels instead of stored, for {} "
+            "multiply-adds an element ({} take as long as a round trip through "
+            "memory): {}",
+            count, products, kProductsPerRoundTrip, node.text);
+      } else if (IsInWorkspace(anchor)) {
+        AddRewrite(
+            "stored and read again, for {} multiply-adds an element ({} take "
+            "as long as a round trip through memory){}: {}",
+            products, kProductsPerRoundTrip,
+            products < kProductsPerRoundTrip
+                ? "; not all kernels that read it could begin with it"
+                : "",
+            node.text);
+      }
+    }
+  }
+
+  // Whether the kernels of `anchor` leave a tensor of its domain's size for
+  // later ones.
+  bool IsInWorkspace(int anchor) const {
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.group.anchor != anchor || kernel.packs) continue;
+      for (const Store& store : kernel.stores) {
+        const Dims& dims = schedule_.lowered.values[store.value].desc.dims;
+        if (store.place.slot < 0 && dims == kernel.group.domain) return true;
+      }
+    }
+    return false;
+  }
+
+  const CanonicalPlan& plan_;
+  const Schedule& schedule_;
+  std::vector<std::string> rewrites_;
+};
+
+}  // namespace
+
+std::vector<std::string> RewritesOf(const CanonicalPlan& plan,
+                                    const Schedule& schedule) {
+  return Rewrites(plan, schedule).Run();
+}
+
+}  // namespace kiln

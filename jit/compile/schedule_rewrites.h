@@ -1,0 +1,20 @@
+#ifndef KILN_JIT_COMPILE_SCHEDULE_REWRITES_H_
+#define KILN_JIT_COMPILE_SCHEDULE_REWRITES_H_
+
+#include <string>
+#include <vector>
+
+#include "jit/compile/schedule.h"
+#include "jit/plan/canonical.h"
+
+namespace kiln {
+
+// What `schedule` does otherwise than `plan` says, one sentence each: pooling
+// moved, or not moved though it could be; convolutions computed again, or
+// brought through memory.
+std::vector<std::string> RewritesOf(const CanonicalPlan& plan,
+                                    const Schedule& schedule);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_SCHEDULE_REWRITES_H_

@@ -1,0 +1,39 @@
+#ifndef KILN_JIT_COMPILE_TUNING_H_
+#define KILN_JIT_COMPILE_TUNING_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/artifact/target.h"
+#include "jit/plan/canonical.h"
+
+namespace kiln {
+
+// Which candidates a schedule takes, as ranks in the order of predicted times:
+// 0 is the models' choice. Beyond the last candidate means the last. A value.
+struct Tuning {
+  int conv = 0;  // among the layouts of warps of each convolution
+  int rows = 0;  // among the keepers of each norm and softmax over rows
+  friend bool operator==(const Tuning&, const Tuning&) = default;
+};
+
+inline constexpr int kMaxTuningRank = 15;
+
+// CompileRequest::variant: "auto" for the models' choice, else "conv1",
+// "rows2" or "conv1+rows2". ParseTuning(ToString(t)) equals t.
+std::string ToString(const Tuning& tuning);
+
+// Errors: INVALID_ARGUMENT for any other text.
+absl::StatusOr<Tuning> ParseTuning(std::string_view variant);
+
+// What is worth measuring of a plan: the models' choice, then each further
+// layout of its convolutions and each further keeper of its rows, `limit` of
+// them at most. The cpu target has the first only.
+std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
+                                 const Target& target, size_t limit);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_TUNING_H_

@@ -1,0 +1,217 @@
+// What is reported of schedules, and that it is what they are.
+#include "jit/compile/schedule_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "jit/compile/schedule.h"
+#include "jit/plan/plan_text.h"
+#include "tests/jit/plan/plan_generator.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Target kH100 = {"sm_90a", 132};
+const Target kA100 = {"sm_80", 108};
+
+ScheduleReport ReportOf(const std::string& text, const Target& target) {
+  return ReportSchedules(*Canonicalize(*ParsePlanText(text)), target);
+}
+
+const KernelReport& KernelOf(const VariantReport& variant,
+                             const std::string& symbol) {
+  static const KernelReport kNone;
+  const auto found = std::find_if(
+      variant.kernels.begin(), variant.kernels.end(),
+      [&](const KernelReport& kernel) { return kernel.symbol == symbol; });
+  EXPECT_NE(found, variant.kernels.end()) << symbol;
+  return found == variant.kernels.end() ? kNone : *found;
+}
+
+int64_t CountChosen(const KernelReport& kernel) {
+  return std::count_if(kernel.candidates.begin(), kernel.candidates.end(),
+                       [](const ScheduleCandidate& c) { return c.chosen; });
+}
+
+const ScheduleCandidate& Find(const KernelReport& kernel,
+                              const std::string& kind) {
+  static const ScheduleCandidate kNone;
+  const auto found =
+      std::find_if(kernel.candidates.begin(), kernel.candidates.end(),
+                   [&](const ScheduleCandidate& c) { return c.kind == kind; });
+  EXPECT_NE(found, kernel.candidates.end()) << kind;
+  return found == kernel.candidates.end() ? kNone : *found;
+}
+
+constexpr char kNorm[] = R"(
+input x: f32[112,64,512,512]
+y = group_norm(x, num_groups=8)
+output y
+)";
+
+constexpr char kResidualChain[] = R"(
+input x: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+conv = conv2d(x, w)
+norm = group_norm(conv, num_groups=16)
+t = tanh(norm)
+r = add(t, conv)
+y = logsumexp(r, dim=1, keepdim=true)
+output y
+)";
+
+constexpr char kPoolChain[] = R"(
+input x: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+param s: f32[64,1,1]
+conv = conv2d(x, w)
+norm = group_norm(conv, num_groups=16)
+scaled = mul(norm, s)
+y = max_pool2d(scaled, kernel_size=4)
+output y
+)";
+
+constexpr char kTransposed[] = R"(
+input x: f32[128,64,256,256]
+param w: f32[64,64,3,3]
+c = conv_transpose2d(x, w)
+g = gelu(c)
+y = group_norm(g, num_groups=8)
+output y
+)";
+
+TEST(ScheduleReportTest, TheCpuSchedulesNothing) {
+  EXPECT_THAT(ReportOf(kNorm, {"cpu", 0}).variants, IsEmpty());
+}
+
+TEST(ScheduleReportTest, RowsShowEachKeeperAndItsTime) {
+  const ScheduleReport report = ReportOf(kNorm, kH100);
+  EXPECT_EQ(report.device, "h100-sxm");
+  ASSERT_EQ(report.variants.size(), 2u);
+  EXPECT_TRUE(report.variants[0].requires_.cooperative);
+  EXPECT_EQ(report.variants[1].requires_, Requirements{});
+
+  const KernelReport& kernel = report.variants[0].kernels.at(0);
+  EXPECT_THAT(kernel.computes, Contains(HasSubstr("group_norm")));
+  const int64_t bytes = int64_t{112} * 64 * 512 * 512 * 4;
+  EXPECT_EQ(kernel.read_bytes, bytes);
+  EXPECT_EQ(kernel.written_bytes, bytes);
+  EXPECT_EQ(CountChosen(kernel), 1);
+  EXPECT_TRUE(Find(kernel, "whole grid").chosen);
+  EXPECT_GT(*Find(kernel, "two kernels").microseconds,
+            *Find(kernel, "whole grid").microseconds);
+  EXPECT_FALSE(Find(kernel, "one block").fits);
+  EXPECT_THAT(Find(kernel, "one block").reason, HasSubstr("shared memory"));
+  EXPECT_EQ(kernel.microseconds, Find(kernel, "whole grid").microseconds);
+}
+
+TEST(ScheduleReportTest, RowsThatAreNotKeptSayWhyNot) {
+  const ScheduleReport report = ReportOf(kNorm, kA100);
+  ASSERT_EQ(report.variants.size(), 1u);
+  EXPECT_EQ(report.variants[0].kernels.size(), 2u);
+  const KernelReport& statistics = report.variants[0].kernels[0];
+  EXPECT_TRUE(Find(statistics, "two kernels").chosen);
+  EXPECT_THAT(Find(statistics, "whole grid").reason, HasSubstr("architecture"));
+  EXPECT_THAT(report.variants[0].kernels[1].candidates, IsEmpty());
+}
+
+TEST(ScheduleReportTest, ConvolutionsShowTheBestTileOfEachLayout) {
+  for (const Target& target : {kH100, kA100}) {
+    const ScheduleReport report = ReportOf(kResidualChain, target);
+    const VariantReport& variant = report.variants.at(0);
+    EXPECT_TRUE(KernelOf(variant, "kiln_pack_weights").prepares);
+    EXPECT_FALSE(KernelOf(variant, "kiln_conv_reduce").candidates.empty());
+    const KernelReport& kernel = KernelOf(variant, "kiln_conv_statistics");
+    ASSERT_GE(kernel.candidates.size(), 2u);
+    EXPECT_EQ(CountChosen(kernel), 1);
+    EXPECT_TRUE(kernel.candidates[0].chosen);
+    EXPECT_TRUE(kernel.candidates[0].cycles.has_value());
+    for (size_t i = 1; i < kernel.candidates.size(); ++i) {
+      const ScheduleCandidate& candidate = kernel.candidates[i];
+      if (!candidate.fits) {
+        EXPECT_THAT(candidate.reason, HasSubstr("registers"));
+        continue;
+      }
+      EXPECT_GE(*candidate.cycles, *kernel.candidates[0].cycles);
+      EXPECT_FALSE(candidate.detail.empty());
+    }
+  }
+}
+
+TEST(ScheduleReportTest, RewritesAreNamed) {
+  EXPECT_THAT(
+      ReportOf(kResidualChain, kH100).variants[0].rewrites,
+      ElementsAre(HasSubstr("computed again in each of 2 kernels instead of "
+                            "stored, for 216 multiply-adds")));
+  EXPECT_THAT(ReportOf(kPoolChain, kH100).variants[0].rewrites,
+              ElementsAre(HasSubstr("pooling moved in front of the norm")));
+  EXPECT_THAT(ReportOf(kTransposed, kH100).variants[0].rewrites,
+              ElementsAre(HasSubstr("stored and read again, for 1728")));
+  EXPECT_THAT(ReportOf(kNorm, kH100).variants[0].rewrites, IsEmpty());
+}
+
+// Before sm_80 no kernel gathers extremes.
+TEST(ScheduleReportTest, ARewriteThatIsNotAppliedIsNamed) {
+  EXPECT_THAT(ReportOf(kPoolChain, {"sm_75", 40}).variants[0].rewrites,
+              ElementsAre(HasSubstr("could be moved in front of the norm")));
+}
+
+TEST(ScheduleReportTest, WithoutAKnownDeviceThereAreCyclesOnly) {
+  const ScheduleReport report = ReportOf(kResidualChain, {"sm_80", 100});
+  EXPECT_EQ(report.device, "");
+  EXPECT_EQ(report.clock_mhz, 0);
+  const KernelReport& kernel =
+      KernelOf(report.variants[0], "kiln_conv_statistics");
+  ASSERT_FALSE(kernel.candidates.empty());
+  EXPECT_TRUE(kernel.candidates[0].cycles.has_value());
+  EXPECT_FALSE(kernel.candidates[0].microseconds.has_value());
+  EXPECT_FALSE(kernel.microseconds.has_value());
+}
+
+TEST(ScheduleReportTest, StreamingKernelsTakeAsLongAsTheirBytes) {
+  const ScheduleReport report = ReportOf(R"(
+input x: f16[4096,4096]
+input b: f32[4096]
+y = add(x, b)
+output y: f16
+)",
+                                         kH100);
+  const KernelReport& kernel = report.variants.at(0).kernels.at(0);
+  EXPECT_EQ(kernel.read_bytes, 4096 * 4096 * 2 + 4096 * 4);
+  EXPECT_EQ(kernel.written_bytes, 4096 * 4096 * 2);
+  EXPECT_NEAR(*kernel.microseconds, 67.1e6 / 3015e3, 0.1);
+}
+
+// Every kernel of every plan has its report, and where there was a choice the
+// one that was made is among the candidates.
+TEST(ScheduleReportTest, AnyPlanHasAReport) {
+  PlanGenerator generator(13);
+  for (int i = 0; i < 200; ++i) {
+    const CanonicalPlan plan = *Canonicalize(generator.Next());
+    SCOPED_TRACE(ToText(plan.plan));
+    for (const Target& target : {kH100, kA100, Target{"sm_75", 40}}) {
+      const std::vector<Schedule> schedules = MakeSchedules(plan, target);
+      const ScheduleReport report = ReportSchedules(plan, target);
+      ASSERT_EQ(report.variants.size(), schedules.size());
+      for (size_t v = 0; v < schedules.size(); ++v) {
+        const VariantReport& variant = report.variants[v];
+        ASSERT_EQ(variant.kernels.size(), schedules[v].kernels.size());
+        for (const KernelReport& kernel : variant.kernels) {
+          EXPECT_FALSE(kernel.symbol.empty());
+          EXPECT_FALSE(kernel.why.empty());
+          EXPECT_EQ(CountChosen(kernel), kernel.candidates.empty() ? 0 : 1);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln

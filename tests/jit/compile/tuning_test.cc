@@ -1,0 +1,126 @@
+#include "jit/compile/tuning.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jit/compile/schedule.h"
+#include "jit/compile/schedule_report.h"
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const Target kH100 = {"sm_90a", 132};
+
+constexpr char kNorm[] = R"(
+input x: f32[112,64,512,512]
+y = group_norm(x, num_groups=8)
+output y
+)";
+
+constexpr char kConvolution[] = R"(
+input x: f32[8,32,56,56]
+param w: f32[48,32,3,3]
+c = conv2d(x, w, padding=1)
+y = silu(c)
+output y
+)";
+
+CanonicalPlan PlanOf(const char* text) {
+  return *Canonicalize(*ParsePlanText(text));
+}
+
+// The first kernel for which there are candidates.
+KernelReport Considered(const ScheduleReport& report) {
+  for (const KernelReport& kernel : report.variants[0].kernels) {
+    if (!kernel.candidates.empty()) return kernel;
+  }
+  ADD_FAILURE() << "there is nothing to choose";
+  return {};
+}
+
+std::string ChosenOf(const ScheduleReport& report) {
+  for (const ScheduleCandidate& candidate : Considered(report).candidates) {
+    if (candidate.chosen) return candidate.kind;
+  }
+  return "";
+}
+
+TEST(TuningTest, TextAndValueAreTheSame) {
+  for (const char* text : {"auto", "conv1", "conv15", "rows2", "conv3+rows1"}) {
+    const absl::StatusOr<Tuning> tuning = ParseTuning(text);
+    ASSERT_TRUE(tuning.ok()) << text;
+    EXPECT_EQ(ToString(*tuning), text);
+  }
+}
+
+// Prevents two keys for one schedule, and text of clients in keys.
+TEST(TuningTest, AnyOtherTextIsRefused) {
+  for (const char* text :
+       {"", "conv", "conv0", "conv01", "conv16", "conv-1", "conv1+", "+rows1",
+        "conv1rows1", "rows1+conv1", "rows1 ", "auto1", "conv1+conv2",
+        "conv99999999999999"}) {
+    const absl::Status status = ParseTuning(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("variant"));
+  }
+}
+
+TEST(TuningTest, AlternativesAreTheCandidatesThatFit) {
+  const std::vector<Tuning> rows = Alternatives(PlanOf(kNorm), kH100, 8);
+  EXPECT_THAT(rows, ElementsAre(Tuning{}, Tuning{0, 1}));
+  const std::vector<Tuning> conv = Alternatives(PlanOf(kConvolution), kH100, 8);
+  EXPECT_GT(conv.size(), 2u);
+  EXPECT_EQ(conv[0], Tuning{});
+  EXPECT_THAT(conv, Contains(Tuning{1, 0}));
+  EXPECT_EQ(Alternatives(PlanOf(kConvolution), kH100, 2).size(), 2u);
+  EXPECT_EQ(Alternatives(PlanOf(kNorm), {"cpu", 0}, 8).size(), 1u);
+}
+
+TEST(TuningTest, EachAlternativeIsAScheduleOfItsOwn) {
+  for (const char* text : {kNorm, kConvolution}) {
+    const CanonicalPlan plan = PlanOf(text);
+    std::vector<std::string> seen;
+    for (const Tuning& tuning : Alternatives(plan, kH100, 8)) {
+      const ScheduleReport report = ReportSchedules(plan, kH100, tuning);
+      const std::string chosen = ChosenOf(report);
+      EXPECT_NE(chosen, "");
+      EXPECT_THAT(seen, ::testing::Not(Contains(chosen)));
+      seen.push_back(chosen);
+    }
+  }
+}
+
+TEST(TuningTest, RanksCountInTheOrderOfTheReport) {
+  const CanonicalPlan plan = PlanOf(kConvolution);
+  const ScheduleReport first = ReportSchedules(plan, kH100);
+  const ScheduleReport second = ReportSchedules(plan, kH100, {1, 0});
+  EXPECT_TRUE(Considered(first).candidates.at(0).chosen);
+  EXPECT_TRUE(Considered(second).candidates.at(1).chosen);
+  EXPECT_THAT(Considered(second).why, HasSubstr("conv1"));
+}
+
+TEST(TuningTest, RowsThatLoseToTwoKernelsCanBeTriedToo) {
+  const CanonicalPlan plan = PlanOf(kNorm);
+  EXPECT_EQ(MakeSchedules(plan, kH100)[0].kernels.size(), 1u);
+  EXPECT_EQ(MakeSchedules(plan, kH100, Room::kTight, {0, 1})[0].kernels.size(),
+            2u);
+}
+
+TEST(TuningTest, BeyondTheLastMeansTheLast) {
+  const CanonicalPlan plan = PlanOf(kNorm);
+  const auto kernels = [&plan](int rank) {
+    return MakeSchedules(plan, kH100, Room::kTight, {0, rank})[0]
+        .kernels.size();
+  };
+  EXPECT_EQ(kernels(0), 1u);
+  EXPECT_EQ(kernels(1), 2u);
+  EXPECT_EQ(kernels(15), 2u);
+}
+
+}  // namespace
+}  // namespace kiln
