@@ -54,7 +54,9 @@ __device__ unsigned PackTwo(float first, float second) {
         : "=r"(packed)
         : "f"(second), "f"(first));
   } else {
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(second), "f"(first));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;"
+        : "=r"(packed)
+        : "f"(second), "f"(first));
   }
   return packed;
 }

@@ -52,7 +52,8 @@ struct PatchFragment {
     const bool is_padding = ConvPatch<Spec>::kHasPaddedDepth && depth < 0;
     large[i] = is_padding ? 0 : __float_as_uint(x[0]);
     if constexpr (Spec::kSplitsInput) {
-      small[i] = is_padding ? 0 : __float_as_uint(x[ConvPatch<Spec>::kPatchWords]);
+      small[i] =
+          is_padding ? 0 : __float_as_uint(x[ConvPatch<Spec>::kPatchWords]);
     }
   }
 };

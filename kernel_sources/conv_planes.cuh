@@ -38,7 +38,7 @@ class Planes {
   static constexpr int kPitch = (kRun + 23) / 32 * 32 + 8;
   static constexpr int kVisits = (kRun + 31) / 32;
   // Channels gone through at once, which hide each other's latencies.
-  static constexpr int kTogether = kVisits <= 3 ? 4 : 2;
+  static constexpr int kTogether = kVisits <= 4 ? 4 : 2;
 
   int lane;
   int part;   // of the pixels
@@ -159,11 +159,10 @@ __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
         !planes.HasChannel(block, channel)) {
       continue;
     }
-    visit(PointAt<Pooled, Index>(
-              static_cast<Index>(block.n),
-              static_cast<Index>(block.first_channel() + planes.first +
-                                 channel),
-              static_cast<Index>(h), static_cast<Index>(w)),
+    visit(PointAt<Pooled, Index>(static_cast<Index>(block.n),
+                                 static_cast<Index>(block.first_channel() +
+                                                    planes.first + channel),
+                                 static_cast<Index>(h), static_cast<Index>(w)),
           planes.plane(channel) + y * Spec::kPoolH * Spec::kRowPitch +
               x * Spec::kPoolW);
   }
@@ -214,8 +213,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
                        const Run& planes, float* scratch) {
     const PlanePixels<Spec> pixels(block, tile, planes);
     const float count = OverWarp(static_cast<float>(__popc(pixels.inside)));
-    PivotedMoments* const sums =
-        SumsOf(scratch)[planes.part] + planes.first;
+    PivotedMoments* const sums = SumsOf(scratch)[planes.part] + planes.first;
 #pragma unroll 1
     for (int c = 0; c < Run::kChannels; c += kTogether) {
       if (!planes.HasChannel(block, c)) break;
@@ -301,7 +299,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
               smallest = Minimum(smallest, value);
             }
           }
-          Spec::StoreExtremes(t, at, largest, smallest);
+          Spec::StoreExtremes(t, at, largest, smallest, true);
         });
   }
 

@@ -88,9 +88,9 @@ class ConvProducer {
         End(false, false);
         Begin(chunk);
       }
-      const unsigned most = MostOfAll(
-          Write<true>(tile, chunk, stages_.pixels(cursor_.stage),
-                      pass == 2 ? Keep::kNonFinite : Keep::kFinite));
+      const unsigned most =
+          MostOfAll(Write<true>(tile, chunk, stages_.pixels(cursor_.stage),
+                                pass == 2 ? Keep::kNonFinite : Keep::kFinite));
       if (pass == 0 && most > 0) exponent_ = ScaleExponent(most);
     }
   }
@@ -191,13 +191,11 @@ class ConvProducer {
   // Coordinates in the input of a position of the patch, and whether it lies in
   // the image.
   static __device__ int RowOf(int top, int position) {
-    return top +
-           position % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
+    return top + position % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
            position / Group::kPlane / Spec::kPlanesW;
   }
   static __device__ int ColumnOf(int left, int position) {
-    return left +
-           position % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
+    return left + position % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
            position / Group::kPlane % Spec::kPlanesW;
   }
   static __device__ bool IsInside(int top, int left, int position) {
@@ -216,14 +214,12 @@ class ConvProducer {
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const bool read = kWhole ? channels > 0 : channel + k < channels;
-      values[k] =
-          read ? Load(t_.input, from + (channel + k) * kPlane) : 0.0f;
+      values[k] = read ? Load(t_.input, from + (channel + k) * kPlane) : 0.0f;
     }
   }
 
   template <bool kSelects>
-  __device__ static unsigned Scale(float (&values)[8], float scale,
-                                   Keep keep) {
+  __device__ static unsigned Scale(float (&values)[8], float scale, Keep keep) {
     unsigned most = 0;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {

@@ -1,8 +1,8 @@
 // Statistics after a convolution of conv_wgmma.cu where channels are the rows
 // of the product and nothing but a bias stands before the normalisation: from
-// registers. A thread has positions 8 * j + 2 * t and the next of channels g and
-// g + 8 of its warp, with g = lane / 4 and t = lane % 4. Runs are whole rows of
-// the patch, so where they wrap is known when the kernel is compiled.
+// registers. A thread has positions 8 * j + 2 * t and the next of channels g
+// and g + 8 of its warp, with g = lane / 4 and t = lane % 4. Runs are whole
+// rows of the patch, so where they wrap is known when the kernel is compiled.
 #ifndef KILN_KERNEL_SOURCES_CONV_RUNS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_RUNS_CUH_
 
@@ -32,8 +32,8 @@ class RunTail {
                        float (&sums)[kCount]) {
     const int left_over = PhaseColumns(block) - block.left();
     const int columns = min(Spec::kTileW, left_over) - 2 * pair_;
-    const int rows = max(
-        0, min(kRows, PhaseRows(block) - block.top(tile) - part_ * kRows));
+    const int rows =
+        max(0, min(kRows, PhaseRows(block) - block.top(tile) - part_ * kRows));
     const int taken =
         columns <= 0 ? 0 : rows * (columns / 8 * 2 + min(columns % 8, 2));
     int columns_of_row[kRows];
@@ -43,7 +43,8 @@ class RunTail {
     }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float bias = Spec::Read(t, PointOfChannel(block, half), 0.0f, false);
+      const float bias =
+          Spec::Read(t, PointOfChannel(block, half), 0.0f, false);
       if (count_ == 0 && taken > 0) slots_[half].pivot = sums[2 * half] + bias;
       // Values are differences from the pivot from here on.
       const float shift = bias - slots_[half].pivot;
@@ -114,11 +115,10 @@ class RunTail {
     const int h = (block.top(tile) + part_ * kRows) / Spec::kPoolH;
     const int w = (block.left() + 2 * pair_) / Spec::kPoolW;
     // Windows of this thread's kind that exist, none where it stores none.
-    const int columns = min(Spec::kTileW, Windows::kW * Spec::kPoolW -
-                                              block.left()) -
-                        2 * pair_;
-    const int across =
-        2 * pair_ % Spec::kPoolW == 0 ? (columns + 7) / 8 : 0;
+    const int columns =
+        min(Spec::kTileW, Windows::kW * Spec::kPoolW - block.left()) -
+        2 * pair_;
+    const int across = 2 * pair_ % Spec::kPoolW == 0 ? (columns + 7) / 8 : 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int channel = first_ + 8 * half;
@@ -140,9 +140,8 @@ class RunTail {
           at.i += y * Windows::kW + x * 8 / Spec::kPoolW;
           at.h += y;
           at.w += x * 8 / Spec::kPoolW;
-          if (x < fitting) {
-            Spec::StoreExtremes(t, at, window.largest, window.smallest);
-          }
+          Spec::StoreExtremes(t, at, window.largest, window.smallest,
+                              x < fitting);
         }
       }
     }
@@ -159,20 +158,19 @@ class RunTail {
     Extremes window = {-Infinity(), Infinity()};
 #pragma unroll
     for (int row = 0; row < Spec::kPoolH; ++row) {
-      const int i = 4 * ((y * Spec::kPoolH + row) * (kPitch / 8) + x) + 2 * half;
-      window.largest =
-          Maximum(window.largest, Maximum(sums[i], sums[i + 1]));
-      window.smallest =
-          Minimum(window.smallest, Minimum(sums[i], sums[i + 1]));
+      const int i =
+          4 * ((y * Spec::kPoolH + row) * (kPitch / 8) + x) + 2 * half;
+      window.largest = Maximum(window.largest, Maximum(sums[i], sums[i + 1]));
+      window.smallest = Minimum(window.smallest, Minimum(sums[i], sums[i + 1]));
     }
     window.largest += pivot;
     window.smallest += pivot;
 #pragma unroll
     for (int mask = 1; mask < Spec::kPoolW / 2; mask *= 2) {
-      window.largest = Maximum(
-          window.largest, __shfl_xor_sync(~0u, window.largest, mask));
-      window.smallest = Minimum(
-          window.smallest, __shfl_xor_sync(~0u, window.smallest, mask));
+      window.largest =
+          Maximum(window.largest, __shfl_xor_sync(~0u, window.largest, mask));
+      window.smallest =
+          Minimum(window.smallest, __shfl_xor_sync(~0u, window.smallest, mask));
     }
     return window;
   }

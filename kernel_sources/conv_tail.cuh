@@ -7,6 +7,7 @@
 #define KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 
 #include "conv_warp.cuh"
+#include "store_if.cuh"
 
 namespace kiln {
 

@@ -1,5 +1,5 @@
-// What the warps of a convolution hold where pixels are the rows of the product:
-// their part of the tile, and the sums.
+// What the warps of a convolution hold where pixels are the rows of the
+// product: their part of the tile, and the sums.
 #ifndef KILN_KERNEL_SOURCES_CONV_WARP_CUH_
 #define KILN_KERNEL_SOURCES_CONV_WARP_CUH_
 
@@ -115,8 +115,8 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
     const bool is_channel = !kHasPaddedChannels || wanted <= last_channel;
     const int channel = is_channel ? wanted : last_channel;
     // Keeps the loads of later channels from being moved up here, where their
-    // registers are needed for sums.
-    asm volatile("" ::: "memory");
+    // registers are needed for sums. Pairs hide each other's latencies.
+    if (column % 2 == 0) asm volatile("" ::: "memory");
 #pragma unroll
     for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
       Point<Index> at = base[row / 2][row % 2];

@@ -121,13 +121,12 @@ class ConvConsumer {
                            Products& products) {
     constexpr int kRun =
         Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM * 64;
-    constexpr int kChannels =
-        Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
+    constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const int pixel_part = Spec::kChannelRows ? group_n_ : group_m_;
     const int channel_part = Spec::kChannelRows ? group_m_ : group_n_;
     const uint4* const pixels = stages_.pixels(stage) + pixel_part * kRun;
-    const Descriptor weights = MatrixAt(stages_.weights(stage, chunk) +
-                                        channel_part * kChannels);
+    const Descriptor weights =
+        MatrixAt(stages_.weights(stage, chunk) + channel_part * kChannels);
     Hold(products);
     BeginProducts();
 #pragma unroll

@@ -162,7 +162,7 @@ __device__ void PoolExtremes(const typename Spec::Tensors& t,
                          smallest = Minimum(smallest, row[x]);
                        }
                      }
-                     Spec::StoreExtremes(t, at, largest, smallest);
+                     Spec::StoreExtremes(t, at, largest, smallest, true);
                    });
     ConvTile<Spec>::Sync();
   }

@@ -46,11 +46,10 @@ class ChannelPacker {
 
   // Weight of an input channel of the group and a tap of the filter.
   __device__ float WeightAt(int input, int tap) const {
-    const int row = Spec::kTransposed
-                        ? (group_ * Tile::kInputs + input) * Tile::kOutputs +
-                              output_
-                        : (group_ * Tile::kOutputs + output_) * Tile::kInputs +
-                              input;
+    const int row =
+        Spec::kTransposed
+            ? (group_ * Tile::kInputs + input) * Tile::kOutputs + output_
+            : (group_ * Tile::kOutputs + output_) * Tile::kInputs + input;
     return Load(t_.weight, row * kTaps + tap);
   }
 
@@ -70,12 +69,12 @@ class ChannelPacker {
   // transposed convolution mirrors its filter.
   static __device__ int FilterTap(int phase, int tap) {
     if constexpr (!Spec::kTransposed) return tap;
-    const int y = FilterOffset(phase / Spec::kPhasesW, tap / Spec::kTapsW,
-                               Spec::kPhasesH, Spec::kPhaseStartH,
-                               Spec::kTapsH);
-    const int x = FilterOffset(phase % Spec::kPhasesW, tap % Spec::kTapsW,
-                               Spec::kPhasesW, Spec::kPhaseStartW,
-                               Spec::kTapsW);
+    const int y =
+        FilterOffset(phase / Spec::kPhasesW, tap / Spec::kTapsW, Spec::kPhasesH,
+                     Spec::kPhaseStartH, Spec::kTapsH);
+    const int x =
+        FilterOffset(phase % Spec::kPhasesW, tap % Spec::kTapsW, Spec::kPhasesW,
+                     Spec::kPhaseStartW, Spec::kTapsW);
     return y < Spec::kKernelH && x < Spec::kKernelW ? y * Spec::kKernelW + x
                                                     : kTaps;
   }

@@ -23,7 +23,8 @@ __device__ float WeightAt(const typename Spec::Tensors& t, int group,
   int channel, tap;
   SplitDepth<Spec>(k, &channel, &tap);
   const int input = chunk * Spec::kChunk + channel;
-  if (k >= Patch::kDepth || input >= Tile::kInputs || output >= Tile::kOutputs) {
+  if (k >= Patch::kDepth || input >= Tile::kInputs ||
+      output >= Tile::kOutputs) {
     return 0.0f;
   }
   if constexpr (Spec::kTransposed) {

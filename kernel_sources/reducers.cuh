@@ -61,8 +61,8 @@ struct Amin {
 };
 
 // log of the sum of e^x, kept as the largest x and the sum of e^(x - largest).
-// Equal values are counted without a subtraction, so infinities need no care:
-// any +inf gives +inf, all -inf give -inf, a NaN gives NaN.
+// Any +inf gives +inf, all -inf give -inf, a NaN gives NaN: where the largest
+// is infinite, the sum is of e^x, or of ones.
 struct LogSumExp {
   float largest = -Infinity();
   Sum scaled;
@@ -85,9 +85,23 @@ struct LogSumExp {
   }
   __device__ float Value(float) const { return largest + Log(scaled.Total()); }
 
+  // Changes the scale to a value no smaller than the largest so far.
+  __device__ void RaiseTo(float larger) {
+    Rescale(Exp(largest == larger ? 0.0f : largest - larger));
+    largest = larger;
+  }
   __device__ void Rescale(float factor) {
     scaled.sum *= factor;
     scaled.error *= factor;
+  }
+};
+
+// The largest value but for NaNs: what softmax subtracts in two passes.
+struct Largest {
+  float value = -Infinity();
+
+  __device__ void Merge(const Largest& other) {
+    value = fmaxf(value, other.value);
   }
 };
 
@@ -128,6 +142,14 @@ struct Moments {
   __device__ float Variance() const { return __fdividef(m2, count); }
 };
 
+// Whether states share their scale before they are merged.
+template <typename Reducer>
+constexpr bool kHasScale = false;
+template <>
+constexpr bool kHasScale<LogSumExp> = true;
+template <>
+constexpr bool kHasScale<SoftmaxSum> = true;
+
 // The sum, added in pairs: the tree is short, and equal values are exact.
 template <int kCount>
 __device__ float SumOf(const float (&x)[kCount]) {
@@ -161,20 +183,29 @@ __device__ void Take(Amin* state, const float (&x)[kCount]) {
   for (int k = 0; k < kCount; ++k) state->Add(x[k]);
 }
 
+template <int kCount>
+__device__ void Take(Largest* state, const float (&x)[kCount]) {
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) state->value = fmaxf(state->value, x[k]);
+}
+
+// What the largest of some values is subtracted as: infinities are left alone,
+// so that differences with them are infinities again.
+__device__ inline float PivotOf(float largest) {
+  return fabsf(largest) < Infinity() ? largest : 0.0f;
+}
+
 // One change of scale for all, without a branch: 1 where the largest stays.
 template <int kCount>
 __device__ void Take(LogSumExp* state, const float (&x)[kCount]) {
   float largest = state->largest;
 #pragma unroll
   for (int k = 0; k < kCount; ++k) largest = fmaxf(largest, x[k]);
-  const bool stays = state->largest == largest;
-  state->Rescale(Exp(stays ? 0.0f : state->largest - largest));
-  state->largest = largest;
+  state->RaiseTo(largest);
+  const float pivot = PivotOf(largest);
   float terms[kCount];
 #pragma unroll
-  for (int k = 0; k < kCount; ++k) {
-    terms[k] = Exp(x[k] == largest ? 0.0f : x[k] - largest);
-  }
+  for (int k = 0; k < kCount; ++k) terms[k] = Exp(x[k] - pivot);
   state->scaled.Add(SumOf(terms));
 }
 

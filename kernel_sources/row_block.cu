@@ -6,18 +6,21 @@
 //
 // A row is Spec::kRowLength neighbours in memory. Spec::kLanes threads of each
 // of Spec::kCluster blocks work on it; a block holds kThreads / kLanes rows.
-// Every thread keeps its own elements in places of its own, so that only the
-// statistics are exchanged: in a warp by shuffles, in a block through shared
-// memory, in a cluster through its distributed shared memory. Shared memory
-// rather than registers, because loops over registers must be unrolled, which
-// costs time to compile. No atomics; one fixed order.
+// Every thread keeps its own elements in places of its own (row_places.cuh), so
+// that only the statistics are exchanged: in a warp by shuffles, in a block
+// through shared memory, in a cluster through its distributed shared memory. No
+// atomics; one fixed order.
+//
+// Softmax takes two passes over what is kept, so that each power is computed
+// once: the largest value, then the sum of e^(x - largest).
 //
 // Threads load kVector neighbours at once, in one access where the tensors are
 // aligned to 16 bytes.
 #include "math.cuh"
-#include "merge_lanes.cuh"
+#include "merge_block.cuh"
 #include "reducers.cuh"
-#include "vectors.cuh"
+#include "row_places.cuh"
+#include "row_segments.cuh"
 
 #if __CUDA_ARCH__ >= 900
 #include "ptx_cluster.cuh"
@@ -32,6 +35,19 @@ struct RowPart {
   static constexpr Index kSlice =  // elements of each block of a cluster
       (Spec::kRowLength / Spec::kVector + Spec::kCluster - 1) / Spec::kCluster *
       Spec::kVector;
+  static constexpr Index kStride = Spec::kLanes * Spec::kVector;
+  static constexpr int kSteps =  // of a thread
+      static_cast<int>((kSlice + kStride - 1) / kStride);
+  // Whether all threads have as many elements, kAtOnce vectors at a time.
+  static constexpr bool kIsWhole =
+      Spec::kRowLength % (Spec::kCluster * kStride * Spec::kAtOnce) == 0;
+
+  // Whether a row lies in a block's places in order.
+  static constexpr bool kInOrder =
+      Spec::kLanes == Spec::kThreads && Places<Spec>::kPart == Spec::kVector;
+  static constexpr int kKept =  // elements of a block
+      kInOrder ? static_cast<int>(kSlice)
+               : kSteps * Spec::kVector * Spec::kThreads;
 
   Index row_begin;   // in memory
   Index begin, end;  // of the block's slice, in the row
@@ -47,125 +63,94 @@ struct RowPart {
   }
 };
 
-// The place of a thread's vector number `step`: 16-byte parts of neighbouring
-// threads are neighbours, which keeps the banks free of conflicts.
+// Starts the copies of the thread's elements, a group for each kAtOnce places.
 template <typename Spec>
-__device__ float* PlaceOf(float* kept, int step, int part) {
-  constexpr int kPart = Spec::kVector < 4 ? Spec::kVector : 4;
-  const int row = step * (Spec::kVector / kPart) + part;
-  return kept + (row * Spec::kThreads + threadIdx.x) * kPart;
-}
-
-template <typename Spec>
-__device__ void Keep(const float (&x)[Spec::kVector], int step, float* kept) {
-  constexpr int kPart = Spec::kVector < 4 ? Spec::kVector : 4;
+__device__ void CopyRow(const typename Spec::Tensors& t,
+                        const RowPart<Spec>& part, const Places<Spec>& places) {
+  using Index = typename Spec::Index;
+  Index at = part.begin + part.lane * Spec::kVector;
+#pragma unroll 1
+  for (int step = 0; step < RowPart<Spec>::kSteps; step += Spec::kAtOnce) {
 #pragma unroll
-  for (int part = 0; part < Spec::kVector / kPart; ++part) {
-    Vector<float, kPart> vector;
-#pragma unroll
-    for (int k = 0; k < kPart; ++k) vector.elements[k] = x[part * kPart + k];
-    Put(vector, true, PlaceOf<Spec>(kept, step, part), 0);
+    for (int k = 0; k < Spec::kAtOnce; ++k) {
+      if (at < part.end) {
+        places.Begin(Spec::Source(t), part.row_begin + at, part.is_aligned,
+                     step + k);
+      }
+      at += RowPart<Spec>::kStride;
+    }
+    CommitCopies();
   }
 }
 
-template <typename Spec>
-__device__ void Recall(float* kept, int step, float (&x)[Spec::kVector]) {
-  constexpr int kPart = Spec::kVector < 4 ? Spec::kVector : 4;
-#pragma unroll
-  for (int part = 0; part < Spec::kVector / kPart; ++part) {
-    Vector<float, kPart> vector;
-    Fetch(PlaceOf<Spec>(kept, step, part), 0, true, &vector);
-#pragma unroll
-    for (int k = 0; k < kPart; ++k) x[part * kPart + k] = vector.elements[k];
-  }
-}
-
-// Spec::Read of kVector neighbours from position i on.
-template <typename Spec>
-__device__ void ReadVector(const typename Spec::Tensors& t,
-                           typename Spec::Index i, bool is_aligned, float* x) {
-  using Domain = typename Spec::Domain;
-  constexpr int kVector = Spec::kVector;
-  typename Spec::template Held<kVector> held;
-  const auto first = PointOf<Domain>(i);
-  Spec::FetchForRead(t, first, is_aligned, &held);
-#pragma unroll
-  for (int k = 0; k < kVector; ++k) {
-    x[k] = Spec::Read(held, VectorPointOf<Domain, kVector>(first, k));
-  }
-}
-
-// Loads the thread's elements, kAtOnce vectors in flight, and keeps them.
-template <typename Spec>
-__device__ typename Spec::Reducer ReadRow(const typename Spec::Tensors& t,
-                                          const RowPart<Spec>& part,
-                                          float* kept) {
+// Takes the thread's elements, kAtOnce vectors at a time, and keeps them.
+template <typename Spec, typename Reducer>
+__device__ void TakeRow(const typename Spec::Tensors& t,
+                        const RowPart<Spec>& part, const Places<Spec>& places,
+                        Reducer* state) {
   using Index = typename Spec::Index;
   constexpr int kVector = Spec::kVector;
-  constexpr Index kStride = Spec::kLanes * kVector;
-  constexpr int kSteps =
-      static_cast<int>((RowPart<Spec>::kSlice + kStride - 1) / kStride);
-  constexpr int kAtOnce = kSteps < Spec::kAtOnce ? kSteps : Spec::kAtOnce;
-
-  typename Spec::Reducer state;
+  constexpr int kAtOnce = Spec::kAtOnce;
+  constexpr int kSteps = RowPart<Spec>::kSteps;
+  constexpr Index kStride = RowPart<Spec>::kStride;
+  if constexpr (Spec::kCopied) CopyRow<Spec>(t, part, places);
 #pragma unroll 1
   for (int step = 0; step < kSteps; step += kAtOnce) {
     const Index first = part.begin + step * kStride + part.lane * kVector;
+    // One group of this thread has been begun, or is empty, for each step.
+    if constexpr (Spec::kCopied) WaitForCopies<(kSteps - 1) / kAtOnce>();
     float x[kAtOnce * kVector];
-    // Past its end, a row's last vector stands in: no branch delays a load.
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
+      // Past its end, a row's last vector stands in: no branch delays a load.
       const Index at = min(first + k * kStride, Spec::kRowLength - kVector);
-      ReadVector<Spec>(t, part.row_begin + at, part.is_aligned,
-                       x + k * kVector);
+      if (Spec::kCopied && first + k * kStride >= part.end) continue;
+      ReadVector<Spec>(t, places, step + k, part.row_begin + at,
+                       part.is_aligned, x + k * kVector);
     }
-    const bool all_inside = first + (kAtOnce - 1) * kStride < part.end;
-    if (all_inside) Take(&state, x);
+    const bool all_inside =
+        RowPart<Spec>::kIsWhole || first + (kAtOnce - 1) * kStride < part.end;
+    if (kAtOnce > 1 && all_inside) Take(state, x);
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      if (first + k * kStride >= part.end) continue;
+      if (!all_inside && first + k * kStride >= part.end) continue;
       float own[kVector];
 #pragma unroll
       for (int j = 0; j < kVector; ++j) own[j] = x[k * kVector + j];
-      if (!all_inside) Take(&state, own);
-      Keep<Spec>(own, step + k, kept);
+      if (kAtOnce == 1 || !all_inside) Take(state, own);
+      if constexpr (Spec::kPutsRead) {
+        places.Put(step + k, own);
+      }
     }
+    if constexpr (Spec::kCopied) CommitCopies();
   }
-  return state;
 }
 
-// Reducers have constructors, which variables in shared memory must not have.
-template <typename Reducer, int kCount>
-struct StatesMemory {
-  float words[kCount * sizeof(Reducer) / sizeof(float)];
-  __device__ Reducer& operator[](int i) {
-    return reinterpret_cast<Reducer*>(words)[i];
-  }
-};
-
-// Merges the states of all lanes of a row within the block, into each.
+// The sum of e^(x - largest) over the thread's elements, which it keeps in
+// their stead where Spec::kKeepsPowers.
 template <typename Spec>
-__device__ void MergeBlock(int lane, typename Spec::Reducer* state) {
-  if constexpr (Spec::kLanes <= 32) {
-    MergeLanes<Spec::kLanes>(lane, state);
-  } else {
-    constexpr int kWarps = Spec::kLanes / 32;
-    static_assert(kWarps <= 32, "One warp merges those of all.");
-    __shared__ StatesMemory<typename Spec::Reducer, Spec::kThreads / 32> states;
-    MergeLanes<32>(lane, state);
-    if (lane % 32 == 0) states[threadIdx.x / 32] = *state;
-    // Every warp of the row has written its state.
-    __syncthreads();
-    *state = states[threadIdx.x / Spec::kLanes * kWarps + lane % kWarps];
-    MergeLanes<kWarps>(lane, state);
+__device__ void TakePowers(const RowPart<Spec>& part,
+                           const Places<Spec>& places, float largest,
+                           Sum* sum) {
+  using Index = typename Spec::Index;
+  Index at = part.begin + part.lane * Spec::kVector;
+#pragma unroll 1
+  for (int step = 0; at < part.end; at += RowPart<Spec>::kStride, ++step) {
+    Vector<float, Spec::kVector> x;
+    places.Get(step, &x);
+#pragma unroll
+    for (int k = 0; k < Spec::kVector; ++k) {
+      x.elements[k] = Exp(x.elements[k] - largest);
+    }
+    sum->Add(SumOf(x.elements));
+    if constexpr (Spec::kKeepsPowers) places.Put(step, x.elements);
   }
 }
 
 #if __CUDA_ARCH__ >= 900
 // Merges the states of a cluster's blocks, into every thread.
-template <typename Spec>
-__device__ void MergeCluster(int lane, typename Spec::Reducer* state) {
-  using Reducer = typename Spec::Reducer;
+template <typename Spec, typename Reducer>
+__device__ void MergeCluster(int lane, Reducer* state) {
   __shared__ StatesMemory<Reducer, 1> own;
   if (threadIdx.x == 0) own[0] = *state;
   // All blocks have written.
@@ -183,34 +168,53 @@ __device__ void MergeCluster(int lane, typename Spec::Reducer* state) {
 }
 #endif
 
-// Spec::Element of the elements that the thread keeps.
+// Merges the states of all that work on a row, into each.
+template <typename Spec, typename Reducer>
+__device__ void MergeRow(int lane, Reducer* state) {
+  MergeBlock<Spec::kThreads, Spec::kLanes>(lane, state);
+#if __CUDA_ARCH__ >= 900
+  if constexpr (Spec::kCluster > 1) MergeCluster<Spec>(lane, state);
+#endif
+}
+
+template <typename Spec>
+__device__ typename Spec::Statistics CountRow(const typename Spec::Tensors& t,
+                                              const RowPart<Spec>& part,
+                                              const Places<Spec>& places) {
+  typename Spec::Reducer state;
+  if constexpr (Spec::kTwoPasses) {
+    Largest largest;
+    TakeRow<Spec>(t, part, places, &largest);
+    MergeRow<Spec>(part.lane, &largest);
+#if __CUDA_ARCH__ >= 900
+    if constexpr (Spec::kCluster > 1) ptx::ClusterWait();
+#endif
+    state.largest = largest.value;
+    TakePowers<Spec>(part, places, largest.value, &state.scaled);
+    MergeRow<Spec>(part.lane, &state.scaled);
+  } else {
+    TakeRow<Spec>(t, part, places, &state);
+    MergeRow<Spec>(part.lane, &state);
+  }
+  return Spec::Finish(state);
+}
+
 template <typename Spec>
 __device__ void WriteRow(const typename Spec::Tensors& t,
-                         const RowPart<Spec>& part, float* kept,
+                         const RowPart<Spec>& part, const Places<Spec>& places,
                          const typename Spec::Statistics& statistics) {
   using Index = typename Spec::Index;
-  using Domain = typename Spec::Domain;
-  constexpr int kVector = Spec::kVector;
-  constexpr Index kStride = Spec::kLanes * kVector;
-  Index at = part.begin + part.lane * kVector;
+  Index at = part.begin + part.lane * Spec::kVector;
 #pragma unroll 1
-  for (int step = 0; at < part.end; at += kStride, ++step) {
-    float x[kVector];
-    Recall<Spec>(kept, step, x);
-    typename Spec::template Held<kVector> held;
-    const auto first = PointOf<Domain>(part.row_begin + at);
-    Spec::FetchForElement(t, first, part.is_aligned, &held);
-#pragma unroll
-    for (int k = 0; k < kVector; ++k) {
-      Spec::Element(held, VectorPointOf<Domain, kVector>(first, k), x[k],
-                    statistics);
-    }
-    Spec::PutResults(t, first.i, part.is_aligned, held);
+  for (int step = 0; at < part.end; at += RowPart<Spec>::kStride, ++step) {
+    FinishVector<Spec, false>(t, places, step, part.row_begin + at,
+                              part.is_aligned, &statistics);
   }
 }
 
 template <typename Spec>
-__device__ void KeepRows(const typename Spec::Tensors& t, float* kept) {
+__device__ void KeepRows(const typename Spec::Tensors& t,
+                         const Places<Spec>& places) {
   using Index = typename Spec::Index;
   constexpr int kRowsPerBlock = Spec::kThreads / Spec::kLanes;
   const Index row =
@@ -219,13 +223,13 @@ __device__ void KeepRows(const typename Spec::Tensors& t, float* kept) {
   // Threads without a row do the last one's work but for the writing, since
   // all must meet at the barriers.
   const RowPart<Spec> part(t, min(row, Spec::kRows - 1));
-  typename Spec::Reducer state = ReadRow<Spec>(t, part, kept);
-  MergeBlock<Spec>(part.lane, &state);
-#if __CUDA_ARCH__ >= 900
-  if constexpr (Spec::kCluster > 1) MergeCluster<Spec>(part.lane, &state);
-#endif
-  if (row < Spec::kRows) {
-    WriteRow<Spec>(t, part, kept, Spec::Finish(state));
+  const typename Spec::Statistics statistics = CountRow<Spec>(t, part, places);
+  if constexpr (Spec::kHasTail) {
+    ReduceSegments<Spec>(t, part.row_begin + part.begin, part.is_aligned,
+                         (part.end - part.begin) / Spec::kSegment,
+                         places.memory, statistics);
+  } else if (row < Spec::kRows) {
+    WriteRow<Spec>(t, part, places, statistics);
   }
 #if __CUDA_ARCH__ >= 900
   if constexpr (Spec::kCluster > 1) ptx::ClusterWait();
@@ -241,19 +245,16 @@ __device__ void RowBlock(const typename Spec::Tensors& t) {
                 "Blocks of a cluster work on one row.");
   static_assert(Spec::kRowLength % Spec::kVector == 0,
                 "Vectors must not cross the end of a row.");
-  constexpr int kStride = Spec::kLanes * Spec::kVector;
-  constexpr int kKept =
-      static_cast<int>((RowPart<Spec>::kSlice + kStride - 1) / kStride *
-                       Spec::kVector * Spec::kThreads);
-  float* kept;
+  static_assert(!Spec::kHasTail || RowPart<Spec>::kInOrder,
+                "Segments are read where the row lies in order.");
+  constexpr int kKept = RowPart<Spec>::kKept;
   if constexpr (Spec::kDynamicShared) {
     extern __shared__ float4 dynamic_shared[];
-    kept = reinterpret_cast<float*>(dynamic_shared);
+    KeepRows<Spec>(t, {reinterpret_cast<typename Spec::Kept*>(dynamic_shared)});
   } else {
-    alignas(16) __shared__ float static_shared[kKept];
-    kept = static_shared;
+    alignas(16) __shared__ typename Spec::Kept static_shared[kKept];
+    KeepRows<Spec>(t, {static_shared});
   }
-  KeepRows<Spec>(t, kept);
 }
 
 }  // namespace kiln

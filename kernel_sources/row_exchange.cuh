@@ -52,7 +52,7 @@ __device__ inline void Unpublish(unsigned long long record, float,
       __uint_as_float(static_cast<unsigned>(record >> 32) & 0x7fffffff);
 }
 
-// What brokers exchange about one row, in t.records.
+// What members exchange about one row, in t.records.
 template <typename Spec>
 struct Records {
   unsigned long long* members;  // one for each

@@ -11,8 +11,9 @@
 //   mover     loads chunk after chunk by bulk copies, each as soon as its place
 //             in the ring is free
 //   counters  take the block's statistics of each row as its chunks arrive
-//   brokers   exchange them with those of the team, row by row; several,
-//             because an exchange waits for the slowest member
+//   publisher gives them to the team, row by row
+//   gatherer  merges those of all members, for some of the rows
+//   receivers wait for the totals; several, because each takes a while to come
 //   finishers compute the results from the ring and write them
 //
 // so that loads, waiting for the team and stores of different rows overlap. A
@@ -31,16 +32,23 @@
 namespace kiln {
 
 constexpr int kMoverWarps = 1;
-constexpr int kBrokerWarps = 4;
+constexpr int kPublisherWarps = 1;
+constexpr int kGathererWarps = 1;
+constexpr int kReceiverWarps = 4;
 constexpr int kCounterWarps = 8;
 constexpr int kFinisherWarps = 8;
-constexpr int kTeamThreads =
-    32 * (kMoverWarps + kBrokerWarps + kCounterWarps + kFinisherWarps);
 
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
 constexpr int kRowsInFlight = (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks
                               + 2;
+
+// Warps of each kind that work on a row; rows take turns between kRowGroups
+// of them, because what a short row costs is mostly waiting.
+template <typename Spec>
+constexpr int kRowCounters = kCounterWarps / Spec::kRowGroups;
+template <typename Spec>
+constexpr int kRowFinishers = kFinisherWarps / Spec::kRowGroups;
 
 template <typename Spec>
 struct TeamMemory {
@@ -49,8 +57,9 @@ struct TeamMemory {
   ptx::Barrier counted[kRowsInFlight<Spec>];
   ptx::Barrier known[kRowsInFlight<Spec>];
   typename Spec::Statistics statistics[kRowsInFlight<Spec>];
-  float states[kRowsInFlight<Spec>]
-              [kCounterWarps * sizeof(typename Spec::Reducer) / sizeof(float)];
+  float states[kRowsInFlight<Spec>][kRowCounters<Spec> *
+                                    sizeof(typename Spec::Reducer) /
+                                    sizeof(float)];
 
   __device__ typename Spec::Reducer* StatesOf(int row) {
     return reinterpret_cast<typename Spec::Reducer*>(
@@ -172,7 +181,7 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
                            const Chunk<Spec>& chunk, int thread,
                            typename Spec::Reducer* state) {
   constexpr int kVector = Spec::kVector;
-  constexpr int kStride = 32 * kCounterWarps * kVector;
+  constexpr int kStride = 32 * kRowCounters<Spec> * kVector;
 #pragma unroll 1
   for (int first = thread * kVector; first < chunk.count;
        first += Spec::kAtOnce * kStride) {
@@ -200,9 +209,10 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
 
 template <typename Spec>
 __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
-                      TeamMemory<Spec>* memory, int thread) {
+                      TeamMemory<Spec>* memory, int group, int thread) {
 #pragma unroll 1
-  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+  for (int row = group; row < static_cast<int>(Spec::kRows);
+       row += Spec::kRowGroups) {
     typename Spec::Reducer state;
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
@@ -219,25 +229,52 @@ __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
 }
 
 template <typename Spec>
-__device__ void Broker(const typename Spec::Tensors& t,
-                       TeamMemory<Spec>* memory, int broker, int lane) {
+__device__ void PublishRows(const typename Spec::Tensors& t,
+                            TeamMemory<Spec>* memory, int lane) {
 #pragma unroll 1
-  for (int row = broker; row < static_cast<int>(Spec::kRows);
-       row += kBrokerWarps) {
+  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
     const int place = row % kRowsInFlight<Spec>;
-    const Records<Spec> records(t.records, row);
     ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-    typename Spec::Reducer state = memory->StatesOf(row)[lane % kCounterWarps];
-    MergeLanes<kCounterWarps>(lane, &state);
+    typename Spec::Reducer state =
+        memory->StatesOf(row)[lane % kRowCounters<Spec>];
+    MergeLanes<kRowCounters<Spec>>(lane, &state);
     if (lane == 0) {
+      const Records<Spec> records(t.records, row);
       ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
     }
-    if (row % Spec::kTeam == static_cast<int>(blockIdx.x)) {
-      const auto total = Gather<Spec>(records.members, lane);
-      if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
-    }
+    // Only now may counters write where the states of this row were. The
+    // exchange implies it, but by way of global memory.
+    ptx::Arrive(&memory->known[place]);
+  }
+}
+
+// Each member gathers the statistics of some rows, once it has published its
+// own: all that wait for others would slow the cache lines they wait for.
+template <typename Spec>
+__device__ void GatherRows(const typename Spec::Tensors& t, int lane) {
+#pragma unroll 1
+  for (int row = blockIdx.x; row < static_cast<int>(Spec::kRows);
+       row += Spec::kTeam) {
+    const Records<Spec> records(t.records, row);
+    while (ptx::LoadRelaxed(records.members + blockIdx.x) == 0) continue;
+    const auto total = Gather<Spec>(records.members, lane);
+    if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
+  }
+}
+
+template <typename Spec>
+__device__ void ReceiveRows(const typename Spec::Tensors& t,
+                            TeamMemory<Spec>* memory, int receiver, int lane) {
+#pragma unroll 1
+  for (int row = receiver; row < static_cast<int>(Spec::kRows);
+       row += kReceiverWarps) {
+    const int place = row % kRowsInFlight<Spec>;
+    const Records<Spec> records(t.records, row);
+    // Before, there is nothing to ask for.
+    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
     unsigned long long total = 0;
     while (total == 0) total = ptx::LoadRelaxed(records.total);
+    typename Spec::Reducer state;
     Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
     if (lane == 0) memory->statistics[place] = Spec::Finish(state);
     ptx::Arrive(&memory->known[place]);
@@ -253,7 +290,7 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
   constexpr int kVector = Spec::kVector;
 #pragma unroll 1
   for (int at = thread * kVector; at < chunk.count;
-       at += 32 * kFinisherWarps * kVector) {
+       at += 32 * kRowFinishers<Spec> * kVector) {
     float x[kVector];
     ReadStaged<Spec>(staged, chunk.begin + at, x);
     typename Spec::template Held<kVector> held;
@@ -271,10 +308,11 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
 
 template <typename Spec>
 __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
-                           TeamMemory<Spec>* memory, int thread) {
+                           TeamMemory<Spec>* memory, int group, int thread) {
   const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
-  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+  for (int row = group; row < static_cast<int>(Spec::kRows);
+       row += Spec::kRowGroups) {
     const int place = row % kRowsInFlight<Spec>;
     ptx::Wait(&memory->known[place], row / kRowsInFlight<Spec> % 2);
     const typename Spec::Statistics statistics = memory->statistics[place];
@@ -298,12 +336,12 @@ __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
 #pragma unroll 1
   for (int slot = 0; slot < Spec::kSlots; ++slot) {
     ptx::InitBarrier(&memory->loaded[slot], 1);
-    ptx::InitBarrier(&memory->done[slot], 32 * kFinisherWarps);
+    ptx::InitBarrier(&memory->done[slot], 32 * kRowFinishers<Spec>);
   }
 #pragma unroll 1
   for (int row = 0; row < kRowsInFlight<Spec>; ++row) {
-    ptx::InitBarrier(&memory->counted[row], 32 * kCounterWarps);
-    ptx::InitBarrier(&memory->known[row], 32);
+    ptx::InitBarrier(&memory->counted[row], 32 * kRowCounters<Spec>);
+    ptx::InitBarrier(&memory->known[row], 2 * 32);  // publisher and receiver
   }
   ptx::FenceBarrierInit();
 }
@@ -326,16 +364,26 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
 
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  constexpr int kFirstCounter = kMoverWarps + kBrokerWarps;
+  constexpr int kGatherer = kMoverWarps + kPublisherWarps;
+  constexpr int kFirstReceiver = kGatherer + kGathererWarps;
+  constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
   constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
   if (warp < kMoverWarps) {
     LoadRows<Spec>(t, ring, memory, lane);
+  } else if (warp < kGatherer) {
+    PublishRows<Spec>(t, memory, lane);
+  } else if (warp < kFirstReceiver) {
+    GatherRows<Spec>(t, lane);
   } else if (warp < kFirstCounter) {
-    Broker<Spec>(t, memory, warp - kMoverWarps, lane);
+    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
   } else if (warp < kFirstFinisher) {
-    Count<Spec>(t, ring, memory, threadIdx.x - 32 * kFirstCounter);
+    constexpr int kThreads = 32 * kRowCounters<Spec>;
+    const int thread = threadIdx.x - 32 * kFirstCounter;
+    Count<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   } else {
-    FinishRows<Spec>(t, ring, memory, threadIdx.x - 32 * kFirstFinisher);
+    constexpr int kThreads = 32 * kRowFinishers<Spec>;
+    const int thread = threadIdx.x - 32 * kFirstFinisher;
+    FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   }
 }
 

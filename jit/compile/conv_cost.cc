@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/compile/rounding.h"
+
 namespace kiln {
 namespace {
 
@@ -13,17 +15,24 @@ constexpr double kCyclesPerProduct = 1.6;
 constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;
-constexpr double kInstructionsPerOp = 8.0;
-constexpr double kInstructionsPerSum = 4.0;  // of statistics in registers
-constexpr double kInstructionsOfPlanes = 10.0;
+constexpr double kInstructionsPerStored = 18.0;   // an element that is stored
+constexpr double kInstructionsPerChannel = 14.0;  // of a thread
+// Of warpgroups, with conv_wgmma.cu: products, what the producer does and what
+// follows the sums hardly overlap.
+constexpr double kOverlap = 0.87;
+constexpr double kInstructionsPerSum = 6.0;  // of statistics in registers
+constexpr double kInstructionsOfPlanes = 12.0;
+constexpr double kIssuedByGroup = 0.85;  // in a cycle, by four warps
+constexpr double kIssuedByAll = 1.7;
+// Of waiting for another tensor's elements, for a warp's.
+constexpr double kCyclesPerPlaneRead = 25.0;
+constexpr double kCyclesPerRead = 3.0;
 constexpr double kInstructionsPerOctet = 60.0;  // loads included
 constexpr double kInstructionsPerPart = 20.0;
-constexpr double kIssuedByProducer = 0.8;  // in a cycle, by four warps
+constexpr double kIssuedByProducer = 0.6;  // in a cycle, by four warps
 constexpr double kCyclesPerHandover = 200.0;
 constexpr double kCyclesPerBlock = 4000.0;
 constexpr double kCyclesPerStage = 700.0;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int Products(const ConvGeometry& g) {
   return 1 + (g.splits_input ? 1 : 0) + (g.splits_weight ? 1 : 0);
@@ -45,10 +54,15 @@ Work ProductWork(const ConvGeometry& g) {
           warps * steps * (reads + adds + fragments * Products(g))};
 }
 
-// For each element that warpgroups multiply.
+// For each element.
 double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
-  const double ops = kInstructionsPerOp * static_cast<double>(demands.ops);
-  if (!g.channel_rows) return kInstructionsPerElement + ops;
+  const double ops = static_cast<double>(demands.instructions);
+  if (!g.has_groups()) return ops + kInstructionsPerElement;
+  if (!g.channel_rows) {
+    const double each =
+        demands.stores ? kInstructionsPerStored : kInstructionsPerElement;
+    return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
+  }
   const bool in_registers = demands.has_statistics && demands.ops == 0;
   return in_registers ? kInstructionsPerSum : kInstructionsOfPlanes + ops;
 }
@@ -64,32 +78,27 @@ double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
       steps * Products(g) * g.tiles_m * g.groups() * product;
   const double octets =
       static_cast<double>(g.chunks() * (g.chunk / 8) * g.patch());
-  const double bring = octets / 32 *
-                       (kInstructionsPerOctet +
-                        kInstructionsPerPart * g.input_parts()) /
-                       (kIssuedByProducer * g.producers);
-  const double elements = static_cast<double>(g.run()) *
-                          static_cast<double>(g.block_channels());
+  const double bring =
+      octets / 32 *
+      (kInstructionsPerOctet + kInstructionsPerPart * g.input_parts()) /
+      (kIssuedByProducer * g.producers);
+  const double issued =
+      std::min(kIssuedByGroup * g.groups() * g.resident_blocks, kIssuedByAll);
+  const double elements =
+      static_cast<double>(g.run()) * static_cast<double>(g.block_channels());
   const double after =
-      elements / 32 * TailInstructions(g, demands) / kIssuedPerCycle;
+      elements / 32 *
+      (TailInstructions(g, demands) / issued +
+       static_cast<double>(demands.reads) *
+           (g.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead));
   const double waiting = static_cast<double>(g.chunks()) * kCyclesPerHandover;
-  // Warpgroups drift apart, so that one multiplies while another finishes.
-  const int together = g.groups() * g.resident_blocks;
-  const double own = products + waiting;
-  const double rest = std::max(own, after) + std::min(own, after) / together;
-  return g.resident_blocks * std::max({rest, bring});
+  return kOverlap * (g.resident_blocks * (products + after + waiting) + bring);
 }
 
 }  // namespace
 
-double ConvCycles(const ConvGeometry& g, const ConvDemands& demands,
-                  int sm_count) {
-  const int64_t waves =
-      CeilDiv(g.blocks(), static_cast<int64_t>(sm_count) * g.resident_blocks);
-  if (g.has_groups()) {
-    return static_cast<double>(waves) *
-           (kCyclesPerBlock + GroupTileCycles(g, demands) * g.tiles_per_block);
-  }
+double TileCycles(const ConvGeometry& g, const ConvDemands& demands) {
+  if (g.has_groups()) return GroupTileCycles(g, demands);
   const Work product = ProductWork(g);
   const double patch = static_cast<double>(g.chunk * g.patch());
   const double copies = patch / (g.copies_four ? 4 : 1) +
@@ -103,17 +112,20 @@ double ConvCycles(const ConvGeometry& g, const ConvDemands& demands,
   const double after = static_cast<double>(g.rows() * g.block_channels()) / 32 *
                        TailInstructions(g, demands) / kIssuedPerCycle;
   const double waiting = chunks * kCyclesPerStage;
-  double tile = 0.0;
-  if (g.resident_blocks > 1) {
-    // One block's products run during the other's instructions.
-    const double issue = chunks * before + after;
-    tile = g.resident_blocks * std::max(issue, chunks * multiply) +
-           std::min(issue, chunks * multiply) / 2 + waiting;
-  } else {
-    tile = chunks * (before + multiply) + after + waiting;
+  if (g.resident_blocks == 1) {
+    return chunks * (before + multiply) + after + waiting;
   }
-  const double block = kCyclesPerBlock + tile * g.tiles_per_block;
-  return static_cast<double>(waves) * block;
+  // One block's products run during the other's instructions.
+  const double issue = chunks * before + after;
+  return g.resident_blocks * std::max(issue, chunks * multiply) +
+         std::min(issue, chunks * multiply) / 2 + waiting;
+}
+
+double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
+  const int64_t waves =
+      CeilDiv(g.blocks(), static_cast<int64_t>(sm_count) * g.resident_blocks);
+  return static_cast<double>(waves) *
+         (kCyclesPerBlock + tile_cycles * g.tiles_per_block);
 }
 
 }  // namespace kiln

@@ -5,10 +5,15 @@
 
 namespace kiln {
 
+// A model, good for comparing tiles of one convolution, not for predicting
+// times.
+
+// Cycles of a multiprocessor for one tile of each of its resident blocks.
+double TileCycles(const ConvGeometry& geometry, const ConvDemands& demands);
+
 // Cycles until the last block of a convolution is done on a device with
-// `sm_count` multiprocessors. A model, good for comparing tiles of one
-// convolution, not for predicting times.
-double ConvCycles(const ConvGeometry& geometry, const ConvDemands& demands,
+// `sm_count` multiprocessors, where a tile takes `tile_cycles`.
+double ConvCycles(const ConvGeometry& geometry, double tile_cycles,
                   int sm_count);
 
 }  // namespace kiln

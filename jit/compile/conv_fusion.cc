@@ -56,7 +56,7 @@ class Fusing {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
-    if (!Choose(problem, DemandsOf(conv, {})).has_value()) return;
+    if (!Choose(problem, DemandsOf(conv, {}, false)).has_value()) return;
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
@@ -71,7 +71,7 @@ class Fusing {
       joining.resize(joining.size() > 1 ? 1 : 0);
     }
     if (joining.empty()) {
-      const ConvDemands demands = DemandsOf(conv, {});
+      const ConvDemands demands = DemandsOf(conv, {}, false);
       Take(anchor, -1, *Choose(problem, demands), demands);
     }
   }
@@ -162,15 +162,22 @@ class Fusing {
            view.kept0 == conv.domain[0] && view.reduced1 == 1;
   }
 
-  ConvDemands DemandsOf(int conv, const std::vector<int>& joining) const {
+  // Of the kernel that begins with the convolution and goes on with all of
+  // `joining`; `stores`: others read the elements from memory.
+  ConvDemands DemandsOf(int conv, const std::vector<int>& joining,
+                        bool stores) const {
     ConvDemands demands;
-    demands.ops = fusion_.groups[conv].epilogue.size();
+    demands.stores = stores || joining.empty();
+    AddOps(conv, fusion_.groups[conv].epilogue, &demands);
     for (const int user : joining) {
-      const int anchor = fusion_.groups[user].anchor;
       const KernelGroup& group = fusion_.groups[user];
-      demands.ops += anchor < 0 ? group.epilogue.size() : group.prologue.size();
-      if (anchor < 0) continue;
-      const Node& node = NodeAt(anchor);
+      if (group.anchor < 0) {
+        AddOps(conv, group.epilogue, &demands);
+        demands.stores = true;
+        continue;
+      }
+      AddOps(conv, group.prologue, &demands);
+      const Node& node = NodeAt(group.anchor);
       if (node.kind == NodeKind::kPool2d) {
         demands.window = std::get<PoolAttributes>(node.attributes).kernel_size;
       } else if (node.op == OpKind::kGroupNorm) {
@@ -185,6 +192,51 @@ class Fusing {
     return demands;
   }
 
+  void AddOps(int conv, const std::vector<int>& nodes,
+              ConvDemands* demands) const {
+    demands->ops += static_cast<int64_t>(nodes.size());
+    demands->reads += ReadsOf(conv, nodes);
+    for (const int node : nodes) {
+      demands->instructions += InstructionsOf(NodeAt(node).op);
+    }
+  }
+
+  // Roughly, from the generated code.
+  static int64_t InstructionsOf(OpKind op) {
+    switch (op) {
+      case OpKind::kGelu:
+      case OpKind::kTanh:
+      case OpKind::kSigmoid:
+      case OpKind::kSilu:
+      case OpKind::kMish:
+      case OpKind::kSoftplus:
+      case OpKind::kElu:
+      case OpKind::kExp:
+      case OpKind::kDiv:
+        return 15;
+      case OpKind::kGroupNorm:
+      case OpKind::kBatchNorm:
+        return 6;
+      default:
+        return 3;
+    }
+  }
+
+  // Whole tensors that `nodes` read besides the convolution's elements.
+  int64_t ReadsOf(int conv, const std::vector<int>& nodes) const {
+    std::set<int> inner = ValuesOf(conv);
+    int64_t reads = 0;
+    for (const int node : nodes) {
+      for (const Operand& operand : NodeAt(node).operands) {
+        const int value = ValueOf(operand);
+        if (value < 0 || Contains(inner, value)) continue;
+        reads += DimsOf(value) == fusion_.groups[conv].domain ? 1 : 0;
+      }
+      inner.insert(NodeAt(node).results[0]);
+    }
+    return reads;
+  }
+
   // Lets all of `joining` begin with the convolution, if a tile exists that
   // suits them. The first takes it over; the others compute it again.
   bool TryJoin(int conv, const std::vector<int>& joining,
@@ -197,10 +249,11 @@ class Fusing {
         Group(joining[0]).anchor < 0) {
       return false;
     }
+    const bool stores = UsersOf(conv).size() > joining.size();
     std::vector<ConvDemands> demands;
     std::vector<ConvGeometry> geometries;
     for (const int user : joining) {
-      demands.push_back(DemandsOf(conv, {user}));
+      demands.push_back(DemandsOf(conv, {user}, stores));
       const auto geometry = Choose(problem, demands.back());
       if (!geometry.has_value()) return false;
       geometries.push_back(*geometry);
@@ -234,7 +287,7 @@ class Fusing {
         ValueOf(norm.operands[0]) != ValueOf(extremes.operands[0])) {
       return false;
     }
-    const ConvDemands demands = DemandsOf(conv, users);
+    const ConvDemands demands = DemandsOf(conv, users, false);
     const auto geometry = Choose(problem, demands);
     if (!geometry.has_value()) return false;
     const KernelGroup source = Group(conv);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/compile/rounding.h"
+
 namespace kiln {
 namespace {
 
@@ -12,9 +14,6 @@ constexpr int64_t kProducerRegisters = 72;
 constexpr int64_t kMostProducerRegisters = 88;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 
 }  // namespace
 
@@ -119,6 +118,9 @@ int64_t ConvGeometry::run() const {
   return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
 }
 int64_t ConvGeometry::positions() const {
+  if (problem.stride == Pair{1, 1}) {
+    return std::max(patch(), TapOffset(taps(0) * taps(1) - 1) + run());
+  }
   // Rows and columns of the filter move a run independently.
   int64_t down = 0;
   for (int64_t y = 0; y < taps(0); ++y) {
@@ -180,8 +182,8 @@ int64_t ConvGeometry::consumer_registers() const {
   return std::min(left / groups() / 8 * 8, kMaxConsumerRegisters);
 }
 int ConvGeometry::octets_at_once() const {
-  const int64_t registers = producer_registers() == 0 ? launch_registers()
-                                                      : producer_registers();
+  const int64_t registers =
+      producer_registers() == 0 ? launch_registers() : producer_registers();
   return registers >= kProducerRegisters ? 4 : 2;
 }
 int64_t ConvGeometry::plane_pitch() const {

@@ -34,9 +34,13 @@ struct ConvDemands {
   bool all_channels_in_a_block = false;
   // Tiles consist of whole windows of this size.
   Pair window = {1, 1};
-  // Pointwise ops on each element before statistics, a pooling or a reduction
-  // or to the end, and whether statistics follow.
+  // What happens to each element before statistics, a pooling or a reduction or
+  // to the end: pointwise ops, an estimate of their instructions, whole tensors
+  // that they read, and whether a tensor of the same size is written.
   int64_t ops = 0;
+  int64_t instructions = 0;
+  int64_t reads = 0;
+  bool stores = false;
   bool has_statistics = false;
   // Channels of a normalised group must not straddle blocks; 0: no such group.
   int64_t group_channels = 0;
@@ -68,7 +72,7 @@ struct ConvGeometry {
   int groups_n = 0;
   bool channel_rows = false;  // of the product, instead of pixels
   int pitch = 0;              // of the patch's rows
-  int producers = 1;  // warpgroups that bring the input
+  int producers = 1;          // warpgroups that bring the input
   int stages = 2;
   bool keeps_weights = false;  // of all chunks in shared memory
 
@@ -91,8 +95,8 @@ struct ConvGeometry {
   int64_t steps() const;  // through the depth of one chunk, of 8 or 16
   int64_t tiles_across() const;
   int64_t strips() const;
-  int64_t blocks() const;   // of the grid
-  int64_t threads() const;  // of a block
+  int64_t blocks() const;        // of the grid
+  int64_t threads() const;       // of a block
   int64_t packed_bytes() const;  // of all weights
   int64_t shared_bytes() const;  // without what the tail needs
   // Blocks that leave partial statistics of the same group, for groups of
@@ -102,8 +106,8 @@ struct ConvGeometry {
   // Of warps.
   int64_t lead() const;  // columns that a patch begins early to copy four
   int64_t patch_width() const;
-  int64_t patch() const;  // pixels, also of warpgroups
-  int64_t rows() const;   // of the product
+  int64_t patch() const;         // pixels, also of warpgroups
+  int64_t rows() const;          // of the product
   int64_t patch_words() const;   // of one chunk
   int64_t weight_words() const;  // of one chunk for one block of channels
 
@@ -118,9 +122,9 @@ struct ConvGeometry {
   // tap multiplies.
   int64_t OffsetOf(int64_t eight) const;
   int64_t TapOffset(int64_t tap) const;  // the same of a tap's first octet
-  bool has_empty_half() const;  // of the last step
-  int64_t zero_units() const;   // that it multiplies
-  int64_t pixel_units() const;  // of a stage
+  bool has_empty_half() const;           // of the last step
+  int64_t zero_units() const;            // that it multiplies
+  int64_t pixel_units() const;           // of a stage
   int64_t weight_units() const;
   int64_t scale_count() const;  // of output channels, padding included
   // Registers of a thread: of the launch, and after the producer has given its

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "jit/compile/conv_constants.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
 
@@ -14,77 +15,6 @@ namespace {
 constexpr int kPackThreads = 256;
 constexpr int kMergeThreads = 32;
 constexpr int64_t kMaxPackBlocks = 1024;
-
-Dims ToDims(const Dims4& dims) { return {dims[0], dims[1], dims[2], dims[3]}; }
-
-using Lines = std::vector<std::string>;
-
-std::string Bool(const char* name, bool value) {
-  return fmt::format("static constexpr bool {} = {};", name, value);
-}
-template <typename T>
-std::string Int(const char* name, T value) {
-  return fmt::format("static constexpr int {} = {};", name, value);
-}
-template <typename T>
-std::string Ints(const char* first, T value, const char* second, T other) {
-  return fmt::format("static constexpr int {} = {}, {} = {};", first, value,
-                     second, other);
-}
-
-// What conv_tile.cuh wants to know.
-Lines TileConstants(const ConvGeometry& g) {
-  const ConvProblem& p = g.problem;
-  Lines lines = ShapeText("Input", ToDims(p.input));
-  const auto append = [&](Lines more) {
-    lines.insert(lines.end(), more.begin(), more.end());
-  };
-  append(ShapeText("Output", ToDims(p.output)));
-  const bool has_groups = g.has_groups();
-  append(
-      {fmt::format("static constexpr Index kGroups = {};", p.groups),
-       PairText("Kernel", p.kernel), PairText("Stride", p.stride),
-       PairText("Padding", {g.padding(0), g.padding(1)}),
-       PairText("Dilation", p.dilation),
-       PairText("Phases", {g.phases(0), g.phases(1)}),
-       Ints("kTileH", g.tile_h, "kTileW", g.tile_w),
-       Int("kRowPitch", has_groups ? g.pitch : g.tile_w),
-       Ints("kWarpsM", has_groups ? 4 * g.groups_m : g.warps_m, "kWarpsN",
-            has_groups ? g.groups_n : g.warps_n),
-       Ints("kTilesM", g.tiles_m, "kTilesN", g.tiles_n),
-       Int("kWarpgroups", g.groups()),
-       Int("kBlockChannels", g.block_channels()),
-       Ints("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block)});
-  return lines;
-}
-
-// What conv_patch.cuh wants to know.
-Lines PatchConstants(const ConvGeometry& g) {
-  return {PairText("Insert", g.problem.insert),
-          Bool("kSplitsInput", g.splits_input),
-          Bool("kSplitsWeight", g.splits_weight),
-          Bool("kCopiesInput", g.problem.input_type == DataType::kF32),
-          Bool("kCopiesFour", g.copies_four)};
-}
-
-// What conv_stages.cuh wants to know.
-Lines StageConstants(const ConvGeometry& g) {
-  const bool scales = !g.takes_as_stored();
-  const bool is_bfloat16 =
-      !scales && g.problem.input_type == DataType::kBF16;
-  return {PairText("Taps", {g.taps(0), g.taps(1)}),
-          PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
-          PairText("Planes", {g.planes(0), g.planes(1)}),
-          Ints("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),
-          Ints("kGroupsM", g.groups_m, "kGroupsN", g.groups_n),
-          Bool("kChannelRows", g.channel_rows),
-          Bool("kKeepsWeights", g.keeps_weights),
-          Ints("kStages", int64_t{g.stages}, "kZeroUnits", g.zero_units()),
-          Ints("kInputParts", g.input_parts(), "kWeightParts",
-               g.weight_parts()),
-          Bool("kScales", scales), Bool("kIsBFloat16", is_bfloat16),
-          Int("kFactorsAt", (g.packed_bytes() / 4) - g.scale_count())};
-}
 
 class ConvSpecWriter {
  public:
@@ -214,13 +144,13 @@ class ConvSpecWriter {
   }
 
   void AppendProducts() {
-    Append({Ints("kProducerGroups", geometry_.producers, "kOctetsAtOnce",
-                 geometry_.octets_at_once()),
-            Ints("kProducerRegisters", geometry_.producer_registers(),
-                 "kConsumerRegisters", geometry_.consumer_registers())});
-    Append(WarpgroupProducts(geometry_, geometry_.takes_as_stored() &&
-                                            geometry_.problem.input_type ==
-                                                DataType::kBF16));
+    Append({IntsText("kProducerGroups", geometry_.producers, "kOctetsAtOnce",
+                     geometry_.octets_at_once()),
+            IntsText("kProducerRegisters", geometry_.producer_registers(),
+                     "kConsumerRegisters", geometry_.consumer_registers())});
+    Append(WarpgroupProducts(
+        geometry_, geometry_.takes_as_stored() &&
+                       geometry_.problem.input_type == DataType::kBF16));
   }
 
   // Words of the windows' values: eight channels of each warp, rows padded to
@@ -240,15 +170,16 @@ class ConvSpecWriter {
     ElementCode code(schedule_, DimsOf(node.results[0]), &tensors_);
     for (const int result : node.results) code.Define(result);
     for (const Store& store : kernel_.stores) {
-      if (IsExtreme(store.value)) code.StoreTo(store);
+      if (IsExtreme(store.value)) code.StoreTo(store, "inside");
     }
     spec_.members = {
         "static __device__ void StoreExtremes(const Tensors& t,",
         "                                     const kiln::Point<Index>& at,",
         fmt::format("                                     float {},",
                     NameOf(node.results[0])),
-        fmt::format("                                     float {}) {{",
-                    NameOf(node.results[1]))};
+        fmt::format("                                     float {},",
+                    NameOf(node.results[1])),
+        "                                     bool inside) {"};
     for (const std::string& line : code.lines()) {
       spec_.members.push_back("  " + line);
     }
@@ -356,12 +287,12 @@ class ConvSpecWriter {
       const int64_t states =
           has_states ? (geometry_.state_bytes() + 15) / 16 * 4 : 0;
       const bool has_planes = !has_states || !StaysInRegisters();
-      Append({Int("kStateWords", states), Bool("kHasPlanes", has_planes)});
-      scratch_words =
-          states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
+      Append(
+          {IntText("kStateWords", states), BoolText("kHasPlanes", has_planes)});
+      scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
     }
     if (geometry_.has_groups() && !geometry_.channel_rows) {
-      Append({Bool("kHasPlanes", false)});
+      Append({BoolText("kHasPlanes", false)});
     }
     const int64_t bytes = geometry_.shared_bytes() + scratch_words * 4;
     Append({fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",
@@ -381,7 +312,7 @@ class ConvSpecWriter {
   bool NeedsWideIndex() const {
     const ConvProblem& p = geometry_.problem;
     int64_t count = std::max(NumElements(kernel_.group.domain),
-                             NumElements(ToDims(p.input)));
+                             p.input[0] * p.input[1] * p.input[2] * p.input[3]);
     // Tiles reach past the edges.
     count += 64 * p.output[3] * p.output[1];
     return count > std::numeric_limits<int32_t>::max();
@@ -414,10 +345,11 @@ KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel) {
   spec.source_file = has_groups ? "pack_halves.cu" : "pack_weights.cu";
   spec.index = "int";
   spec.constants = TileConstants(geometry);
-  const Lines more =
+  const std::vector<std::string> more =
       has_groups ? StageConstants(geometry) : PatchConstants(geometry);
   spec.constants.insert(spec.constants.end(), more.begin(), more.end());
-  spec.constants.push_back(Bool("kTransposed", geometry.problem.transposed));
+  spec.constants.push_back(
+      BoolText("kTransposed", geometry.problem.transposed));
   spec.tensors = tensors.list();
   spec.has_element = false;
   EntrySpec entry{"kiln_pack_weights",

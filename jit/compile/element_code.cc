@@ -132,7 +132,7 @@ void ElementCode::StoreTo(const Store& store) {
 
 void ElementCode::StoreTo(const Store& store, const std::string& condition) {
   const std::string local = Local(store.value);
-  Line(fmt::format("if ({}) kiln::Store({}, at.i, {});", condition,
+  Line(fmt::format("kiln::StoreIf({}, {}, at.i, {});", condition,
                    tensors_->Write(store), local));
 }
 

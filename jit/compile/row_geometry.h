@@ -13,21 +13,30 @@ namespace kiln {
 // Who keeps the rows of a normalisation on chip between their statistics and
 // their results.
 enum class RowKeeper : uint8_t {
-  kBlock,  // a block, part of one, or a cluster: row_block.cu
-  kTeam,   // all blocks of the device: row_team.cu
+  kWarp,     // lanes of a warp, in registers: row_warp.cu
+  kBlock,    // a block, part of one, or a cluster: row_block.cu
+  kColumns,  // a block, several rows that lie side by side: column_block.cu
+  kTeam,     // all blocks of the device: row_team.cu
 };
 
-// What a kernel is to do with rows: stretches of `length` neighbours in
-// memory, each with statistics of its own.
+// What a kernel is to do with rows: `length` elements, `pitch` apart in memory,
+// with statistics of their own.
 struct RowWork {
   int64_t rows = 1;
   int64_t length = 1;
+  int64_t pitch = 1;              // 1: neighbours; else rows lie side by side
   std::vector<int> staged;        // operands with as many elements as the rows
   std::vector<int> staged_bytes;  // of an element of each; the first is the
                                   // one that statistics are taken of
   std::vector<int> stored_bytes;  // of an element of each result
+  bool copies = false;  // one operand is kept as it is: row_places.cuh
+  int kept_bytes = 4;   // of an element of what is kept
+  // Elements of which a reduction makes one output, where nothing else reads
+  // the results; 0: results are written.
+  int64_t segment = 0;
   bool publishes = false;  // row_team.cu knows how to send the statistics
   int prologue = 0;        // operations before the statistics
+  int epilogue = 0;        // and behind them
 };
 
 // How threads share rows; the names are those of row_block.cu and row_team.cu.
@@ -35,14 +44,21 @@ struct RowGeometry {
   RowKeeper keeper = RowKeeper::kBlock;
   int64_t rows = 1;
   int64_t length = 1;
+  int64_t pitch = 1;
   int vector = 1;   // elements of one access of a thread
   int at_once = 1;  // vectors that a thread loads before it uses them
   int64_t dynamic_shared_bytes = 0;
 
-  // kBlock. `lanes` threads of each of `cluster` blocks share a row.
+  // kWarp, kBlock, kColumns. `lanes` threads of each of `cluster` blocks share
+  // a row.
   int threads = 256;
   int lanes = 256;
   int cluster = 1;
+  bool copies = false;  // see RowWork
+  int kept_bytes = 4;
+  int64_t segment = 0;
+  int segment_lanes = 1;   // threads that share one
+  int segment_vector = 1;  // elements of one access of theirs
 
   // kTeam: `team` blocks, all resident; `chunks` in a block's slice of a row,
   // of `chunk` elements of each staged operand; `slots` of them in the ring.
@@ -51,10 +67,13 @@ struct RowGeometry {
   int64_t chunk = 0;
   int slots = 0;
   int64_t slot_bytes = 0;
+  int row_groups = 1;  // rows that different warps work on at once
   std::vector<int> staged;
 
   int64_t blocks() const;
-  // Of the device, by this kernel.
+  // Of the device, by this kernel: that blocks are resident together. Shared
+  // memory is a matter of the architecture, and no more is asked for than that
+  // has.
   Requirements requirements() const;
   friend bool operator==(const RowGeometry&, const RowGeometry&) = default;
 };

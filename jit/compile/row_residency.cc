@@ -9,6 +9,11 @@ namespace kiln {
 namespace {
 
 constexpr int kF32Bytes = 4;
+// Shorter ones are not worth a reduction each.
+constexpr int64_t kMinSegment = 16;
+// Operations that are rather computed twice than that 16-bit values are kept in
+// f32.
+constexpr size_t kMaxComputedAgain = 2;
 
 bool Contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -82,7 +87,7 @@ class RowMerging {
   }
 
   // The pointwise group over the same elements that alone uses statistic
-  // `index`, if its rows are neighbours in memory; else -1.
+  // `index`, if its rows are neighbours in memory or lie side by side; else -1.
   int UserOfRows(int index) const {
     const KernelGroup& group = groups_[index].group;
     if (group.anchor < 0 || !group.epilogue.empty()) return -1;
@@ -91,7 +96,7 @@ class RowMerging {
     if (node.kind != NodeKind::kReduce || groups_[index].rows) return -1;
     const Dims& input = DimsOf(ValueOf(node.operands[0]));
     const ReduceView view = ViewOf(node, input);
-    if (view.kept1 != 1 || view.reduced1 != 1 || view.kept2 != 1) return -1;
+    if (view.reduced1 != 1 || view.kept2 != 1) return -1;
     if (std::any_of(node.results.begin(), node.results.end(),
                     [&](int value) { return IsOutput(value); })) {
       return -1;
@@ -99,9 +104,29 @@ class RowMerging {
     const std::vector<int> readers = Readers(index, {group.anchor});
     if (readers.size() != 1 || readers[0] < index) return -1;
     const RowGroup& user = groups_[readers[0]];
-    const bool fits = !user.rows && IsPointwise(user.group) &&
+    if (user.rows) return -1;
+    if (view.kept1 == 1 && EndsInSegments(user.group, input, view.reduced0)) {
+      return readers[0];
+    }
+    const bool fits = IsPointwise(user.group) &&
                       AlignDims(user.group.domain) == AlignDims(input);
     return fits ? readers[0] : -1;
+  }
+
+  // Whether `user` is a reduction, each output of which is of neighbours within
+  // one of the rows of `row_length` neighbours in a tensor of extents `rows`.
+  bool EndsInSegments(const KernelGroup& user, const Dims& rows,
+                      int64_t row_length) const {
+    if (user.anchor < 0 || user.prologue.empty() || user.tail >= 0) {
+      return false;
+    }
+    const Node& node = NodeAt(user.anchor);
+    if (node.kind != NodeKind::kReduce || node.results.size() > 1) return false;
+    const Dims& input = DimsOf(ValueOf(node.operands[0]));
+    const ReduceView view = ViewOf(node, input);
+    return AlignDims(input) == AlignDims(rows) && view.kept1 == 1 &&
+           view.reduced1 == 1 && view.reduced0 >= kMinSegment &&
+           row_length % view.reduced0 == 0;
   }
 
   // The pointwise group that makes the statistic's input, if it can move to
@@ -142,7 +167,14 @@ class RowMerging {
     const int source = SourceOfRows(index, user);
     KernelGroup merged = groups_[index].group;
     merged.domain = DimsOf(ValueOf(NodeAt(merged.anchor).operands[0]));
-    merged.epilogue = groups_[user].group.epilogue;
+    const KernelGroup& using_rows = groups_[user].group;
+    if (using_rows.anchor >= 0) {
+      merged.epilogue = using_rows.prologue;
+      merged.tail = using_rows.anchor;
+      merged.tail_epilogue = using_rows.epilogue;
+    } else {
+      merged.epilogue = using_rows.epilogue;
+    }
     if (source >= 0) merged.prologue = groups_[source].group.epilogue;
 
     const RowWork work = WorkOf(merged);
@@ -182,22 +214,45 @@ class RowMerging {
     const Node& statistic = NodeAt(group.anchor);
     const ReduceView view = ViewOf(statistic, group.domain);
     RowWork work;
-    work.rows = view.kept0;
+    work.rows = view.kept0 * view.kept1;
     work.length = view.reduced0;
+    work.pitch = view.kept1;
     work.staged = StagedOf(group);
     for (const int value : work.staged) {
       work.staged_bytes.push_back(BytesOf(value));
     }
     work.stored_bytes = StoredBytes(group);
-    work.publishes = true;
+    work.publishes = group.tail < 0;
+    if (group.tail >= 0) {
+      work.segment = ViewOf(NodeAt(group.tail), group.domain).reduced0;
+    }
     work.prologue = static_cast<int>(group.prologue.size());
+    work.epilogue = static_cast<int>(group.epilogue.size());
+    ChooseKept(group, &work);
     return work;
+  }
+
+  // What stays on the chip: the one operand that the statistics are computed
+  // from, as it is, or what they are taken of.
+  void ChooseKept(const KernelGroup& group, RowWork* work) const {
+    KernelGroup reading = group;
+    reading.epilogue.clear();
+    reading.tail_epilogue.clear();
+    reading.tail = -1;
+    const std::vector<int> read = StagedOf(reading);
+    if (read.size() != 1) return;
+    const int bytes = BytesOf(read[0]);
+    const bool again = NodeAt(group.anchor).op == OpKind::kGroupNorm &&
+                       group.prologue.size() <= kMaxComputedAgain;
+    work->copies = bytes == kF32Bytes || again;
+    if (work->copies) work->kept_bytes = bytes;
   }
 
   // Bytes of an element of everything that `group` leaves in memory.
   std::vector<int> StoredBytes(const KernelGroup& group) const {
     std::vector<int> stored;
     const std::vector<int> nodes = group.Nodes();
+    if (group.tail >= 0) return stored;
     for (const int node : nodes) {
       if (node == group.anchor) continue;
       const int value = NodeAt(node).results[0];

@@ -1,12 +1,12 @@
 #include "jit/compile/row_spec.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fmt/format.h"
+#include "jit/compile/row_held.h"
 #include "jit/compile/spec_text.h"
 
 namespace kiln {
@@ -14,9 +14,11 @@ namespace {
 
 // The largest position that fits in an int with a block's stride behind it.
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
-constexpr int kTeamThreads = 672;  // of row_team.cu
-// On a multiprocessor, for which registers must suffice: 64 for each.
+constexpr int kTeamThreads = 736;  // of row_team.cu
+// On a multiprocessor, for which registers must suffice: 64 for each, or 80
+// where they hold the rows.
 constexpr int kMinThreads = 1024;
+constexpr int kMinWarpThreads = 768;
 
 class RowSpecWriter {
  public:
@@ -28,19 +30,24 @@ class RowSpecWriter {
         input_(ValueOf(anchor_.operands[0])),
         tensors_(schedule),
         read_(schedule, kernel.group.domain, &tensors_),
-        element_(schedule, kernel.group.domain, &tensors_) {}
+        element_(schedule, kernel.group.domain, &tensors_),
+        tail_(schedule, TailDomain(), &tensors_),
+        held_(kernel, tensors_, read_, element_) {}
 
   KernelSpec Run() && {
     FillRead();
     FillElement();
     AddConstants();
     AddStatistics();
-    AddHeld();
-    AddFetch("FetchForRead", read_);
-    AddFetch("FetchForElement", element_);
-    AddPut();
-    AddIsAligned();
-    if (IsTeam()) AddStaging();
+    AddMembers(held_.Lines());
+    if (IsTeam()) {
+      Constant(fmt::format("static constexpr int kLoadedBytes = {};",
+                           held_.StagedBytes()));
+      AddMembers(held_.StagingLines());
+    } else {
+      AddKept();
+    }
+    if (HasTail()) AddTail();
     AddEntry();
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
@@ -57,6 +64,9 @@ class RowSpecWriter {
 
   void Constant(const std::string& line) { spec_.constants.push_back(line); }
   void Member(const std::string& line) { spec_.members.push_back(line); }
+  void AddMembers(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) Member(line);
+  }
 
   std::vector<std::string> Formula() const {
     std::vector<std::string> lines;
@@ -65,6 +75,10 @@ class RowSpecWriter {
     }
     lines.push_back(anchor_.text);
     for (const int node : kernel_.group.epilogue) {
+      lines.push_back(NodeAt(node).text);
+    }
+    if (HasTail()) lines.push_back(Tail().text);
+    for (const int node : kernel_.group.tail_epilogue) {
       lines.push_back(NodeAt(node).text);
     }
     return lines;
@@ -97,7 +111,7 @@ class RowSpecWriter {
   }
 
   void FillElement() {
-    element_.Define(input_);
+    if (!KeepsPowers()) element_.Define(input_);
     for (const int result : anchor_.results) {
       element_.DefineAs(result, "row." + ValueAt(result).name);
     }
@@ -107,17 +121,118 @@ class RowSpecWriter {
         roots.push_back(ValueOf(operand));
       }
     }
-    for (const Store& store : kernel_.stores) roots.push_back(store.value);
+    if (HasTail()) {
+      roots.push_back(TailInput());
+    } else {
+      for (const Store& store : kernel_.stores) roots.push_back(store.value);
+    }
     for (const int node : Makers(roots, input_)) {
       element_.Compute(NodeAt(node));
     }
     for (const int node : kernel_.group.epilogue) {
-      element_.Compute(NodeAt(node));
+      if (KeepsPowers() && IsSoftmax(NodeAt(node))) {
+        AddShare(NodeAt(node).results[0]);
+      } else {
+        element_.Compute(NodeAt(node));
+      }
+    }
+    const std::string argument =
+        fmt::format("float {}, const Statistics& row",
+                    KeepsPowers() ? "power" : ValueAt(input_).name);
+    if (HasTail()) {
+      FillValue(argument);
+      FillTail();
+      return;
     }
     for (const Store& store : kernel_.stores) element_.StoreTo(store);
     spec_.element_body = element_.lines();
-    spec_.element_argument =
-        fmt::format("float {}, const Statistics& row", ValueAt(input_).name);
+    spec_.element_argument = argument;
+  }
+
+  bool HasTail() const { return kernel_.group.tail >= 0; }
+  const Node& Tail() const { return NodeAt(kernel_.group.tail); }
+  int TailInput() const { return ValueOf(Tail().operands[0]); }
+  Dims TailDomain() const {
+    return HasTail() ? ValueAt(Tail().results[0]).desc.dims : Dims{};
+  }
+
+  // Spec::Value: the element of which the tail is taken.
+  void FillValue(const std::string& argument) {
+    const std::string value = element_.Local(TailInput());
+    value_ = {"template <typename Fields, typename At>",
+              "static __device__ float Value(Fields& t, const At& at,",
+              fmt::format("                              {}) {{", argument)};
+    for (const std::string& line : element_.lines()) {
+      value_.push_back("  " + line);
+    }
+    value_.push_back(fmt::format("  return {};", value));
+    value_.emplace_back("}");
+  }
+
+  // Spec::Element: an output of the tail.
+  void FillTail() {
+    const std::vector<std::string> results =
+        ReducerResults(Tail(), rows_.segment);
+    const int result = Tail().results[0];
+    tail_.Assign(ValueAt(result).name, results[0]);
+    tail_.Define(result);
+    for (const int node : kernel_.group.tail_epilogue) {
+      tail_.Compute(NodeAt(node));
+    }
+    for (const Store& store : kernel_.stores) tail_.StoreTo(store);
+    spec_.element_body = tail_.lines();
+    spec_.element_argument = "const SegmentReducer& state";
+  }
+
+  void AddTail() {
+    for (const std::string& line : ShapeText("TailOutput", TailDomain())) {
+      Constant(line);
+    }
+    Constant(
+        fmt::format("static constexpr int kSegment = {}, "
+                    "kSegmentLanes = {};",
+                    rows_.segment, rows_.segment_lanes));
+    Constant(fmt::format("static constexpr int kSegmentVector = {};",
+                         rows_.segment_vector));
+    Constant(fmt::format("using SegmentReducer = kiln::{};",
+                         ReducerName(Tail().op)));
+    AddMembers(value_);
+  }
+
+  // The node that uses the anchor's statistics, and not another softmax.
+  bool IsSoftmax(const Node& node) const {
+    return node.op == OpKind::kSoftmax &&
+           ValueOf(node.operands[1]) == anchor_.results[0];
+  }
+
+  // Softmax of the power that is kept in the element's stead: the statistics
+  // hold the reciprocal of the sum, which is between 1 / length and 1.
+  void AddShare(int result) {
+    element_.Assign(
+        ValueAt(result).name,
+        fmt::format("power * row.{}", ValueAt(anchor_.results[1]).name));
+    element_.Define(result);
+  }
+
+  // Whether e^(x - largest) may take the place of x: nothing but the softmax
+  // itself uses x.
+  bool KeepsPowers() const {
+    if (IsTeam() || anchor_.op != OpKind::kSoftmax) return false;
+    for (const Store& store : kernel_.stores) {
+      if (store.value == input_) return false;
+    }
+    if (HasTail() && TailInput() == input_) return false;
+    std::vector<int> nodes = kernel_.group.epilogue;
+    nodes.insert(nodes.end(), kernel_.group.prologue.begin(),
+                 kernel_.group.prologue.end());
+    return std::none_of(nodes.begin(), nodes.end(), [&](int index) {
+      const Node& node = NodeAt(index);
+      return !IsSoftmax(node) &&
+             std::any_of(node.operands.begin(), node.operands.end(),
+                         [&](const Operand& operand) {
+                           return ValueOf(operand) == input_;
+                         });
+    });
   }
 
   void AddConstants() {
@@ -137,15 +252,45 @@ class RowSpecWriter {
                       rows_.team, rows_.chunks, rows_.chunk));
       Constant(fmt::format("static constexpr int kSlots = {}, kSlotBytes = {};",
                            rows_.slots, rows_.slot_bytes));
+      Constant(fmt::format("static constexpr int kRowGroups = {};",
+                           rows_.row_groups));
     } else {
       Constant(
           fmt::format("static constexpr int kThreads = {}, kLanes = {}, "
                       "kCluster = {};",
                       rows_.threads, rows_.lanes, rows_.cluster));
-      Constant(fmt::format("static constexpr bool kDynamicShared = {};",
-                           rows_.dynamic_shared_bytes > 0));
+      if (rows_.keeper != RowKeeper::kWarp) {
+        Constant(fmt::format("static constexpr bool kDynamicShared = {};",
+                             rows_.dynamic_shared_bytes > 0));
+      }
+    }
+    if (rows_.pitch > 1) {
+      Constant(fmt::format("static constexpr Index kPitch = {};", rows_.pitch));
     }
     Constant(fmt::format("using Reducer = kiln::{};", ReducerName(anchor_.op)));
+  }
+
+  // Whether the thread puts in its places what Read gives.
+  bool PutsRead() const {
+    if (!rows_.copies) return true;
+    return rows_.kept_bytes == sizeof(float) && !Makers({input_}, -1).empty();
+  }
+
+  // How statistics are taken, and what a thread keeps of its elements; the
+  // names are those of row_places.cuh.
+  void AddKept() {
+    Constant(
+        fmt::format("static constexpr bool kTwoPasses = {}, "
+                    "kKeepsPowers = {};",
+                    anchor_.op == OpKind::kSoftmax, KeepsPowers()));
+    if (rows_.keeper == RowKeeper::kWarp) return;
+    const bool keeps_read = rows_.kept_bytes == sizeof(float);
+    Constant(fmt::format("static constexpr bool kCopied = {}, kKeepsRead = {},",
+                         rows_.copies, keeps_read));
+    Constant(fmt::format("                      kPutsRead = {}, kHasTail = {};",
+                         PutsRead(), HasTail()));
+    Constant(fmt::format("using Kept = {};",
+                         rows_.copies ? held_.CopiedTensor().type : "float"));
   }
 
   // Spec::Statistics, and how the reducer's state becomes one.
@@ -159,8 +304,8 @@ class RowSpecWriter {
     Member("};");
     Member("static __device__ Statistics Finish(const Reducer& state) {");
     Member("  Statistics row;");
-    const std::vector<std::string> results =
-        ReducerResults(anchor_, rows_.length);
+    std::vector<std::string> results = ReducerResults(anchor_, rows_.length);
+    if (KeepsPowers()) results.back() = "1.0f / " + results.back();
     for (size_t i = 0; i < names.size(); ++i) {
       Member(fmt::format("  row.{} = {};", names[i], results[i]));
     }
@@ -168,131 +313,24 @@ class RowSpecWriter {
     Member("}");
   }
 
-  // How element code sees a tensor: a vector of the elements at hand, also
-  // along w where that is what runs; else the tensor itself.
-  enum class View { kWhole, kAlongW, kTensor };
-
-  View ViewOfTensor(const KernelTensor& tensor) const {
-    if (tensor.is_output) return View::kWhole;
-    std::set<std::string> indices;
-    for (const ElementCode* code : {&read_, &element_}) {
-      const auto access = code->accesses().find(tensor.name);
-      if (access != code->accesses().end()) indices.insert(access->second);
+  void NameEntry(EntrySpec* entry) {
+    if (rows_.keeper == RowKeeper::kWarp) {
+      spec_.source_file = "row_warp.cu";
+      entry->symbol = "kiln_row_warp";
+      entry->function = "kiln::RowWarp";
+    } else if (rows_.keeper == RowKeeper::kColumns) {
+      spec_.source_file = "column_block.cu";
+      entry->symbol = "kiln_column_block";
+      entry->function = "kiln::ColumnBlock";
+    } else {
+      spec_.source_file = "row_block.cu";
+      entry->symbol = "kiln_row_block";
+      entry->function = "kiln::RowBlock";
     }
-    if (indices == std::set<std::string>{"at.i"}) return View::kWhole;
-    const bool in_vectors =
-        AlignDims(kernel_.group.domain)[3] % rows_.vector == 0;
-    const bool along_w = indices == std::set<std::string>{"at.w"};
-    return along_w && in_vectors && !IsTeam() ? View::kAlongW : View::kTensor;
   }
 
-  void AddHeld() {
-    Member("template <int kCount>");
-    Member("struct Held {");
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (ViewOfTensor(tensor) == View::kTensor) {
-        Member(fmt::format("  const {}* {};", tensor.type, tensor.name));
-      } else {
-        Member(fmt::format("  kiln::Vector<{}, kCount> {};", tensor.type,
-                           tensor.name));
-      }
-    }
-    Member("};");
-  }
-
-  // What `code` reads, of the vector that begins at `first`.
-  void AddFetch(const std::string& name, const ElementCode& code) {
-    Member("template <int kCount>");
-    Member(fmt::format("static __device__ void {}(const Tensors& t,", name));
-    Member(fmt::format("{}const kiln::Point<Index>& first,",
-                       std::string(name.size() + 24, ' ')));
-    Member(fmt::format("{}bool is_aligned, Held<kCount>* held) {{",
-                       std::string(name.size() + 24, ' ')));
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (tensor.is_output || code.accesses().count(tensor.name) == 0) {
-        continue;
-      }
-      const View view = ViewOfTensor(tensor);
-      Member(view == View::kTensor
-                 ? fmt::format("  held->{0} = t.{0};", tensor.name)
-                 : fmt::format("  kiln::Fetch(t.{0}, first.{1}, is_aligned, "
-                               "&held->{0});",
-                               tensor.name, view == View::kWhole ? "i" : "w"));
-    }
-    Member("}");
-  }
-
-  void AddPut() {
-    Member("template <int kCount>");
-    Member("static __device__ void PutResults(const Tensors& t, Index i,");
-    Member("                                  bool is_aligned,");
-    Member("                                  const Held<kCount>& held) {");
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (!tensor.is_output) continue;
-      Member(fmt::format("  kiln::Put(held.{0}, is_aligned, t.{0}, i);",
-                         tensor.name));
-    }
-    Member("}");
-  }
-
-  void AddIsAligned() {
-    std::vector<std::string> names;
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (ViewOfTensor(tensor) == View::kTensor) continue;
-      names.push_back("t." + tensor.name);
-    }
-    Member("static __device__ bool IsAligned(const Tensors& t) {");
-    Member(
-        fmt::format("  return kiln::AreAligned({});", fmt::join(names, ", ")));
-    Member("}");
-  }
-
-  // A tensor of which chunks lie in the ring, and where in a slot.
-  struct Staged {
-    KernelTensor tensor;
-    int64_t offset = 0;
-  };
-
-  std::vector<Staged> StagedInputs() const {
-    std::vector<Staged> staged;
-    int64_t offset = 0;
-    for (const KernelTensor& tensor : tensors_.list()) {
-      if (tensor.is_output || ViewOfTensor(tensor) != View::kWhole) continue;
-      staged.push_back({tensor, offset});
-      offset += rows_.chunk * ElementSize(tensor.place.dtype);
-    }
-    return staged;
-  }
-
-  void AddStaging() {
-    const std::vector<Staged> inputs = StagedInputs();
-    int64_t bytes = 0;
-    for (const Staged& input : inputs) {
-      bytes += ElementSize(input.tensor.place.dtype);
-    }
-    Constant(fmt::format("static constexpr int kLoadedBytes = {};", bytes));
-    AddForEach("ForEachInput", inputs);
-    Member("static __device__ Tensors Staged(Tensors t, unsigned char* slot,");
-    Member("                                 Index begin) {");
-    for (const Staged& staged : inputs) {
-      Member(
-          fmt::format("  t.{0} = reinterpret_cast<{1}*>(slot + {2}) - begin;",
-                      staged.tensor.name, staged.tensor.type, staged.offset));
-    }
-    Member("  return t;");
-    Member("}");
-  }
-
-  void AddForEach(const std::string& name, const std::vector<Staged>& list) {
-    Member("template <typename Function>");
-    Member(fmt::format("static __device__ void {}(const Tensors& t,", name));
-    Member(fmt::format("{}const Function& function) {{",
-                       std::string(name.size() + 24, ' ')));
-    for (const Staged& staged : list) {
-      Member(fmt::format("  function(t.{}, {});", staged.tensor.name,
-                         staged.offset));
-    }
-    Member("}");
+  int MinThreads() const {
+    return rows_.keeper == RowKeeper::kWarp ? kMinWarpThreads : kMinThreads;
   }
 
   void AddEntry() {
@@ -309,11 +347,9 @@ class RowSpecWriter {
       entry.min_blocks = 1;
       tensors_.Add({"records", "unsigned long long", true, *kernel_.partials});
     } else {
-      spec_.source_file = "row_block.cu";
-      entry.symbol = "kiln_row_block";
-      entry.function = "kiln::RowBlock";
+      NameEntry(&entry);
       entry.threads = rows_.threads;
-      entry.min_blocks = std::max(1, kMinThreads / rows_.threads);
+      entry.min_blocks = std::max(1, MinThreads() / rows_.threads);
     }
     spec_.entries.push_back(std::move(entry));
   }
@@ -326,7 +362,10 @@ class RowSpecWriter {
   KernelTensors tensors_;
   ElementCode read_;
   ElementCode element_;
+  ElementCode tail_;  // of the outputs of a reduction behind the rows
+  const RowHeld held_;
   KernelSpec spec_;
+  std::vector<std::string> value_;  // lines of Spec::Value
 };
 
 }  // namespace

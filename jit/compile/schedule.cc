@@ -321,7 +321,7 @@ class Scheduling {
   const Target& target_;
   Schedule schedule_;
   std::vector<Buffer> buffers_;
-  std::set<int> stored_;        // nodes whose results have been taken care of
+  std::set<int> stored_;  // nodes whose results have been taken care of
 };
 
 // Whether each pooling of both extremes is part of a convolution: no other

@@ -67,8 +67,8 @@ class ProductWriter {
         (weight * 2 * g_.steps() + 2 * step) * g_.block_channels();
     const bool is_empty = 2 * step + 1 > last;
     const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - at;
-    lines_.push_back(fmt::format("      \"add.s64 x, %{}, {};\"", sums_,
-                                 x + half * 65536));
+    lines_.push_back(
+        fmt::format("      \"add.s64 x, %{}, {};\"", sums_, x + half * 65536));
     if (is_empty) {
       lines_.push_back(fmt::format("      \"add.s64 x, x, %{};\"", sums_ + 2));
     }
@@ -78,9 +78,8 @@ class ProductWriter {
         fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
                     "\"",
                     columns_, type_, type_));
-    lines_.push_back(
-        fmt::format("      KILN_SUMS \"{}, {}, 1, 1, 0, 0;\"",
-                    g_.channel_rows ? "w, x" : "x, w", keep));
+    lines_.push_back(fmt::format("      KILN_SUMS \"{}, {}, 1, 1, 0, 0;\"",
+                                 g_.channel_rows ? "w, x" : "x, w", keep));
   }
 
   void Operands() {
@@ -92,8 +91,7 @@ class ProductWriter {
       }
       lines_.push_back(line);
     }
-    lines_.push_back(
-        "      : \"l\"(pixels), \"l\"(weights), \"l\"(empty),");
+    lines_.push_back("      : \"l\"(pixels), \"l\"(weights), \"l\"(empty),");
     lines_.push_back("        \"r\"(static_cast<int>(keep)));");
     lines_.push_back("}");
   }

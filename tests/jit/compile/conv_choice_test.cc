@@ -22,22 +22,53 @@ ConvProblem Problem(int64_t n, int64_t channels, int64_t outputs, int64_t size,
   return problem;
 }
 
+// Of a choice for warpgroups.
+void ExpectSoundGroups(const ConvGeometry& g) {
+  const int64_t last = (g.tile_h - 1) * g.pitch + g.tile_w;
+  EXPECT_LE(last, g.run());
+  EXPECT_LE(g.tile_w + g.halo(1), g.pitch);
+  EXPECT_LE(g.tiles_n * 8, 256);
+  EXPECT_EQ(g.chunk % 8, 0);
+  EXPECT_GE(g.stages, 2);
+  // Whatever is multiplied lies in the patch of its octet.
+  const int64_t octets = g.chunk / 8;
+  for (int64_t tap = 0; tap < g.taps(0) * g.taps(1); ++tap) {
+    EXPECT_LE(g.TapOffset(tap) + g.run(), g.positions());
+    EXPECT_EQ(g.OffsetOf(tap * octets), g.TapOffset(tap));
+  }
+  // Descriptors count a second half forwards.
+  for (int64_t eight = 0; eight + 1 < octets * g.taps(0) * g.taps(1);
+       eight += 2) {
+    EXPECT_GT(g.OffsetOf(eight + 1), g.OffsetOf(eight));
+  }
+  // Threads get no more registers than there are.
+  const int64_t producers = g.producer_registers() == 0
+                                ? g.launch_registers()
+                                : g.producer_registers();
+  EXPECT_LE((g.groups() * g.consumer_registers() + g.producers * producers) *
+                128 * g.resident_blocks,
+            65536);
+  if (g.channel_rows) {
+    EXPECT_EQ(g.pitch % 8, 0);
+    EXPECT_EQ(g.tiles_n * 8 % g.pitch, 0);
+  }
+}
+
 void ExpectSound(const ConvGeometry& g, const Target& target) {
   const ConvProblem& p = g.problem;
-  EXPECT_LE(g.shared_words() * 4 * g.resident_blocks, MaxSharedBytes(target));
+  EXPECT_LE(g.shared_bytes() * g.resident_blocks, MaxSharedBytes(target));
   EXPECT_LE(g.threads(), 1024);
-  EXPECT_GE(g.tiles_across() * g.tile_w, p.output[3]);
-  EXPECT_GE(g.strips() * g.tiles_per_block * g.tile_h, p.output[2]);
+  EXPECT_GE(g.tiles_across() * g.tile_w * g.phases(1), p.output[3]);
+  EXPECT_GE(g.strips() * g.tiles_per_block * g.tile_h * g.phases(0),
+            p.output[2]);
   EXPECT_GE(g.channel_blocks() * g.block_channels(), p.group_outputs());
   EXPECT_GE(g.chunks() * g.chunk, p.group_inputs());
-  if (g.warpgroups > 0) {
+  if (g.has_groups()) {
     EXPECT_EQ(target.arch, "sm_90a");
-    EXPECT_EQ(p.stride, (Pair{1, 1}));
-    EXPECT_LE(g.tile_h * g.patch_width(), g.rows());
-    EXPECT_EQ(g.chunk * p.taps() % 8, 0);
-  } else {
-    EXPECT_EQ(int64_t{g.tile_h} * g.tile_w, g.rows());
+    ExpectSoundGroups(g);
+    return;
   }
+  EXPECT_EQ(int64_t{g.tile_h} * g.tile_w, g.rows());
   if (g.copies_four) {
     EXPECT_EQ(p.input[3] % 4, 0);
     EXPECT_EQ((p.padding[1] + g.lead()) % 4, 0);
@@ -91,7 +122,7 @@ TEST(ConvChoiceTest, GradeDecidesWhetherOperandsAreSplit) {
                   ->splits_input);
   EXPECT_FALSE(ChooseConvGeometry(problem, {}, {Grade::kTf32, h100, false})
                    ->splits_input);
-  // Half precision is exact in TF32.
+  // Half precision is multiplied as it is.
   problem.input_type = problem.weight_type = DataType::kF16;
   const auto half =
       ChooseConvGeometry(problem, {}, {Grade::kFp32, h100, false});
@@ -108,13 +139,64 @@ TEST(ConvChoiceTest, AmpleRegistersMeanFewerSums) {
   EXPECT_LE(ample->tiles_m * ample->tiles_n, tight->tiles_m * tight->tiles_n);
 }
 
+// A transposed convolution of stride 2: phases where each has the same taps.
+ConvProblem Transposed(int64_t kernel) {
+  ConvProblem problem;
+  problem.input = {8, 64, 32, 32};
+  problem.output = {8, 32, 64, 64};
+  problem.kernel = {kernel, kernel};
+  problem.padding = {kernel - 1 - 1, kernel - 1 - 1};
+  problem.insert = {2, 2};
+  problem.transposed = true;
+  return problem;
+}
+
+TEST(ConvChoiceTest, TransposedStridesAreMultipliedPhaseByPhase) {
+  const Target h100 = {"sm_90a", 132};
+  const auto even =
+      ChooseConvGeometry(Transposed(4), {}, {Grade::kFp32, h100, false});
+  ASSERT_TRUE(even.has_value());
+  ASSERT_TRUE(even->has_groups());
+  ExpectSound(*even, h100);
+  EXPECT_EQ(even->phases(0) * even->phases(1), 4);
+  EXPECT_EQ(even->taps(0), 2);
+  // Three taps do not divide into two phases.
+  const auto odd =
+      ChooseConvGeometry(Transposed(3), {}, {Grade::kFp32, h100, false});
+  ASSERT_TRUE(odd.has_value());
+  EXPECT_FALSE(odd->has_groups());
+}
+
+TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {
+  const Target h100 = {"sm_90a", 132};
+  const auto choose = [&](const ConvProblem& problem,
+                          const ConvDemands& demands) {
+    return *ChooseConvGeometry(problem, demands, {Grade::kFp32, h100, false});
+  };
+  ConvDemands statistics;
+  statistics.has_statistics = true;
+  statistics.group_channels = 4;
+  const ConvProblem wide = Problem(128, 8, 64, 128, 3, 1, 0);
+  EXPECT_TRUE(choose(wide, statistics).channel_rows);
+  ConvDemands channels;
+  channels.all_channels_in_a_block = true;
+  EXPECT_FALSE(choose(wide, channels).channel_rows);
+  // Few channels of the input would fill a third of each unit.
+  EXPECT_FALSE(choose(Problem(32, 3, 64, 224, 7, 2, 3), {}).has_groups());
+  // Rows of seven pixels would leave half of each run of eights empty.
+  EXPECT_FALSE(choose(Problem(128, 256, 256, 7, 3, 1, 1), {}).channel_rows);
+  // One image: strips are short, so that there are blocks for all.
+  EXPECT_GE(choose(Problem(1, 64, 64, 256, 3, 1, 1), {}).blocks(), 100);
+}
+
 TEST(ConvCostTest, TwiceTheImagesCostMore) {
   const Target h100 = {"sm_90a", 132};
   auto geometry = *ChooseConvGeometry(Problem(128, 8, 64, 128, 3, 1, 0), {},
                                       {Grade::kFp32, h100, false});
-  const double once = ConvCycles(geometry, 132);
+  const double tile = TileCycles(geometry, {});
+  const double once = ConvCycles(geometry, tile, 132);
   geometry.problem.input[0] = geometry.problem.output[0] = 256;
-  EXPECT_GT(ConvCycles(geometry, 132), 1.5 * once);
+  EXPECT_GT(ConvCycles(geometry, tile, 132), 1.5 * once);
 }
 
 }  // namespace

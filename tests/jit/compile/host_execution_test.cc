@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <limits>
 #include <random>
+#include <span>
 
 #include "jit/plan/plan_text.h"
 #include "jit/plan/reference.h"
 #include "jit/plan/reference_convert.h"
 #include "tests/jit/compile/host_kernels.h"
+#include "tests/jit/compile/host_plans.h"
 #include "tests/jit/plan/plan_generator.h"
 #include "tests/shape_sets.h"
 
@@ -78,103 +80,9 @@ std::vector<Case> SmallCases() {
   return cases;
 }
 
-// Enough elements for threads to take several.
-constexpr const char* kLargePlans[] = {
-    R"(
-input x: f32[8,32,24,24]
-input y: f32[8,1,24,24]
-param c: f32[32,1,1]
-param w: f32[24]
-a = mul(x, c)
-b = add(a, y)
-z = mul(b, w)
-output z: f16
-output b
-)",
-    R"(
-input x: f16[4,37,31,31]
-input y: bf16[4,37,31,31]
-param c: f16[37,1,1]
-a = add(x, y)
-z = mul(a, c)
-output z: bf16
-)",
-    R"(
-input x: bf16[137,1024]
-param b: bf16[1024]
-a = add(x, b)
-z = relu(a)
-output z: bf16
-)",
-    R"(
-input x: f32[3,7,131,64]
-a = sigmoid(x)
-z = mean(a, dim=[1,3])
-output z
-)",
-    R"(
-input x: f16[1,300000]
-z = sum(x)
-output z: f32
-)",
-    R"(
-input x: f32[2,12,29,32]
-param w: f32[12,1,3,3]
-param b: f32[12]
-c = conv2d(x, w, b, padding=1, groups=12)
-z = add(c, x)
-output z
-)",
-    R"(
-input x: f16[2,9,35,40]
-param w: f32[18,1,3,5]
-c = conv2d(x, w, stride=[1,2], padding=[0,2], groups=9)
-output c: f32
-)",
-    R"(
-input x: f32[2,3,24,27]
-param w: f32[3,1,7,7]
-c = conv2d(x, w, padding=4, groups=3)
-z = relu(c)
-output z
-)",
-    R"(
-input x: f32[1,4,24,28]
-param w: f32[4,1,3,3]
-c = conv2d(x, w, padding=2, dilation=2, groups=4)
-output c
-)",
-    R"(
-input x: f32[4,33,64,64]
-input y: f32[4,33,32,32]
-a = relu(x)
-b = max_pool2d(a, kernel_size=3, stride=2, padding=1)
-z = add(b, y)
-output z
-)",
-    R"(
-input x: f16[2,65,64,32]
-a = sigmoid(x)
-b = avg_pool2d(a, kernel_size=3, stride=1, padding=1, count_include_pad=false)
-output b: f32
-)",
-    R"(
-input x: f32[2,70,61,33]
-b = avg_pool2d(x, kernel_size=2, stride=2, ceil_mode=true)
-c = max_pool2d(x, kernel_size=[2,3], stride=1, dilation=2)
-output b
-output c
-)",
-    R"(
-input x: f32[1037,132]
-z = logsumexp(x, dim=0)
-output z
-)",
-};
-
-std::vector<Case> LargeCases() {
+std::vector<Case> CasesOf(std::span<const char* const> texts) {
   std::vector<Case> cases;
-  for (const char* text : kLargePlans) {
+  for (const char* text : texts) {
     const Plan plan = *ParsePlanText(text);
     cases.push_back({{"large", text}, plan, *Canonicalize(plan)});
   }
@@ -288,8 +196,7 @@ TEST(HostExecutionTest, SmallPlansAgreeWithTheReference) {
 // Prevents wrong vectors: widths by type, operands that run along w or are
 // shared, rows that vectors cross, tails, and tensors that are not aligned.
 TEST(HostExecutionTest, LargePlansTakeVectors) {
-  const std::vector<Case> cases = LargeCases();
-  CheckCases(cases, 1.0, 0.0, {0, 5});
+  CheckCases(CasesOf(kLargePlans), 1.0, 0.0, {0, 5});
 }
 
 // Random chains may amplify an error without bound at single elements, where
@@ -320,6 +227,18 @@ TEST(HostExecutionTest, RowsOnChipAgreeWithTheReference) {
   }
   ASSERT_GT(cases.size(), 20u);
   CheckCases(cases, 1.0, 0.0, {0, 5}, WithRowsOnChip);
+}
+
+// Prevents wrong places of what is kept, and wrong ends of rows, strips and
+// segments. One special value in 997: some rows have none, some one.
+TEST(HostExecutionTest, LargeRowsOnChipAgreeWithTheReference) {
+  const std::vector<Case> cases = CasesOf(kRowPlans);
+  for (const Case& test : cases) {
+    const Schedule schedule = WithRowsOnChip(test.canonical);
+    EXPECT_EQ(schedule.kernels.size(), 1u) << test.named.text;
+    EXPECT_TRUE(schedule.kernels[0].rows.has_value()) << test.named.text;
+  }
+  CheckCases(cases, 1.0, 0.0, {0, 997, 5}, WithRowsOnChip);
 }
 
 TEST(HostExecutionTest, RandomPlansWithRowsOnChipAgreeWithTheReference) {

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -50,6 +51,14 @@ std::string HostUnit(const std::string& name, const KernelSpec& spec,
     symbols->push_back(symbol);
   }
   return text + "}\n";
+}
+
+// Whether threads of a block wait for each other.
+bool Meets(const std::string& source_file) {
+  constexpr std::string_view kMeeting[] = {"reduce.cu", "row_block.cu",
+                                           "row_warp.cu", "column_block.cu"};
+  return std::find(std::begin(kMeeting), std::end(kMeeting), source_file) !=
+         std::end(kMeeting);
 }
 
 // `templates`: the .cu files that the units need.
@@ -122,8 +131,7 @@ void HostKernels::Run(size_t program, std::span<void* const> slots) const {
     for (const EntrySpec& entry : spec.entries) {
       const auto launch = reinterpret_cast<LaunchFunction>(
           dlsym(library_, host.symbols[symbol++].c_str()));
-      const bool has_barriers =
-          spec.source_file == "reduce.cu" || spec.source_file == "row_block.cu";
+      const bool has_barriers = Meets(spec.source_file);
       launch(args.data(), entry.grid.data(),
              static_cast<uint32_t>(entry.threads), has_barriers);
     }

@@ -1,0 +1,76 @@
+#include "jit/compile/conv_constants.h"
+
+#include "fmt/format.h"
+#include "jit/compile/spec_text.h"
+
+namespace kiln {
+namespace {
+
+Dims ToDims(const Dims4& dims) { return {dims[0], dims[1], dims[2], dims[3]}; }
+
+}  // namespace
+
+std::string BoolText(std::string_view name, bool value) {
+  return fmt::format("static constexpr bool {} = {};", name, value);
+}
+std::string IntText(std::string_view name, int64_t value) {
+  return fmt::format("static constexpr int {} = {};", name, value);
+}
+std::string IntsText(std::string_view first, int64_t value,
+                     std::string_view second, int64_t other) {
+  return fmt::format("static constexpr int {} = {}, {} = {};", first, value,
+                     second, other);
+}
+
+std::vector<std::string> TileConstants(const ConvGeometry& g) {
+  const ConvProblem& p = g.problem;
+  std::vector<std::string> lines = ShapeText("Input", ToDims(p.input));
+  const auto append = [&](const std::vector<std::string>& more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+  };
+  append(ShapeText("Output", ToDims(p.output)));
+  const bool has_groups = g.has_groups();
+  append({fmt::format("static constexpr Index kGroups = {};", p.groups),
+          PairText("Kernel", p.kernel), PairText("Stride", p.stride),
+          PairText("Padding", {g.padding(0), g.padding(1)}),
+          PairText("Dilation", p.dilation),
+          PairText("Phases", {g.phases(0), g.phases(1)}),
+          IntsText("kTileH", g.tile_h, "kTileW", g.tile_w),
+          IntText("kRowPitch", has_groups ? g.pitch : g.tile_w),
+          IntsText("kWarpsM", has_groups ? 4 * g.groups_m : g.warps_m,
+                   "kWarpsN", has_groups ? g.groups_n : g.warps_n),
+          IntsText("kTilesM", g.tiles_m, "kTilesN", g.tiles_n),
+          IntText("kWarpgroups", g.groups()),
+          IntText("kBlockChannels", g.block_channels()),
+          IntsText("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block)});
+  return lines;
+}
+
+std::vector<std::string> PatchConstants(const ConvGeometry& g) {
+  return {PairText("Insert", g.problem.insert),
+          BoolText("kSplitsInput", g.splits_input),
+          BoolText("kSplitsWeight", g.splits_weight),
+          BoolText("kCopiesInput", g.problem.input_type == DataType::kF32),
+          BoolText("kCopiesFour", g.copies_four)};
+}
+
+std::vector<std::string> StageConstants(const ConvGeometry& g) {
+  const bool scales = !g.takes_as_stored();
+  const bool is_bfloat16 = !scales && g.problem.input_type == DataType::kBF16;
+  return {
+      PairText("Taps", {g.taps(0), g.taps(1)}),
+      PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
+      PairText("Planes", {g.planes(0), g.planes(1)}),
+      IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),
+      IntsText("kGroupsM", g.groups_m, "kGroupsN", g.groups_n),
+      BoolText("kChannelRows", g.channel_rows),
+      BoolText("kKeepsWeights", g.keeps_weights),
+      IntsText("kStages", g.stages, "kZeroUnits", g.zero_units()),
+      IntsText("kInputParts", g.input_parts(), "kWeightParts",
+               g.weight_parts()),
+      BoolText("kScales", scales),
+      BoolText("kIsBFloat16", is_bfloat16),
+      IntText("kFactorsAt", (g.packed_bytes() / 4) - g.scale_count())};
+}
+
+}  // namespace kiln

@@ -1,0 +1,189 @@
+#include <utility>
+#include <vector>
+
+#include "jit/compile/conv_tiles.h"
+#include "jit/compile/rounding.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kRegistersBesideSums = 64;    // of a thread
+constexpr int64_t kRegistersBesidePlanes = 56;  // where channels are rows
+constexpr int64_t kRegistersBesideStatistics = 40;
+constexpr int64_t kRegistersOfProduct = 16;
+constexpr int64_t kMaxSums = 96;  // of a thread that holds all its channels
+constexpr int kMaxColumns = 256;  // of a warpgroup's product
+constexpr int kMaxColumnsOfPlanes = 128;
+constexpr int kMaxStages = 4;
+constexpr int64_t kMaxProducts = 96;  // of a chunk, unrolled
+
+class GroupTiles {
+ public:
+  explicit GroupTiles(ConvTiles* tiles)
+      : tiles_(*tiles), demands_(tiles->demands()) {}
+
+  void Run() {
+    if (!Suits()) return;
+    for (const auto& [m, n] :
+         {std::pair(1, 1), {2, 1}, {1, 2}, {3, 1}, {1, 3}}) {
+      for (const auto& [resident, producers] :
+           {std::pair(1, 2), {1, 1}, {2, 1}}) {
+        ConvGeometry g = tiles_.base();
+        g.groups_m = m;
+        g.groups_n = n;
+        g.resident_blocks = resident;
+        g.producers = producers;
+        TryPixelRows(g);
+        if (!demands_.all_channels_in_a_block) TryChannelRows(g);
+      }
+    }
+  }
+
+ private:
+  // Phases of a transposed convolution need equally many taps each, or there
+  // would be products that the convolution does not have.
+  bool Suits() const {
+    const ConvProblem& p = tiles_.base().problem;
+    for (size_t i = 0; i < 2; ++i) {
+      if (p.insert[i] == 1) continue;
+      if (p.kernel[i] % p.insert[i] != 0 || p.dilation[i] != 1) return false;
+      if (demands_.window[i] != 1) return false;
+    }
+    return tiles_.options().target.arch == "sm_90a";
+  }
+
+  // Widths of tiles that share a row of the output equally.
+  std::vector<int> TileWidths(const ConvGeometry& g) const {
+    const int64_t width = CeilDiv(g.problem.output[3], g.phases(1));
+    std::vector<int> widths;
+    for (const int64_t across : {1, 2, 3, 4, 6, 8, 12}) {
+      const int64_t each = RoundUp(CeilDiv(width, across), demands_.window[1]);
+      const int tile_w = static_cast<int>(across == 1 ? width : each);
+      if (tile_w < 8 && across > 1) break;
+      if (widths.empty() || widths.back() != tile_w) widths.push_back(tile_w);
+    }
+    return widths;
+  }
+
+  void TryPixelRows(ConvGeometry g) {
+    const int64_t fragments = CeilDiv(g.problem.group_outputs(), 8);
+    const int64_t most = CeilDiv(fragments, g.groups_n);
+    for (const int64_t tiles_n : {most, int64_t{16}, int64_t{12}, int64_t{8},
+                                  int64_t{4}, int64_t{2}, int64_t{1}}) {
+      if (tiles_n > most || tiles_n * 8 > kMaxColumns) continue;
+      if (demands_.all_channels_in_a_block && tiles_n < most) break;
+      g.tiles_n = static_cast<int>(tiles_n);
+      if (!tiles_.KeepsGroupsWhole(g)) continue;
+      for (const int tiles_m : {1, 2, 3}) {
+        g.tiles_m = tiles_m;
+        for (const int tile_w : TileWidths(g)) TryRunOfRows(g, tile_w);
+      }
+    }
+  }
+
+  void TryRunOfRows(ConvGeometry g, int tile_w) {
+    g.tile_w = tile_w;
+    g.pitch = static_cast<int>(tile_w + g.halo(1));
+    if (tile_w > g.rows()) return;
+    const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
+    const int64_t rows = (g.rows() - tile_w) / g.pitch + 1;
+    g.tile_h =
+        static_cast<int>(std::min(rows, RoundUp(height, demands_.window[0])) /
+                         demands_.window[0] * demands_.window[0]);
+    if (g.tile_h > 0) TryDepths(g);
+  }
+
+  // Runs are whole rows of a multiple of eight positions, so that places in
+  // them are known when the kernel is compiled.
+  void TryChannelRows(ConvGeometry g) {
+    g.channel_rows = true;
+    g.tiles_m = 1;
+    if (g.block_channels() >= g.problem.group_outputs() + 64) return;
+    if (!tiles_.KeepsGroupsWhole(g)) return;
+    for (const int tile_w : TileWidths(g)) {
+      g.pitch = static_cast<int>(RoundUp(tile_w + g.halo(1), 8));
+      const int64_t across =
+          CeilDiv(CeilDiv(g.problem.output[3], g.phases(1)), int64_t{tile_w});
+      g.tile_w = across == 1 ? tile_w
+                             : static_cast<int>((g.pitch - g.halo(1)) /
+                                                demands_.window[1] *
+                                                demands_.window[1]);
+      const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
+      const bool in_registers = demands_.has_statistics && demands_.ops == 0;
+      const int most = in_registers ? kMaxColumns : kMaxColumnsOfPlanes;
+      for (int rows = static_cast<int>(demands_.window[0]);
+           rows * g.pitch <= most;
+           rows += static_cast<int>(demands_.window[0])) {
+        if (rows > RoundUp(height, demands_.window[0])) break;
+        g.tiles_n = rows * g.pitch / 8;
+        g.tile_h = rows * g.groups_n;
+        TryDepths(g);
+      }
+    }
+  }
+
+  void TryDepths(ConvGeometry g) {
+    const int64_t inputs = g.problem.group_inputs();
+    for (const int chunk : {8, 16, 32}) {
+      if (chunk > 8 && chunk >= 2 * inputs) break;
+      g.chunk = chunk;
+      const int64_t parts = g.input_parts() + g.weight_parts() - 1;
+      if (g.steps() * g.tiles_m * parts > kMaxProducts) break;
+      if (!GroupSumsFit(g)) {
+        tiles_.Refuse(g);
+        continue;
+      }
+      if (g.problem.stride != Pair{1, 1} && !HalvesFollow(g)) continue;
+      for (const bool keeps : {true, false}) {
+        g.keeps_weights = keeps;
+        if (TryStages(g) && g.chunks() == 1) break;
+      }
+    }
+  }
+
+  // A matrix's second half lies behind its first.
+  static bool HalvesFollow(const ConvGeometry& g) {
+    if (g.chunk % 16 == 0) return true;  // of the same pixels
+    for (int64_t step = 0; step < g.steps(); ++step) {
+      if (g.has_empty_half() && step == g.steps() - 1) break;
+      if (g.OffsetOf(2 * step + 1) <= g.OffsetOf(2 * step)) return false;
+    }
+    return true;
+  }
+
+  bool GroupSumsFit(const ConvGeometry& g) const {
+    const int64_t sums = int64_t{g.tiles_m} * g.tiles_n * 4;
+    // One instruction must fit before registers have moved.
+    if (g.tiles_n * 4 + kRegistersOfProduct > g.launch_registers()) {
+      return false;
+    }
+    int64_t parts = g.sums_chunks() ? 2 : 1;
+    int64_t beside = kRegistersBesidePlanes;
+    if (!g.channel_rows) {
+      if (demands_.all_channels_in_a_block) parts = 2;
+      beside =
+          std::max(kRegistersBesideSums,
+                   kRegistersBesideStatistics + tiles_.StatisticsRegisters(g));
+      if (sums > kMaxSums) return false;
+    }
+    return sums * parts + beside + tiles_.spare_registers() <=
+           g.consumer_registers();
+  }
+
+  // With as many stages as fit; whether any do.
+  bool TryStages(ConvGeometry g) {
+    for (g.stages = kMaxStages; g.stages >= 2; --g.stages) {
+      if (tiles_.Offer(g)) return true;
+    }
+    return false;
+  }
+
+  ConvTiles& tiles_;
+  const ConvDemands& demands_;
+};
+
+}  // namespace
+
+void OfferGroupTiles(ConvTiles* tiles) { GroupTiles(tiles).Run(); }
+
+}  // namespace kiln

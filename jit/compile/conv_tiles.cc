@@ -1,0 +1,89 @@
+#include "jit/compile/conv_tiles.h"
+
+#include <limits>
+
+#include "jit/compile/conv_cost.h"
+#include "jit/compile/conv_search.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
+constexpr int64_t kSharedPerBlockReserved = 1024;
+constexpr int64_t kAmpleRegisters = 32;
+
+// Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
+int64_t TailBytes(const ConvGeometry& g) {
+  if (g.channel_rows) return g.plane_bytes() + g.state_bytes();
+  const int64_t warps_m = g.rows() / (16 * g.tiles_m);
+  const int64_t warps_n = g.block_channels() / (8 * g.tiles_n);
+  const int64_t moments = warps_m * g.block_channels() * 12;
+  const int64_t pixels = int64_t{g.tile_h} * g.tile_w;
+  const int64_t pool = warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
+  const int64_t channels = (warps_n - 1) * pixels * 12;
+  return std::max({moments, pool, channels});
+}
+
+}  // namespace
+
+ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
+                     const ConvOptions& options)
+    : demands_(demands),
+      options_(options),
+      sm_count_(std::max(options.target.sm_count, 1)) {
+  base_.problem = problem;
+  const bool is_fp32 = options.grade == Grade::kFp32;
+  base_.splits_input = is_fp32 && problem.input_type == DataType::kF32;
+  base_.splits_weight = is_fp32 && problem.weight_type == DataType::kF32;
+}
+
+int64_t ConvTiles::spare_registers() const {
+  return options_.ample_registers ? kAmpleRegisters : 0;
+}
+
+bool ConvTiles::KeepsGroupsWhole(const ConvGeometry& g) const {
+  const int64_t group = demands_.group_channels;
+  return group == 0 || g.block_channels() % group == 0 ||
+         group % g.block_channels() == 0;
+}
+
+int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
+  const int64_t group = demands_.group_channels;
+  return group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
+}
+
+bool ConvTiles::Offer(const ConvGeometry& g) {
+  const int64_t limit = MaxSharedBytes(options_.target) / g.resident_blocks -
+                        kSharedPerBlockReserved;
+  if (g.shared_bytes() + TailBytes(g) > limit) {
+    if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
+    return false;
+  }
+  Compare(g);
+  return true;
+}
+
+void ConvTiles::Refuse(const ConvGeometry& g) {
+  if (options_.search != nullptr) options_.search->LacksRegisters(g);
+}
+
+void ConvTiles::Compare(ConvGeometry g) {
+  const double cycles = TileCycles(g, demands_);
+  g.tiles_per_block = 1;
+  const int64_t tiles = g.blocks();
+  if (tiles > kMaxOffset || g.packed_bytes() > kMaxOffset) return;
+  const double fewest =
+      static_cast<double>(tiles) * cycles / (sm_count_ * g.resident_blocks);
+  const bool is_watched = options_.search != nullptr;
+  if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
+  for (const int strip : {1, 2, 4, 8}) {
+    g.tiles_per_block = strip;
+    const double all = ConvCycles(g, cycles, sm_count_);
+    if (is_watched) options_.search->Fits(g, all);
+    if (best_.has_value() && all >= best_cycles_) continue;
+    best_ = g;
+    best_cycles_ = all;
+  }
+}
+
+}  // namespace kiln

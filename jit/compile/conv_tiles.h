@@ -1,0 +1,58 @@
+#ifndef KILN_JIT_COMPILE_CONV_TILES_H_
+#define KILN_JIT_COMPILE_CONV_TILES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "jit/compile/conv_choice.h"
+#include "jit/compile/conv_geometry.h"
+
+namespace kiln {
+
+// What the searches for tiles share: what is asked, and the fastest tile so
+// far.
+class ConvTiles {
+ public:
+  ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
+            const ConvOptions& options);
+
+  // A geometry that has only what all tiles have in common.
+  const ConvGeometry& base() const { return base_; }
+  const ConvDemands& demands() const { return demands_; }
+  const ConvOptions& options() const { return options_; }
+  const std::optional<ConvGeometry>& best() const { return best_; }
+
+  // Registers of a thread that are to stay free for what the plan computes.
+  int64_t spare_registers() const;
+  // Whether no block has a part of a normalised group and a part of another.
+  bool KeepsGroupsWhole(const ConvGeometry& geometry) const;
+  // That statistics of group_norm take where pixels are rows.
+  int64_t StatisticsRegisters(const ConvGeometry& geometry) const;
+
+  // Takes the tile if a strip of some length makes it the fastest and shared
+  // memory suffices, and says whether that does. Who listens to the search is
+  // told.
+  bool Offer(const ConvGeometry& geometry);
+  // A tile for whose sums there are not enough registers.
+  void Refuse(const ConvGeometry& geometry);
+
+ private:
+  void Compare(ConvGeometry geometry);
+
+  const ConvDemands demands_;
+  const ConvOptions& options_;
+  const int sm_count_;
+  ConvGeometry base_;
+  std::optional<ConvGeometry> best_;
+  double best_cycles_ = 0.0;
+};
+
+// Offer the tiles of conv_mma.cu, and of conv_wgmma.cu where that suits the
+// target and the convolution.
+void OfferWarpTiles(ConvTiles* tiles);
+void OfferGroupTiles(ConvTiles* tiles);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_CONV_TILES_H_

@@ -1,0 +1,185 @@
+#include "jit/compile/row_held.h"
+
+#include <algorithm>
+#include <set>
+
+#include "fmt/format.h"
+
+namespace kiln {
+namespace {
+
+void Append(const std::vector<std::string>& more,
+            std::vector<std::string>* lines) {
+  lines->insert(lines->end(), more.begin(), more.end());
+}
+
+// The first line of a member function, whose parameters go on below.
+std::string Head(const std::string& type, const std::string& name) {
+  return fmt::format("static __device__ {} {}(", type, name);
+}
+
+}  // namespace
+
+RowHeld::View RowHeld::ViewOf(const KernelTensor& tensor) const {
+  std::set<std::string> indices;
+  for (const ElementCode* code : {&read_, &element_}) {
+    const auto access = code->accesses().find(tensor.name);
+    if (access != code->accesses().end()) indices.insert(access->second);
+  }
+  if (indices.empty()) return View::kNone;
+  if (tensor.is_output || indices == std::set<std::string>{"at.i"}) {
+    return View::kWhole;
+  }
+  const bool in_vectors =
+      AlignDims(kernel_.group.domain)[3] % rows().vector == 0;
+  const bool along_w = indices == std::set<std::string>{"at.w"};
+  return along_w && in_vectors && !is_team() ? View::kAlongW : View::kTensor;
+}
+
+const KernelTensor& RowHeld::CopiedTensor() const {
+  const std::vector<KernelTensor>& list = tensors_.list();
+  return *std::find_if(
+      list.begin(), list.end(), [&](const KernelTensor& tensor) {
+        const auto access = read_.accesses().find(tensor.name);
+        return access != read_.accesses().end() && access->second == "at.i";
+      });
+}
+
+// The copy is there when a vector is read, and when results are computed if
+// nothing else is kept.
+bool RowHeld::IsHeldAlready(const KernelTensor& tensor, bool reads) const {
+  if (!rows().copies || &tensor != &CopiedTensor()) return false;
+  return reads || rows().kept_bytes != sizeof(float);
+}
+
+std::vector<std::string> RowHeld::Lines() const {
+  std::vector<std::string> lines = StructLines();
+  if (rows().copies) Append(CopiedLines(), &lines);
+  Append(FetchLines(true), &lines);
+  Append(FetchLines(false), &lines);
+  Append(PutLines(), &lines);
+  Append(AlignedLines(), &lines);
+  return lines;
+}
+
+std::vector<std::string> RowHeld::StructLines() const {
+  std::vector<std::string> lines = {"template <int kCount>", "struct Held {"};
+  for (const KernelTensor& tensor : tensors_.list()) {
+    const View view = ViewOf(tensor);
+    if (view == View::kNone) continue;
+    lines.push_back(
+        view == View::kTensor
+            ? fmt::format("  const {}* {};", tensor.type, tensor.name)
+            : fmt::format("  kiln::Vector<{}, kCount> {};", tensor.type,
+                          tensor.name));
+  }
+  lines.emplace_back("};");
+  return lines;
+}
+
+std::vector<std::string> RowHeld::CopiedLines() const {
+  const std::string& name = CopiedTensor().name;
+  return {"static __device__ const Kept* Source(const Tensors& t) {",
+          fmt::format("  return t.{};", name),
+          "}",
+          "template <int kCount>",
+          "static __device__ kiln::Vector<Kept, kCount>* CopiedIn(",
+          "    Held<kCount>* held) {",
+          fmt::format("  return &held->{};", name),
+          "}"};
+}
+
+// What the code reads of the vector that begins at `first`.
+std::vector<std::string> RowHeld::FetchLines(bool reads) const {
+  const ElementCode& code = reads ? read_ : element_;
+  const std::string head =
+      Head("void", reads ? "FetchForRead" : "FetchForElement");
+  const std::string indent(head.size(), ' ');
+  std::vector<std::string> lines = {
+      "template <int kCount>", head + "const Tensors& t,",
+      indent + "const kiln::Point<Index>& first,",
+      indent + "bool is_aligned, Held<kCount>* held) {"};
+  for (const KernelTensor& tensor : tensors_.list()) {
+    if (tensor.is_output || code.accesses().count(tensor.name) == 0 ||
+        IsHeldAlready(tensor, reads)) {
+      continue;
+    }
+    const View view = ViewOf(tensor);
+    lines.push_back(view == View::kTensor
+                        ? fmt::format("  held->{0} = t.{0};", tensor.name)
+                        : fmt::format("  kiln::Fetch(t.{0}, first.{1}, "
+                                      "is_aligned, &held->{0});",
+                                      tensor.name,
+                                      view == View::kWhole ? "i" : "w"));
+  }
+  lines.emplace_back("}");
+  return lines;
+}
+
+std::vector<std::string> RowHeld::PutLines() const {
+  const std::string head = Head("void", "PutResults");
+  const std::string indent(head.size(), ' ');
+  std::vector<std::string> lines = {
+      "template <int kCount>", head + "const Tensors& t, Index i,",
+      indent + "bool is_aligned,", indent + "const Held<kCount>& held) {"};
+  for (const KernelTensor& tensor : tensors_.list()) {
+    if (!tensor.is_output || ViewOf(tensor) == View::kNone) continue;
+    lines.push_back(fmt::format("  kiln::Put(held.{0}, is_aligned, t.{0}, i);",
+                                tensor.name));
+  }
+  lines.emplace_back("}");
+  return lines;
+}
+
+std::vector<std::string> RowHeld::AlignedLines() const {
+  std::vector<std::string> names;
+  for (const KernelTensor& tensor : tensors_.list()) {
+    const View view = ViewOf(tensor);
+    if (view == View::kNone || view == View::kTensor) continue;
+    names.push_back("t." + tensor.name);
+  }
+  return {"static __device__ bool IsAligned(const Tensors& t) {",
+          fmt::format("  return kiln::AreAligned({});", fmt::join(names, ", ")),
+          "}"};
+}
+
+std::vector<KernelTensor> RowHeld::WholeInputs() const {
+  std::vector<KernelTensor> inputs;
+  for (const KernelTensor& tensor : tensors_.list()) {
+    if (tensor.is_output || ViewOf(tensor) != View::kWhole) continue;
+    inputs.push_back(tensor);
+  }
+  return inputs;
+}
+
+int64_t RowHeld::StagedBytes() const {
+  int64_t bytes = 0;
+  for (const KernelTensor& tensor : WholeInputs()) {
+    bytes += ElementSize(tensor.place.dtype);
+  }
+  return bytes;
+}
+
+std::vector<std::string> RowHeld::StagingLines() const {
+  const std::string head = Head("void", "ForEachInput");
+  std::vector<std::string> lines = {
+      "template <typename Function>", head + "const Tensors& t,",
+      std::string(head.size(), ' ') + "const Function& function) {"};
+  std::vector<std::string> staged = {
+      "static __device__ Tensors Staged(Tensors t, unsigned char* slot,",
+      "                                 Index begin) {"};
+  int64_t offset = 0;
+  for (const KernelTensor& tensor : WholeInputs()) {
+    lines.push_back(fmt::format("  function(t.{}, {});", tensor.name, offset));
+    staged.push_back(
+        fmt::format("  t.{0} = reinterpret_cast<{1}*>(slot + {2}) - begin;",
+                    tensor.name, tensor.type, offset));
+    offset += rows().chunk * ElementSize(tensor.place.dtype);
+  }
+  lines.emplace_back("}");
+  Append(staged, &lines);
+  Append({"  return t;", "}"}, &lines);
+  return lines;
+}
+
+}  // namespace kiln

@@ -1,0 +1,63 @@
+#ifndef KILN_JIT_COMPILE_ROW_HELD_H_
+#define KILN_JIT_COMPILE_ROW_HELD_H_
+
+#include <string>
+#include <vector>
+
+#include "jit/compile/element_code.h"
+#include "jit/compile/schedule.h"
+
+namespace kiln {
+
+// Writes how kernels that keep rows on chip reach the tensors of their element
+// code: `read` makes what statistics are taken of, `element` the results. All
+// must outlive it.
+class RowHeld {
+ public:
+  RowHeld(const Kernel& kernel, const KernelTensors& tensors,
+          const ElementCode& read, const ElementCode& element)
+      : kernel_(kernel), tensors_(tensors), read_(read), element_(element) {}
+
+  // Members of a Spec:
+  //   struct Held            what a thread holds of each tensor
+  //   Source, CopiedIn       the tensor that is copied to its places, and where
+  //                          Held has it; if there is one
+  //   FetchForRead, FetchForElement, PutResults, IsAligned
+  std::vector<std::string> Lines() const;
+
+  // What else kernels of a team need: the inputs of which chunks lie in a ring,
+  // one behind the other. Members: ForEachInput, Staged.
+  std::vector<std::string> StagingLines() const;
+  // Bytes of an element of all of them.
+  int64_t StagedBytes() const;
+
+  // The only whole tensor that `read` reads.
+  const KernelTensor& CopiedTensor() const;
+
+ private:
+  // How element code sees a tensor: a vector of the elements at hand, also
+  // along w where that is what runs; else the tensor itself. Tensors that only
+  // a reduction behind the rows touches are not seen.
+  enum class View { kNone, kWhole, kAlongW, kTensor };
+
+  const RowGeometry& rows() const { return *kernel_.rows; }
+  bool is_team() const { return rows().keeper == RowKeeper::kTeam; }
+  View ViewOf(const KernelTensor& tensor) const;
+  bool IsHeldAlready(const KernelTensor& tensor, bool reads) const;
+  std::vector<KernelTensor> WholeInputs() const;
+
+  std::vector<std::string> StructLines() const;
+  std::vector<std::string> CopiedLines() const;
+  std::vector<std::string> FetchLines(bool reads) const;
+  std::vector<std::string> PutLines() const;
+  std::vector<std::string> AlignedLines() const;
+
+  const Kernel& kernel_;
+  const KernelTensors& tensors_;
+  const ElementCode& read_;
+  const ElementCode& element_;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_ROW_HELD_H_

@@ -1,0 +1,63 @@
+// Copies from a tensor to places in shared memory of the thread's own that go
+// on while the thread does something else (sm_80 and up; PTX ISA 7.0). Before
+// sm_80, and where the access is too narrow, a copy is done at once.
+//
+//   kiln::BeginCopy<4>(t.input, i, is_aligned, place);
+//   kiln::CommitCopies();    // those begun since the last time are a group
+//   kiln::WaitForCopies<1>();  // all groups but the last have arrived
+#ifndef KILN_KERNEL_SOURCES_ASYNC_COPY_CUH_
+#define KILN_KERNEL_SOURCES_ASYNC_COPY_CUH_
+
+#include "vectors.cuh"
+
+namespace kiln {
+
+#if __CUDA_ARCH__ >= 800
+template <int kBytes>
+__device__ void CopyAccess(void* shared, const void* global) {
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  if constexpr (kBytes == 16) {
+    // Past the first-level cache: nothing is read twice.
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"(to), "l"(global)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :
+                 : "r"(to), "l"(global), "n"(kBytes)
+                 : "memory");
+  }
+}
+#endif
+
+// Copies kCount neighbours, one access, from tensor + i to `place`.
+template <int kCount, typename T, typename Index>
+__device__ void BeginCopy(const T* tensor, Index i, bool is_aligned, T* place) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (kCount * sizeof(T) >= 4) {
+    if (is_aligned) return CopyAccess<kCount * sizeof(T)>(place, tensor + i);
+  }
+#endif
+  Vector<T, kCount> vector;
+  Fetch(tensor, i, is_aligned, &vector);
+  Put(vector, true, place, 0);
+}
+
+__device__ inline void CommitCopies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits for the thread's own copies but for the last kPending groups.
+template <int kPending>
+__device__ void WaitForCopies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_ASYNC_COPY_CUH_

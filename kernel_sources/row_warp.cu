@@ -1,0 +1,170 @@
+// Normalisation of rows so short that the lanes of a warp, or of a part of
+// one, hold them in registers.
+//
+//   row statistics = reducer over x = Spec::Read of the row's elements
+//   outputs        = Spec::Element(element, x or power, statistics)
+//
+// A row is Spec::kRowLength neighbours in memory, Spec::kLanes lanes work on
+// it. Statistics take as many passes over the registers as they like: the mean
+// comes before the differences from it, the largest value before the powers.
+// No shared memory, no barriers, no atomics; one fixed order.
+#include "math.cuh"
+#include "reducers.cuh"
+#include "vectors.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+struct WarpRow {
+  using Index = typename Spec::Index;
+  static constexpr int kVector = Spec::kVector;
+  static constexpr int kStride = Spec::kLanes * kVector;
+  static constexpr int kSteps = (Spec::kRowLength + kStride - 1) / kStride;
+  static constexpr int kCount = kSteps * kVector;  // elements of a lane
+
+  Index begin;  // of the row, in memory
+  int first;    // of the lane's elements, in the row
+  bool is_aligned;
+
+  // A step past the end of the row.
+  __device__ bool IsPast(int step) const {
+    return Spec::kRowLength % kStride != 0 &&
+           first + step * kStride >= Spec::kRowLength;
+  }
+};
+
+// What MergeLanes would do, for values whose order does not matter.
+template <int kLanes>
+__device__ float LargestOfLanes(float x) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, mask));
+  }
+  return x;
+}
+
+template <int kLanes>
+__device__ float SumOfLanes(float x) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    x += __shfl_xor_sync(0xffffffff, x, mask);
+  }
+  return x;
+}
+
+// Reads the lane's elements; steps past the end give `neutral`.
+template <typename Spec>
+__device__ void ReadWarpRow(const typename Spec::Tensors& t,
+                            const WarpRow<Spec>& row, float neutral,
+                            float (&x)[WarpRow<Spec>::kCount]) {
+  using Domain = typename Spec::Domain;
+  constexpr int kVector = Spec::kVector;
+#pragma unroll
+  for (int step = 0; step < WarpRow<Spec>::kSteps; ++step) {
+    // Past its end, a row's last vector stands in: no branch delays a load.
+    const int at = min(row.first + step * WarpRow<Spec>::kStride,
+                       static_cast<int>(Spec::kRowLength) - kVector);
+    typename Spec::template Held<kVector> held;
+    const auto first = PointOf<Domain>(row.begin + at);
+    Spec::FetchForRead(t, first, row.is_aligned, &held);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      const float value =
+          Spec::Read(held, VectorPointOf<Domain, kVector>(first, k));
+      x[step * kVector + k] = row.IsPast(step) ? neutral : value;
+    }
+  }
+}
+
+// Mean, then the differences from it; their sum corrects what rounding left in
+// the mean (Chan, Golub and LeVeque, "Algorithms for computing the sample
+// variance", 1983).
+template <typename Spec>
+__device__ void CountWarpRow(const WarpRow<Spec>& row, float* x,
+                             Moments* state) {
+  constexpr int kCount = WarpRow<Spec>::kCount;
+  constexpr float kScale = 1.0f / Spec::kRowLength;
+  float values[kCount], squares[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) values[k] = x[k];
+  const float mean = SumOfLanes<Spec::kLanes>(SumOf(values)) * kScale;
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    values[k] = row.IsPast(k / Spec::kVector) ? 0.0f : x[k] - mean;
+    squares[k] = values[k] * values[k];
+  }
+  const float rest = SumOfLanes<Spec::kLanes>(SumOf(values)) * kScale;
+  const float m2 = SumOfLanes<Spec::kLanes>(SumOf(squares));
+  state->count = Spec::kRowLength;
+  state->mean = mean + rest;
+  state->m2 = fmaxf(m2 - rest * rest * Spec::kRowLength, 0.0f);
+}
+
+// Leaves e^(x - largest) in the place of x where Spec::kKeepsPowers.
+template <typename Spec>
+__device__ void CountWarpRow(const WarpRow<Spec>&, float* x,
+                             SoftmaxSum* state) {
+  constexpr int kCount = WarpRow<Spec>::kCount;
+  float largest = x[0];
+#pragma unroll
+  for (int k = 1; k < kCount; ++k) largest = fmaxf(largest, x[k]);
+  largest = LargestOfLanes<Spec::kLanes>(largest);
+  float powers[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) powers[k] = Exp(x[k] - largest);
+  state->largest = largest;
+  state->scaled.sum = SumOfLanes<Spec::kLanes>(SumOf(powers));
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    if constexpr (Spec::kKeepsPowers) x[k] = powers[k];
+  }
+}
+
+template <typename Spec>
+__device__ void WriteWarpRow(const typename Spec::Tensors& t,
+                             const WarpRow<Spec>& row, const float* x,
+                             const typename Spec::Statistics& statistics) {
+  using Domain = typename Spec::Domain;
+  constexpr int kVector = Spec::kVector;
+#pragma unroll
+  for (int step = 0; step < WarpRow<Spec>::kSteps; ++step) {
+    if (row.IsPast(step)) continue;
+    typename Spec::template Held<kVector> held;
+    const auto first =
+        PointOf<Domain>(row.begin + row.first + step * WarpRow<Spec>::kStride);
+    Spec::FetchForElement(t, first, row.is_aligned, &held);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      Spec::Element(held, VectorPointOf<Domain, kVector>(first, k),
+                    x[step * kVector + k], statistics);
+    }
+    Spec::PutResults(t, first.i, row.is_aligned, held);
+  }
+}
+
+template <typename Spec>
+__device__ void RowWarp(const typename Spec::Tensors& t) {
+  static_assert(Spec::kLanes <= 32 && (Spec::kLanes & (Spec::kLanes - 1)) == 0,
+                "The lanes of a row are a power of two within a warp.");
+  static_assert(Spec::kRowLength % Spec::kVector == 0,
+                "Vectors must not cross the end of a row.");
+  using Index = typename Spec::Index;
+  const Index number =
+      static_cast<Index>(blockIdx.x) * (Spec::kThreads / Spec::kLanes) +
+      static_cast<Index>(threadIdx.x / Spec::kLanes);
+  // Lanes without a row do the last one's work but for the writing, since all
+  // must take part in shuffles.
+  const WarpRow<Spec> row{
+      min(number, Spec::kRows - 1) * Spec::kRowLength,
+      static_cast<int>(threadIdx.x % Spec::kLanes) * Spec::kVector,
+      Spec::IsAligned(t)};
+  float x[WarpRow<Spec>::kCount];
+  ReadWarpRow<Spec>(t, row, Spec::kTwoPasses ? -Infinity() : 0.0f, x);
+  typename Spec::Reducer state;
+  CountWarpRow<Spec>(row, x, &state);
+  if (number < Spec::kRows) {
+    WriteWarpRow<Spec>(t, row, x, Spec::Finish(state));
+  }
+}
+
+}  // namespace kiln
