@@ -254,6 +254,9 @@ class Fusing {
     std::vector<ConvGeometry> geometries;
     for (const int user : joining) {
       demands.push_back(DemandsOf(conv, {user}, stores));
+      if (!geometries.empty()) {
+        SharePacking(problem, geometries.front(), &demands.back());
+      }
       const auto geometry = Choose(problem, demands.back());
       if (!geometry.has_value()) return false;
       geometries.push_back(*geometry);
@@ -266,6 +269,16 @@ class Fusing {
     }
     Group(conv) = {};
     return true;
+  }
+
+  // Lets a kernel read the weights that another has packed, if it can.
+  void SharePacking(const ConvProblem& problem, const ConvGeometry& packed,
+                    ConvDemands* demands) const {
+    ConvDemands sharing = *demands;
+    sharing.packed_chunk = packed.chunk;
+    sharing.packed_channels = packed.block_channels();
+    const auto geometry = Choose(problem, sharing);
+    if (geometry.has_value() && geometry->PacksLike(packed)) *demands = sharing;
   }
 
   // Statistics and extremes of the same values, from one pass.

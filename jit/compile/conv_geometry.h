@@ -32,6 +32,10 @@ struct ConvProblem {
 // What the kernels that compute one convolution ask of its tiles.
 struct ConvDemands {
   bool all_channels_in_a_block = false;
+  // Weights are to lie as another kernel has them, in chunks and blocks of so
+  // many channels; 0: as they like.
+  int packed_chunk = 0;
+  int64_t packed_channels = 0;
   // Tiles consist of whole windows of this size.
   Pair window = {1, 1};
   // What happens to each element before statistics, a pooling or a reduction or

@@ -53,6 +53,11 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
 }
 
 bool ConvTiles::Offer(const ConvGeometry& g) {
+  if (demands_.packed_chunk != 0 &&
+      (g.chunk != demands_.packed_chunk ||
+       g.block_channels() != demands_.packed_channels)) {
+    return false;
+  }
   const int64_t limit = MaxSharedBytes(options_.target) / g.resident_blocks -
                         kSharedPerBlockReserved;
   if (g.shared_bytes() + TailBytes(g) > limit) {
