@@ -53,7 +53,16 @@ ScheduleCandidate CandidateOf(const ConvLayout& layout, const Kernel& kernel,
 
 std::string KindOf(const RowCandidate& candidate) {
   if (!candidate.geometry) return "two kernels";
-  if (candidate.geometry->keeper == RowKeeper::kTeam) return "whole grid";
+  switch (candidate.geometry->keeper) {
+    case RowKeeper::kWarp:
+      return "one warp";
+    case RowKeeper::kColumns:
+      return "columns of a block";
+    case RowKeeper::kTeam:
+      return "whole grid";
+    case RowKeeper::kBlock:
+      break;
+  }
   if (candidate.geometry->cluster == 1) return "one block";
   return fmt::format("clusters of {} blocks", candidate.geometry->cluster);
 }
@@ -77,7 +86,8 @@ ScheduleCandidate CandidateOf(const RowCandidate& seen, const Kernel& kernel) {
                          ? DetailOf(*seen.geometry)
                          : "statistics, then results: reads the rows twice";
   candidate.chosen = seen.geometry == kernel.rows;
-  candidate.microseconds = seen.microseconds;
+  // What fits in a warp is not weighed: it always wins.
+  if (seen.microseconds > 0) candidate.microseconds = seen.microseconds;
   return candidate;
 }
 

@@ -73,8 +73,7 @@ class Reporting {
       ExplainConvolution(kernel, report);
     } else if (kernel.row_work) {
       report->candidates = RowCandidates(kernel, target_);
-      report->why = tuning_.rows == 0 ? "fewest predicted microseconds"
-                                      : Tuned(tuning_.rows);
+      report->why = WhyRows(kernel);
       if (kernel.rows) TakeTime(report);
     } else {
       report->why = WhyPlain(kernel);
@@ -106,14 +105,27 @@ class Reporting {
                                  demands.group_channels));
     }
     if (demands.all_channels_in_a_block) held.push_back("all channels");
-    if (held.empty()) return "";
-    return fmt::format("; blocks hold {}", fmt::join(held, ", "));
+    const std::string packed =
+        demands.packed_channels > 0
+            ? "; weights are read as packed for an earlier kernel"
+            : "";
+    if (held.empty()) return packed;
+    return fmt::format("; blocks hold {}{}", fmt::join(held, ", "), packed);
   }
 
   static void TakeTime(KernelReport* report) {
     for (const ScheduleCandidate& candidate : report->candidates) {
-      if (candidate.chosen) report->microseconds = candidate.microseconds;
+      if (!candidate.chosen || !candidate.microseconds) continue;
+      report->microseconds = candidate.microseconds;
     }
+  }
+
+  std::string WhyRows(const Kernel& kernel) const {
+    if (kernel.rows && kernel.rows->keeper == RowKeeper::kWarp) {
+      return "the row fits in the registers of a warp";
+    }
+    return tuning_.rows == 0 ? "fewest predicted microseconds"
+                             : Tuned(tuning_.rows);
   }
 
   std::string WhyPlain(const Kernel& kernel) const {

@@ -189,6 +189,20 @@ output y: f16
   EXPECT_NEAR(*kernel.microseconds, 67.1e6 / 3015e3, 0.1);
 }
 
+TEST(ScheduleReportTest, RowsOfAWarpAndRowsSideBySideAreNamed) {
+  const auto first = [](const std::string& text) {
+    return ReportOf(text, kH100).variants.at(0).kernels.at(0);
+  };
+  const KernelReport warp = first(
+      "input x: f32[65536,64]\ny = group_norm(x, num_groups=1)\noutput y\n");
+  EXPECT_TRUE(Find(warp, "one warp").chosen);
+  EXPECT_THAT(warp.why, HasSubstr("registers"));
+  EXPECT_GT(*warp.microseconds, 5);
+  const KernelReport columns =
+      first("input x: f32[64,256,32,32]\ny = softmax(x, dim=1)\noutput y\n");
+  EXPECT_TRUE(Find(columns, "columns of a block").chosen);
+}
+
 // Every kernel of every plan has its report, and where there was a choice the
 // one that was made is among the candidates.
 TEST(ScheduleReportTest, AnyPlanHasAReport) {
