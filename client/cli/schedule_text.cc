@@ -69,12 +69,12 @@ std::string CandidateText(const Terminal& terminal,
   using Style = Terminal::Style;
   if (!candidate.fits()) {
     return terminal.Styled(Style::kFaint,
-                           fmt::format("        - {:<22} {}", candidate.kind(),
+                           fmt::format("        - {:<26} {}", candidate.kind(),
                                        candidate.reason())) +
            "\n";
   }
   const std::string line = fmt::format(
-      "      {} {:<22} {}; {}", candidate.chosen() ? "->" : "  ",
+      "      {} {:<26} {}; {}", candidate.chosen() ? "->" : "  ",
       candidate.kind(), PredictionText(candidate), candidate.detail());
   return (candidate.chosen() ? terminal.Styled(Style::kGood, line) : line) +
          "\n";

@@ -20,7 +20,7 @@ namespace kiln {
 
 // One way to compute a kernel.
 struct ScheduleCandidate {
-  std::string kind;    // "2 warpgroups", "clusters of 8 blocks"
+  std::string kind;    // "1 x 2 warpgroups, pixels", "whole grid"
   std::string detail;  // "tile 4 x 32, 64 channels of 64, ..."
   bool fits = true;
   bool chosen = false;
@@ -62,8 +62,8 @@ struct ScheduleReport {
 };
 
 // The report of what MakeSchedules makes at first, before it is known whether
-// every kernel fits in registers. No variants for the cpu target. Takes some
-// milliseconds for each convolution.
+// every kernel fits in registers. No variants for the cpu target. Takes
+// some tens of milliseconds for each convolution.
 ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target,
                                const Tuning& tuning = {});
 

@@ -147,7 +147,8 @@ TEST_F(CommandTest, ExplainPrintsTheScheduleWithItsCandidates) {
                                       "h100-sxm,sm_80/100,cpu", "--schedule"})
                                .out;
   EXPECT_THAT(text, HasSubstr("-> whole grid"));
-  EXPECT_THAT(text, HasSubstr("- one block              the row does not fit"));
+  EXPECT_THAT(text,
+              HasSubstr("- one block                  the row does not fit"));
   EXPECT_THAT(text, HasSubstr("where that does not fit: asks nothing"));
   EXPECT_THAT(text, HasSubstr("no known device has this target"));
   EXPECT_THAT(text, HasSubstr("the cpu evaluates the plan op by op"));

@@ -120,6 +120,22 @@ TEST(CompilePlanTest, ACudaTargetWithoutNvrtcIsAFailedPrecondition) {
   EXPECT_EQ(artifact.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST(CompilePlanTest, AVariantHasAKeyAndKernelsOfItsOwn) {
+  CompileRequest request = RequestFor(R"(
+input x: f32[112,64,64,64]
+y = group_norm(x, num_groups=8)
+output y
+)",
+                                      "sm_90a/132");
+  const auto first = CompilePlan(request, &TestNvrtc());
+  request.variant = "rows1";
+  const auto second = CompilePlan(request, &TestNvrtc());
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_NE(first->key, second->key);
+  EXPECT_NE(first->modules[0].sha256, second->modules[0].sha256);
+  CheckLaunchRecord(*second);
+}
+
 TEST(CompilePlanTest, AnUnknownVariantIsInvalid) {
   CompileRequest request = RequestFor(kChain, "sm_80/108");
   request.variant = "fastest";
