@@ -78,7 +78,8 @@ __device__ void ReadWarpRow(const typename Spec::Tensors& t,
 
 // Mean, then the differences from it; their sum corrects what rounding left in
 // the mean (Chan, Golub and LeVeque, "Algorithms for computing the sample
-// variance", 1983).
+// variance", 1983). The mean is summed from shares, which do not overflow;
+// where the sum of differences does, there is nothing to correct.
 template <typename Spec>
 __device__ void CountWarpRow(const WarpRow<Spec>& row, float* x,
                              Moments* state) {
@@ -86,14 +87,15 @@ __device__ void CountWarpRow(const WarpRow<Spec>& row, float* x,
   constexpr float kScale = 1.0f / Spec::kRowLength;
   float values[kCount], squares[kCount];
 #pragma unroll
-  for (int k = 0; k < kCount; ++k) values[k] = x[k];
-  const float mean = SumOfLanes<Spec::kLanes>(SumOf(values)) * kScale;
+  for (int k = 0; k < kCount; ++k) values[k] = x[k] * kScale;
+  const float mean = SumOfLanes<Spec::kLanes>(SumOf(values));
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
     values[k] = row.IsPast(k / Spec::kVector) ? 0.0f : x[k] - mean;
     squares[k] = values[k] * values[k];
   }
-  const float rest = SumOfLanes<Spec::kLanes>(SumOf(values)) * kScale;
+  float rest = SumOfLanes<Spec::kLanes>(SumOf(values)) * kScale;
+  if (fabsf(mean) < Infinity() && !(fabsf(rest) < Infinity())) rest = 0.0f;
   const float m2 = SumOfLanes<Spec::kLanes>(SumOf(squares));
   state->count = Spec::kRowLength;
   state->mean = mean + rest;
