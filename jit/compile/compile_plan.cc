@@ -143,7 +143,8 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
                          NvrtcCompiler* nvrtc, CompilePlanTiming* spent,
                          Artifact* artifact) {
   absl::Status status;
-  for (const Room room : {Room::kTight, Room::kAmple, Room::kPlain}) {
+  for (const Room room :
+       {Room::kTight, Room::kAmple, Room::kVast, Room::kPlain}) {
     artifact->modules.clear();
     artifact->variants.clear();
     Compilation compilation(request, nvrtc, artifact);

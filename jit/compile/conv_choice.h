@@ -14,7 +14,7 @@ class ConvSearch;
 struct ConvOptions {
   Grade grade = Grade::kFp32;  // decides whether operands are split in two
   Target target;
-  bool ample_registers = false;  // for what follows the convolution
+  int spare_registers = 0;  // of a thread, for what follows the convolution
   ConvSearch* search = nullptr;  // if any, is told of each tile that is tried
 };
 

@@ -12,8 +12,8 @@
 namespace kiln {
 
 // Groups of which some are convolutions on tensor cores, with what follows
-// them. `geometry`, and what was asked of it, are by node of the convolution and
-// of the tail, -1 where there is none.
+// them. `geometry`, and what was asked of it, are by node of the convolution
+// and of the tail, -1 where there is none.
 struct ConvFusion {
   std::vector<KernelGroup> groups;
   std::map<std::pair<int, int>, ConvGeometry> geometry;

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
 constexpr int64_t kSharedPerBlockReserved = 1024;
-constexpr int64_t kAmpleRegisters = 32;
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
 int64_t TailBytes(const ConvGeometry& g) {
@@ -35,10 +34,6 @@ ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
   const bool is_fp32 = options.grade == Grade::kFp32;
   base_.splits_input = is_fp32 && problem.input_type == DataType::kF32;
   base_.splits_weight = is_fp32 && problem.weight_type == DataType::kF32;
-}
-
-int64_t ConvTiles::spare_registers() const {
-  return options_.ample_registers ? kAmpleRegisters : 0;
 }
 
 bool ConvTiles::KeepsGroupsWhole(const ConvGeometry& g) const {

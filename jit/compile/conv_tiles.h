@@ -24,7 +24,7 @@ class ConvTiles {
   const std::optional<ConvGeometry>& best() const { return best_; }
 
   // Registers of a thread that are to stay free for what the plan computes.
-  int64_t spare_registers() const;
+  int64_t spare_registers() const { return options_.spare_registers; }
   // Whether no block has a part of a normalised group and a part of another.
   bool KeepsGroupsWhole(const ConvGeometry& geometry) const;
   // That statistics of group_norm take where pixels are rows.

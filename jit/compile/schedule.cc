@@ -45,11 +45,10 @@ class Scheduling {
   }
 
   // Convolutions on tensor cores; `keeps_rows`: and rows on chip.
-  Schedule Fast(bool ample_registers, bool keeps_rows,
-                const Tuning& tuning) && {
+  Schedule Fast(int spare_registers, bool keeps_rows, const Tuning& tuning) && {
     return Fill(FuseConvolutions(
                     schedule_.lowered, GroupNodes(schedule_.lowered),
-                    {plan_.plan.grade, target_, ample_registers}, tuning.conv),
+                    {plan_.plan.grade, target_, spare_registers}, tuning.conv),
                 keeps_rows, tuning.rows);
   }
 
@@ -335,12 +334,17 @@ bool HasExtremesInPlace(const Schedule& schedule) {
       });
 }
 
+int SpareRegisters(Room room) {
+  if (room == Room::kTight) return 0;
+  return room == Room::kAmple ? 32 : 64;
+}
+
 Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
-                  bool ample_registers, bool keeps_rows, const Tuning& tuning) {
+                  int spare_registers, bool keeps_rows, const Tuning& tuning) {
   Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
-                          .Fast(ample_registers, keeps_rows, tuning);
+                          .Fast(spare_registers, keeps_rows, tuning);
   if (HasExtremesInPlace(commuted)) return commuted;
-  return Scheduling(plan, target).Fast(ample_registers, keeps_rows, tuning);
+  return Scheduling(plan, target).Fast(spare_registers, keeps_rows, tuning);
 }
 
 }  // namespace
@@ -357,11 +361,11 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target, Room room,
                                     const Tuning& tuning) {
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
-  const bool ample = room == Room::kAmple;
+  const int spare = SpareRegisters(room);
   std::vector<Schedule> schedules = {
-      MakeFast(plan, target, ample, true, tuning)};
+      MakeFast(plan, target, spare, true, tuning)};
   if (schedules.back().requires_ != Requirements{}) {
-    schedules.push_back(MakeFast(plan, target, ample, false, tuning));
+    schedules.push_back(MakeFast(plan, target, spare, false, tuning));
   }
   return schedules;
 }

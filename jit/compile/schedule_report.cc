@@ -82,7 +82,7 @@ class Reporting {
 
   void ExplainConvolution(const Kernel& kernel, KernelReport* report) {
     report->candidates =
-        ConvCandidates(kernel, {plan_.plan.grade, target_, false, nullptr});
+        ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
     report->why =
         (tuning_.conv == 0 ? "fewest predicted cycles" : Tuned(tuning_.conv)) +
         TextOf(kernel.demands);

@@ -67,7 +67,7 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
   const std::vector<Schedule> schedules = MakeSchedules(plan, target);
   for (const Kernel& kernel : schedules.front().kernels) {
     if (kernel.conv && !kernel.packs) {
-      const ConvOptions options = {plan.plan.grade, target, false, nullptr};
+      const ConvOptions options = {plan.plan.grade, target, 0, nullptr};
       conv = std::max(conv, CountFitting(ConvCandidates(kernel, options)));
     }
     if (kernel.row_work) {

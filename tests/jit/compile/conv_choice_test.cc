@@ -86,7 +86,7 @@ TEST(ConvChoiceTest, EveryTileCoversItsConvolutionAndFits) {
               const ConvProblem problem =
                   Problem(4, channels, outputs, 30, kernel, stride, kernel / 2);
               const auto geometry =
-                  ChooseConvGeometry(problem, {}, {grade, target, false});
+                  ChooseConvGeometry(problem, {}, {grade, target, 0});
               ASSERT_TRUE(geometry.has_value())
                   << channels << " " << outputs << " " << kernel;
               ExpectSound(*geometry, target);
@@ -106,7 +106,7 @@ TEST(ConvChoiceTest, DemandsAreMet) {
   demands.all_channels_in_a_block = true;
   for (const Target& target : kTargets) {
     const auto geometry =
-        ChooseConvGeometry(problem, demands, {Grade::kFp32, target, false});
+        ChooseConvGeometry(problem, demands, {Grade::kFp32, target, 0});
     ASSERT_TRUE(geometry.has_value());
     ExpectSound(*geometry, target);
     EXPECT_EQ(geometry->tile_h % 4, 0);
@@ -118,24 +118,21 @@ TEST(ConvChoiceTest, DemandsAreMet) {
 TEST(ConvChoiceTest, GradeDecidesWhetherOperandsAreSplit) {
   ConvProblem problem = Problem(8, 64, 64, 56, 3, 1, 1);
   const Target h100 = {"sm_90a", 132};
-  EXPECT_TRUE(ChooseConvGeometry(problem, {}, {Grade::kFp32, h100, false})
-                  ->splits_input);
-  EXPECT_FALSE(ChooseConvGeometry(problem, {}, {Grade::kTf32, h100, false})
-                   ->splits_input);
+  EXPECT_TRUE(
+      ChooseConvGeometry(problem, {}, {Grade::kFp32, h100, 0})->splits_input);
+  EXPECT_FALSE(
+      ChooseConvGeometry(problem, {}, {Grade::kTf32, h100, 0})->splits_input);
   // Half precision is multiplied as it is.
   problem.input_type = problem.weight_type = DataType::kF16;
-  const auto half =
-      ChooseConvGeometry(problem, {}, {Grade::kFp32, h100, false});
+  const auto half = ChooseConvGeometry(problem, {}, {Grade::kFp32, h100, 0});
   EXPECT_FALSE(half->splits_input || half->splits_weight);
 }
 
 TEST(ConvChoiceTest, AmpleRegistersMeanFewerSums) {
   const ConvProblem problem = Problem(128, 8, 64, 128, 3, 1, 0);
   const Target h100 = {"sm_90a", 132};
-  const auto tight =
-      ChooseConvGeometry(problem, {}, {Grade::kTf32, h100, false});
-  const auto ample =
-      ChooseConvGeometry(problem, {}, {Grade::kTf32, h100, true});
+  const auto tight = ChooseConvGeometry(problem, {}, {Grade::kTf32, h100, 0});
+  const auto ample = ChooseConvGeometry(problem, {}, {Grade::kTf32, h100, 32});
   EXPECT_LE(ample->tiles_m * ample->tiles_n, tight->tiles_m * tight->tiles_n);
 }
 
@@ -154,7 +151,7 @@ ConvProblem Transposed(int64_t kernel) {
 TEST(ConvChoiceTest, TransposedStridesAreMultipliedPhaseByPhase) {
   const Target h100 = {"sm_90a", 132};
   const auto even =
-      ChooseConvGeometry(Transposed(4), {}, {Grade::kFp32, h100, false});
+      ChooseConvGeometry(Transposed(4), {}, {Grade::kFp32, h100, 0});
   ASSERT_TRUE(even.has_value());
   ASSERT_TRUE(even->has_groups());
   ExpectSound(*even, h100);
@@ -162,7 +159,7 @@ TEST(ConvChoiceTest, TransposedStridesAreMultipliedPhaseByPhase) {
   EXPECT_EQ(even->taps(0), 2);
   // Three taps do not divide into two phases.
   const auto odd =
-      ChooseConvGeometry(Transposed(3), {}, {Grade::kFp32, h100, false});
+      ChooseConvGeometry(Transposed(3), {}, {Grade::kFp32, h100, 0});
   ASSERT_TRUE(odd.has_value());
   EXPECT_FALSE(odd->has_groups());
 }
@@ -171,7 +168,7 @@ TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {
   const Target h100 = {"sm_90a", 132};
   const auto choose = [&](const ConvProblem& problem,
                           const ConvDemands& demands) {
-    return *ChooseConvGeometry(problem, demands, {Grade::kFp32, h100, false});
+    return *ChooseConvGeometry(problem, demands, {Grade::kFp32, h100, 0});
   };
   ConvDemands statistics;
   statistics.has_statistics = true;
@@ -192,7 +189,7 @@ TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {
 TEST(ConvCostTest, TwiceTheImagesCostMore) {
   const Target h100 = {"sm_90a", 132};
   auto geometry = *ChooseConvGeometry(Problem(128, 8, 64, 128, 3, 1, 0), {},
-                                      {Grade::kFp32, h100, false});
+                                      {Grade::kFp32, h100, 0});
   const double tile = TileCycles(geometry, {});
   const double once = ConvCycles(geometry, tile, 132);
   geometry.problem.input[0] = geometry.problem.output[0] = 256;
