@@ -99,7 +99,9 @@ __device__ void CountWarpRow(const WarpRow<Spec>& row, float* x,
   const float m2 = SumOfLanes<Spec::kLanes>(SumOf(squares));
   state->count = Spec::kRowLength;
   state->mean = mean + rest;
-  state->m2 = fmaxf(m2 - rest * rest * Spec::kRowLength, 0.0f);
+  // An infinite one stays, and so does a NaN.
+  const float corrected = fmaxf(m2 - rest * rest * Spec::kRowLength, 0.0f);
+  state->m2 = m2 < Infinity() ? corrected : m2;
 }
 
 // Leaves e^(x - largest) in the place of x where Spec::kKeepsPowers.
