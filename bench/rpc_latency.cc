@@ -189,6 +189,9 @@ int Main(const char* kilnd, int calls) {
 }  // namespace kiln
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3) return 2;
+  if (argc < 2 || argc > 3) {
+    fmt::print(stderr, "usage: kiln_rpc_latency KILND [CALLS]\n");
+    return 2;
+  }
   return kiln::Main(argv[1], argc == 3 ? std::atoi(argv[2]) : 4000);
 }
