@@ -76,8 +76,9 @@ double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double product = std::max(columns / 2, 16 + columns / 4);
   const double products =
       steps * Products(g) * g.tiles_m * g.groups() * product;
-  const double octets =
-      static_cast<double>(g.chunks() * (g.chunk / 8) * g.patch());
+  const int64_t chunk_octets = g.chunk / 8;
+  const auto octets =
+      static_cast<double>(g.chunks() * chunk_octets * g.patch());
   const double bring =
       octets / 32 *
       (kInstructionsPerOctet + kInstructionsPerPart * g.input_parts()) /
