@@ -17,6 +17,16 @@ __device__ inline Moments FromLane(const Moments& mine, int mask) {
   return other;
 }
 
+// The sum over the lanes whose numbers differ in the bits from kFirst on.
+template <int kFirst, typename T>
+__device__ T SumOverLanes(T x) {
+#pragma unroll
+  for (int mask = kFirst; mask < 32; mask *= 2) {
+    x += __shfl_xor_sync(~0u, x, mask);
+  }
+  return x;
+}
+
 // Sums of differences from a pivot, the first value taken: as exact as two
 // passes, because the pivot is within a few deviations of the mean.
 struct PivotedMoments {

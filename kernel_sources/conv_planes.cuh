@@ -12,16 +12,6 @@
 
 namespace kiln {
 
-// The sum over all lanes of a warp.
-template <typename T>
-__device__ T OverWarp(T x) {
-#pragma unroll
-  for (int mask = 1; mask < 32; mask *= 2) {
-    x += __shfl_xor_sync(~0u, x, mask);
-  }
-  return x;
-}
-
 // A warp's planes. A run of positions is whole rows of the patch, halo
 // included.
 template <typename Spec>
@@ -212,7 +202,8 @@ struct PlaneTail<Spec, Tail::kMoments> {
                        const ConvBlock<Spec>& block, int tile,
                        const Run& planes, float* scratch) {
     const PlanePixels<Spec> pixels(block, tile, planes);
-    const float count = OverWarp(static_cast<float>(__popc(pixels.inside)));
+    const float count =
+        SumOverLanes<1>(static_cast<float>(__popc(pixels.inside)));
     PivotedMoments* const sums = SumsOf(scratch)[planes.part] + planes.first;
 #pragma unroll 1
     for (int c = 0; c < Run::kChannels; c += kTogether) {
@@ -276,8 +267,8 @@ struct PlaneTail<Spec, Tail::kMoments> {
     }
 #pragma unroll
     for (int c = 0; c < kTogether; ++c) {
-      taken[c].sum = OverWarp(taken[c].sum);
-      taken[c].squares = OverWarp(taken[c].squares);
+      taken[c].sum = SumOverLanes<1>(taken[c].sum);
+      taken[c].squares = SumOverLanes<1>(taken[c].squares);
       if (planes.lane == 0) sums[first + c] = taken[c];
     }
   }

@@ -8,16 +8,6 @@
 
 namespace kiln {
 
-// The sum over the eight lanes with the same t.
-template <typename T>
-__device__ T OverRows(T x) {
-#pragma unroll
-  for (int mask = 4; mask < 32; mask *= 2) {
-    x += __shfl_xor_sync(~0u, x, mask);
-  }
-  return x;
-}
-
 // Statistics of the groups of group_norm. A thread keeps them for each of its
 // channels, or pair of channels where a group has an even number, over all
 // tiles of the block; Finish merges them in a fixed order and leaves one state
@@ -84,13 +74,14 @@ struct ConvTail<Spec, Tail::kMoments> {
         __ballot_sync(~0u, pixels > 0) & (0x11111111u << warp.t);
     const int leader = lanes == 0 ? warp.lane : __ffs(lanes) - 1;
     const float count = static_cast<float>(pixels * kTogether);
-    const float total = OverRows(count);
+    // Lanes with the same t differ in the bits from the third on.
+    const float total = SumOverLanes<4>(count);
 #pragma unroll
     for (int slot = 0; slot < kSlots; ++slot) {
       PivotedMoments state = slots[slot];
       state.MoveTo(__shfl_sync(~0u, state.pivot, leader), count);
-      state.sum = OverRows(state.sum);
-      state.squares = OverRows(state.squares);
+      state.sum = SumOverLanes<4>(state.sum);
+      state.squares = SumOverLanes<4>(state.squares);
       const int column =
           kTogether == 2
               ? (warp.first_fragment + slot) * 4 + warp.t

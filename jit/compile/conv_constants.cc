@@ -56,7 +56,6 @@ std::vector<std::string> PatchConstants(const ConvGeometry& g) {
 
 std::vector<std::string> StageConstants(const ConvGeometry& g) {
   const bool scales = !g.takes_as_stored();
-  const bool is_bfloat16 = !scales && g.problem.input_type == DataType::kBF16;
   return {
       PairText("Taps", {g.taps(0), g.taps(1)}),
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
@@ -69,7 +68,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       IntsText("kInputParts", g.input_parts(), "kWeightParts",
                g.weight_parts()),
       BoolText("kScales", scales),
-      BoolText("kIsBFloat16", is_bfloat16),
+      BoolText("kIsBFloat16", g.is_bfloat16()),
       IntText("kFactorsAt", (g.packed_bytes() / 4) - g.scale_count())};
 }
 

@@ -254,10 +254,10 @@ class Fusing {
     std::vector<ConvGeometry> geometries;
     for (const int user : joining) {
       demands.push_back(DemandsOf(conv, {user}, stores));
-      if (!geometries.empty()) {
-        SharePacking(problem, geometries.front(), &demands.back());
-      }
-      const auto geometry = Choose(problem, demands.back());
+      const auto geometry =
+          geometries.empty()
+              ? Choose(problem, demands.back())
+              : ChooseBeside(problem, geometries.front(), &demands.back());
       if (!geometry.has_value()) return false;
       geometries.push_back(*geometry);
     }
@@ -271,14 +271,20 @@ class Fusing {
     return true;
   }
 
-  // Lets a kernel read the weights that another has packed, if it can.
-  void SharePacking(const ConvProblem& problem, const ConvGeometry& packed,
-                    ConvDemands* demands) const {
+  // The best that reads the weights that another kernel has packed, else the
+  // best of all. Says in `demands` which it is.
+  std::optional<ConvGeometry> ChooseBeside(const ConvProblem& problem,
+                                           const ConvGeometry& packed,
+                                           ConvDemands* demands) const {
     ConvDemands sharing = *demands;
     sharing.packed_chunk = packed.chunk;
     sharing.packed_channels = packed.block_channels();
     const auto geometry = Choose(problem, sharing);
-    if (geometry.has_value() && geometry->PacksLike(packed)) *demands = sharing;
+    if (!geometry.has_value() || !geometry->PacksLike(packed)) {
+      return Choose(problem, *demands);
+    }
+    *demands = sharing;
+    return geometry;
   }
 
   // Statistics and extremes of the same values, from one pass.

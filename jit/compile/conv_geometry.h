@@ -90,6 +90,10 @@ struct ConvGeometry {
            problem.input_type != DataType::kF32;
   }
 
+  bool is_bfloat16() const {
+    return takes_as_stored() && problem.input_type == DataType::kBF16;
+  }
+
   int64_t phases(size_t axis) const;  // of the output
   int64_t taps(size_t axis) const;    // of a phase
   int64_t halo(size_t axis) const;    // pixels of the patch beyond the tile's

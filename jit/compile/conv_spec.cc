@@ -148,9 +148,7 @@ class ConvSpecWriter {
                      geometry_.octets_at_once()),
             IntsText("kProducerRegisters", geometry_.producer_registers(),
                      "kConsumerRegisters", geometry_.consumer_registers())});
-    Append(WarpgroupProducts(
-        geometry_, geometry_.takes_as_stored() &&
-                       geometry_.problem.input_type == DataType::kBF16));
+    Append(WarpgroupProducts(geometry_));
   }
 
   // Words of the windows' values: eight channels of each warp, rows padded to

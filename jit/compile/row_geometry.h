@@ -10,6 +10,10 @@
 
 namespace kiln {
 
+// Shared memory for barriers, statistics and alignment of row_team.cu, beside
+// its ring.
+inline constexpr int64_t kTeamControlBytes = 4096;
+
 // Who keeps the rows of a normalisation on chip between their statistics and
 // their results.
 enum class RowKeeper : uint8_t {

@@ -24,11 +24,11 @@ std::vector<std::string> SumsText(int count) {
 
 class ProductWriter {
  public:
-  ProductWriter(const ConvGeometry& g, bool is_bfloat16)
+  explicit ProductWriter(const ConvGeometry& g)
       : g_(g),
         columns_(g.tiles_n * 8),
         sums_(columns_ / 2),
-        type_(is_bfloat16 ? "bf16" : "f16") {}
+        type_(g.is_bfloat16() ? "bf16" : "f16") {}
 
   // The member `name`: the products of these pairs of input and weight parts.
   std::vector<std::string> Function(
@@ -40,7 +40,7 @@ class ProductWriter {
               indent + "kiln::Descriptor weights,",
               indent + "kiln::Descriptor empty, bool keep) {",
               "  asm volatile(",
-              fmt::format("      \"{{.reg .b64 x, w; .reg .pred keep, yes;\""),
+              "      \"{.reg .b64 x, w; .reg .pred keep, yes;\"",
               fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
               "      \"setp.eq.b32 yes, 0, 0;\""};
     bool is_first = true;
@@ -105,8 +105,7 @@ class ProductWriter {
 
 }  // namespace
 
-std::vector<std::string> WarpgroupProducts(const ConvGeometry& g,
-                                           bool is_bfloat16) {
+std::vector<std::string> WarpgroupProducts(const ConvGeometry& g) {
   std::vector<std::string> lines = {"#define KILN_SUMS \\"};
   std::vector<std::string> sums = SumsText(g.tiles_n * 4);
   for (size_t i = 0; i < sums.size(); ++i) {
@@ -115,7 +114,7 @@ std::vector<std::string> WarpgroupProducts(const ConvGeometry& g,
   const auto append = [&](const std::vector<std::string>& more) {
     lines.insert(lines.end(), more.begin(), more.end());
   };
-  ProductWriter writer(g, is_bfloat16);
+  ProductWriter writer(g);
   append(writer.Function("AddProducts", {{0, 0}}));
   std::vector<std::pair<int, int>> small;
   if (g.splits_weight) small.push_back({0, 1});

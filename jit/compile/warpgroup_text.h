@@ -17,8 +17,7 @@ namespace kiln {
 // add to `sums`, or unless `keep` replace them. `pixels` and `weights` are
 // matrices without the place of their second half (wgmma.cuh); `empty` is what
 // to add to `pixels` for the last step where its second half is zeros.
-std::vector<std::string> WarpgroupProducts(const ConvGeometry& geometry,
-                                           bool is_bfloat16);
+std::vector<std::string> WarpgroupProducts(const ConvGeometry& geometry);
 
 }  // namespace kiln
 

@@ -7,6 +7,7 @@
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
 #include "jit/plan/plan_text.h"
+#include "tests/jit/compile/chain_plans.h"
 
 namespace kiln {
 namespace {
@@ -31,28 +32,6 @@ std::vector<std::string> Symbols(const std::string& text,
   }
   return symbols;
 }
-
-constexpr char kResidualChain[] = R"(
-input x: f32[128,8,128,128]
-param w: f32[64,8,3,3]
-conv = conv2d(x, w)
-norm = group_norm(conv, num_groups=16)
-t = tanh(norm)
-r = add(t, conv)
-y = logsumexp(r, dim=1, keepdim=true)
-output y
-)";
-
-constexpr char kPoolChain[] = R"(
-input x: f32[128,8,128,128]
-param w: f32[64,8,3,3]
-param s: f32[64,1,1]
-conv = conv2d(x, w)
-norm = group_norm(conv, num_groups=16)
-scaled = mul(norm, s)
-y = max_pool2d(scaled, kernel_size=4)
-output y
-)";
 
 TEST(ConvFusionTest, CheapConvolutionsAreComputedAgain) {
   for (const Target& target : {kH100, kA100}) {

@@ -8,6 +8,7 @@
 
 #include "jit/compile/schedule.h"
 #include "jit/plan/plan_text.h"
+#include "tests/jit/compile/chain_plans.h"
 #include "tests/jit/plan/plan_generator.h"
 
 namespace kiln {
@@ -49,34 +50,6 @@ const ScheduleCandidate& Find(const KernelReport& kernel,
   EXPECT_NE(found, kernel.candidates.end()) << kind;
   return found == kernel.candidates.end() ? kNone : *found;
 }
-
-constexpr char kNorm[] = R"(
-input x: f32[112,64,512,512]
-y = group_norm(x, num_groups=8)
-output y
-)";
-
-constexpr char kResidualChain[] = R"(
-input x: f32[128,8,128,128]
-param w: f32[64,8,3,3]
-conv = conv2d(x, w)
-norm = group_norm(conv, num_groups=16)
-t = tanh(norm)
-r = add(t, conv)
-y = logsumexp(r, dim=1, keepdim=true)
-output y
-)";
-
-constexpr char kPoolChain[] = R"(
-input x: f32[128,8,128,128]
-param w: f32[64,8,3,3]
-param s: f32[64,1,1]
-conv = conv2d(x, w)
-norm = group_norm(conv, num_groups=16)
-scaled = mul(norm, s)
-y = max_pool2d(scaled, kernel_size=4)
-output y
-)";
 
 constexpr char kTransposed[] = R"(
 input x: f32[128,64,256,256]

@@ -6,6 +6,7 @@
 #include "jit/compile/schedule.h"
 #include "jit/compile/schedule_report.h"
 #include "jit/plan/plan_text.h"
+#include "tests/jit/compile/chain_plans.h"
 
 namespace kiln {
 namespace {
@@ -15,12 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const Target kH100 = {"sm_90a", 132};
-
-constexpr char kNorm[] = R"(
-input x: f32[112,64,512,512]
-y = group_norm(x, num_groups=8)
-output y
-)";
 
 constexpr char kConvolution[] = R"(
 input x: f32[8,32,56,56]

@@ -1,0 +1,399 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+
+#include "jit/compile/rounding.h"
+#include "jit/compile/row_geometry.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kKiB = 1024;
+// What a block may have without asking for more.
+constexpr int64_t kStaticShared = 46 * kKiB;
+constexpr int kAccessBytes = 16;
+constexpr int kMaxCluster = 8;  // what every device with clusters offers
+constexpr int kWarp = 32;
+constexpr int kMinBlockLanes = 128;
+constexpr int kMaxLanes = 512;
+// On a multiprocessor at once, with the registers that row_spec.cc allows.
+constexpr int kThreadsPerSm = 1024;
+// Elements of a row that a thread of a block keeps, where there are threads
+// enough, and how few are worth a thread.
+constexpr int64_t kMaxKept = 16;
+constexpr int64_t kMinKept = 8;
+// The same in registers, where code is repeated for each: half for more than
+// a few operations.
+constexpr int64_t kMaxHeld = 32;
+constexpr int kFewOperations = 2;
+constexpr int kWarpRowThreads = 128;
+// The same of rows side by side, of which more threads would read less than
+// lines of memory at once.
+constexpr int64_t kMinColumnKept = 64;
+constexpr int64_t kMaxColumnKept = 128;
+constexpr int kMinColumnThreads = 128;
+constexpr int kLineBytes = 128;
+constexpr int kSectorBytes = 32;
+// Lanes that read a line with one access each.
+constexpr uint64_t kLineLanes = 8;
+// Smaller slices are not worth an exchange between blocks.
+constexpr int64_t kMinClusterSlice = 2048;
+// Bytes of a chunk: large enough for the copy engine, small enough that many
+// are in flight.
+constexpr int64_t kChunkBytes = 8 * kKiB;
+// A block's elements of a row, of which its warps are done before they have
+// waited for what they need.
+constexpr int64_t kShortSlice = 4096;
+// Chunk positions are multiples of this many elements: 16 bytes of any type.
+constexpr int64_t kChunkElements = 8;
+
+// The cost model. One multiprocessor's share of the memory bandwidth, and what
+// starting one more kernel costs, on an H100.
+constexpr double kBytesPerUs = 23'000;
+constexpr double kLaunchUs = 2.5;
+// A second read is served by the L2 cache up to this size, so much cheaper.
+constexpr int64_t kCachedBytes = 30'000'000;
+constexpr double kCachedCost = 0.3;
+// What a team takes for a row at least, however short, and until its ring is
+// full and behind its last row.
+constexpr double kTeamRowUs = 0.4;
+constexpr double kTeamFillUs = 12;
+constexpr double kTeamEfficiency = 0.93;
+
+int ArchNumber(const std::string& arch) {
+  return arch.size() > 3 ? std::atoi(arch.c_str() + 3) : 0;
+}
+
+// Shared memory of a multiprocessor that one block may have (CUDA programming
+// guide, technical specifications per compute capability).
+int64_t SharedBytesPerBlock(int arch) {
+  if (arch < 75) return 48 * kKiB;
+  if (arch == 75) return 64 * kKiB;
+  if (arch == 80 || arch == 87) return 163 * kKiB;
+  if (arch < 90 || arch >= 120) return 99 * kKiB;
+  return 227 * kKiB;
+}
+
+template <typename Container>
+double Sum(const Container& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+class Choice {
+ public:
+  Choice(const RowWork& work, const Target& target,
+         std::vector<RowCandidate>* seen)
+      : work_(work),
+        seen_(seen),
+        arch_(ArchNumber(target.arch)),
+        sm_count_(std::max(target.sm_count, 1)),
+        elements_(static_cast<double>(work.rows) *
+                  static_cast<double>(work.length)) {
+    const int64_t run = work.pitch > 1 ? work.pitch : work.length;
+    vector_ = kAccessBytes / work.staged_bytes[0];
+    while (run % vector_ != 0) vector_ /= 2;
+    // Segments are read where a row lies in its places in order.
+    if (work.segment > 0) {
+      vector_ = std::min(vector_, kAccessBytes / work.kept_bytes);
+    }
+  }
+
+  std::optional<RowGeometry> Run() && {
+    best_cost_ = PlainCost();
+    if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
+    if (work_.pitch > 1) {
+      TryColumns();
+      return best_;
+    }
+    TryWarp();
+    if (best_) return best_;
+    for (int cluster = 1; cluster <= kMaxCluster; cluster *= 2) {
+      if (cluster == 1 || arch_ >= 90) TryBlock(cluster);
+    }
+    if (arch_ >= 90) {
+      TryTeam();
+    } else {
+      Refuse(RowKeeper::kTeam, 1, "the architecture has no bulk copies");
+    }
+    return best_;
+  }
+
+ private:
+  double LoadedBytes() const { return elements_ * Sum(work_.staged_bytes); }
+  double StoredBytes() const { return elements_ * Sum(work_.stored_bytes); }
+
+  double Microseconds(double bytes, double efficiency) const {
+    return bytes / (kBytesPerUs * sm_count_ * efficiency);
+  }
+
+  // Two kernels, or three where rows are split.
+  double PlainCost() const {
+    const double again = LoadedBytes() <= kCachedBytes ? kCachedCost : 1.0;
+    return Microseconds(LoadedBytes() * (1 + again) + StoredBytes(), 1) +
+           kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2);
+  }
+
+  void Offer(RowGeometry geometry, double cost) {
+    geometry.rows = work_.rows;
+    geometry.length = work_.length;
+    geometry.pitch = work_.pitch;
+    geometry.vector = vector_;
+    geometry.copies = work_.copies && (geometry.keeper == RowKeeper::kBlock ||
+                                       geometry.keeper == RowKeeper::kColumns);
+    geometry.kept_bytes = work_.kept_bytes;
+    if (seen_ != nullptr) seen_->push_back({geometry, cost, ""});
+    if (cost >= best_cost_) return;
+    best_cost_ = cost;
+    best_ = std::move(geometry);
+  }
+
+  void Refuse(RowKeeper keeper, int cluster, const char* why) {
+    if (seen_ == nullptr) return;
+    RowGeometry geometry;
+    geometry.keeper = keeper;
+    geometry.cluster = cluster;
+    seen_->push_back({geometry, 0, why});
+  }
+
+  // Vectors that a thread takes at once. 16 values in flight hide the latency
+  // of memory, where copies do not; a long prologue does so by itself. More
+  // would only be more code.
+  int AtOnce(bool copies) const {
+    const int values = copies ? 8 : 16;
+    return work_.prologue > 3 ? 1 : std::max(1, values / std::max(vector_, 4));
+  }
+
+  // The threads that share a slice: as few as keep kMaxKept elements or less,
+  // more where that would leave multiprocessors without a block.
+  void ShareSlice(int64_t slice, RowGeometry* geometry) const {
+    for (int64_t kept = kMaxKept; kept >= kMinKept; kept /= 2) {
+      const auto wanted =
+          std::bit_ceil(static_cast<uint64_t>(CeilDiv(slice, kept)));
+      geometry->lanes = static_cast<int>(
+          std::clamp<uint64_t>(wanted, kMinBlockLanes, kMaxLanes));
+      geometry->threads = geometry->lanes;
+      if (geometry->blocks() >= 2 * sm_count_) return;
+    }
+  }
+
+  // As few lanes as hold kMaxHeld elements or less, in blocks that are as
+  // large as leaves no multiprocessor without one.
+  void TryWarp() {
+    if (work_.segment > 0) return;
+    const int64_t held = work_.prologue + work_.epilogue > kFewOperations
+                             ? kMaxHeld / 2
+                             : kMaxHeld;
+    const auto vectors = static_cast<uint64_t>(work_.length / vector_);
+    const auto lanes = std::max<uint64_t>(
+        std::bit_ceil(static_cast<uint64_t>(CeilDiv(work_.length, held))),
+        std::min<uint64_t>(std::bit_ceil(vectors), kLineLanes));
+    if (lanes > kWarp) return;
+    RowGeometry geometry;
+    geometry.keeper = RowKeeper::kWarp;
+    geometry.rows = work_.rows;
+    geometry.lanes = static_cast<int>(lanes);
+    geometry.threads = kWarpRowThreads;
+    while (geometry.threads > 2 * kWarp && geometry.blocks() < 2 * sm_count_) {
+      geometry.threads /= 2;
+    }
+    if (geometry.blocks() >= int64_t{1} << 31) return;
+    Offer(std::move(geometry), 0);
+  }
+
+  void TryBlock(int cluster) {
+    const int64_t slice = CeilDiv(work_.length / vector_, cluster) * vector_;
+    if (cluster > 1 &&
+        (slice < kMinClusterSlice || slice * (cluster - 1) >= work_.length)) {
+      return Refuse(RowKeeper::kBlock, cluster,
+                    "the row is too short to be shared");
+    }
+    if (work_.segment > 0 && slice % work_.segment != 0) return;
+    RowGeometry geometry;
+    geometry.rows = work_.rows;
+    geometry.cluster = cluster;
+    geometry.at_once = AtOnce(work_.copies);
+    ShareSlice(slice, &geometry);
+    if (work_.segment > 0) ShareSegments(slice, &geometry);
+    OfferBlocks(geometry, KeptBytes(geometry, slice));
+  }
+
+  // As RowPart<Spec>::kKept of row_block.cu.
+  int64_t KeptBytes(const RowGeometry& geometry, int64_t slice) const {
+    const bool in_order = geometry.lanes == geometry.threads &&
+                          vector_ * work_.kept_bytes <= kAccessBytes;
+    if (in_order) return slice * work_.kept_bytes;
+    const int64_t stride = int64_t{geometry.lanes} * vector_;
+    return CeilDiv(slice, stride) * vector_ * geometry.threads *
+           work_.kept_bytes;
+  }
+
+  // As many threads for each segment as there are; whole warps, but for
+  // segments of less than a vector for each lane.
+  void ShareSegments(int64_t slice, RowGeometry* geometry) const {
+    geometry->segment = work_.segment;
+    geometry->segment_vector = vector_;
+    while (work_.segment % geometry->segment_vector != 0) {
+      geometry->segment_vector /= 2;
+    }
+    const auto segments = static_cast<uint64_t>(slice / work_.segment);
+    const auto vectors =
+        static_cast<uint64_t>(work_.segment / geometry->segment_vector);
+    const uint64_t lanes =
+        std::bit_floor(static_cast<uint64_t>(geometry->threads) /
+                       std::min<uint64_t>(segments, geometry->threads / kWarp));
+    geometry->segment_lanes =
+        static_cast<int>(std::min(lanes, std::bit_floor(vectors)));
+  }
+
+  // `beside` are the bytes of shared memory for other things.
+  void OfferBlocks(RowGeometry geometry, int64_t kept_bytes,
+                   int64_t beside = 0) {
+    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) {
+      return Refuse(geometry.keeper, geometry.cluster,
+                    "the row does not fit in shared memory");
+    }
+    if (kept_bytes + beside > kStaticShared) {
+      geometry.dynamic_shared_bytes = kept_bytes;
+    }
+    if (geometry.blocks() >= int64_t{1} << 31) return;
+    const double efficiency = BlockEfficiency(geometry, kept_bytes + beside);
+    Offer(std::move(geometry),
+          Microseconds(LoadedBytes() + StoredBytes(), efficiency) + kLaunchUs);
+  }
+
+  // Strips no narrower than lines of memory, by as few threads with as little
+  // to keep as that takes; else at least sectors.
+  void TryColumns() {
+    for (int width = kLineBytes; width >= kSectorBytes; width /= 2) {
+      for (int64_t kept = kMinColumnKept; kept <= kMaxColumnKept; kept *= 2) {
+        for (int threads = kMinColumnThreads; threads <= kMaxLanes;
+             threads *= 2) {
+          if (TryColumns(threads, kept, width)) return;
+        }
+      }
+    }
+  }
+
+  // Lanes so that a thread keeps no more than `kept` elements, and that there
+  // are no more threads side by side than columns. Whether that can be.
+  bool TryColumns(int threads, int64_t kept, int width_bytes) {
+    const auto columns = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector_)));
+    int64_t lanes = 1;
+    while (lanes * kept < work_.length * vector_ || threads / lanes > columns) {
+      lanes *= 2;
+    }
+    const int64_t narrowest = width_bytes / (vector_ * work_.staged_bytes[0]);
+    if (threads / lanes < std::clamp<int64_t>(narrowest, 1, columns)) {
+      return false;
+    }
+    RowGeometry geometry;
+    geometry.keeper = RowKeeper::kColumns;
+    geometry.rows = work_.rows;
+    geometry.pitch = work_.pitch;
+    geometry.vector = vector_;
+    geometry.at_once = AtOnce(work_.copies);
+    geometry.threads = threads;
+    geometry.lanes = static_cast<int>(lanes);
+    const int64_t kept_bytes =
+        CeilDiv(work_.length, lanes) * vector_ * threads * work_.kept_bytes;
+    const int64_t state_bytes = int64_t{8} * threads * vector_;
+    if (kept_bytes + state_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) {
+      return false;
+    }
+    OfferBlocks(geometry, kept_bytes, state_bytes);
+    return true;
+  }
+
+  // Of the bandwidth: a last wave of blocks that is not full wastes the rest,
+  // a block alone on a multiprocessor loads and stores by turns, and clusters
+  // start and end as one.
+  double BlockEfficiency(const RowGeometry& geometry,
+                         int64_t kept_bytes) const {
+    const int64_t resident =
+        std::min<int64_t>(SharedBytesPerBlock(arch_) / (kept_bytes + kKiB),
+                          kThreadsPerSm / geometry.threads);
+    const double overlap = resident <= 1 ? 0.88 : 0.92;
+    const int doublings =
+        std::bit_width(static_cast<unsigned>(geometry.cluster)) - 1;
+    const double exchange = doublings == 0 ? 1.0 : 0.88 - 0.04 * doublings;
+    const auto blocks = static_cast<double>(geometry.blocks());
+    const double waves = blocks / static_cast<double>(resident * sm_count_);
+    const double busy = waves > 1 ? waves / std::ceil(waves)
+                                  : std::min(blocks / sm_count_, 1.0);
+    return overlap * exchange * busy;
+  }
+
+  void TryTeam() {
+    if (!work_.publishes) return;
+    for (const int bytes : work_.staged_bytes) {
+      if (work_.length * bytes % kAccessBytes != 0) {
+        return Refuse(RowKeeper::kTeam, 1, "a row is no multiple of 16 bytes");
+      }
+    }
+    const auto element_bytes = static_cast<int64_t>(Sum(work_.staged_bytes));
+    const int64_t slice = CeilDiv(work_.length, sm_count_);
+    RowGeometry geometry;
+    geometry.keeper = RowKeeper::kTeam;
+    geometry.team = sm_count_;
+    geometry.staged = work_.staged;
+    geometry.at_once = AtOnce(false);
+    geometry.row_groups = slice <= kShortSlice       ? 4
+                          : slice <= 2 * kShortSlice ? 2
+                                                     : 1;
+    geometry.chunks =
+        static_cast<int>(CeilDiv(slice * element_bytes, kChunkBytes));
+    geometry.chunk = CeilDiv(CeilDiv(slice, geometry.chunks), kChunkElements) *
+                     kChunkElements;
+    geometry.slot_bytes = CeilDiv(geometry.chunk * element_bytes, 128) * 128;
+    const int64_t ring = SharedBytesPerBlock(arch_) - kTeamControlBytes;
+    geometry.slots = static_cast<int>(std::min<int64_t>(
+        {ring / geometry.slot_bytes, work_.rows * geometry.chunks, 32}));
+    // Two rows, so that one is exchanged while another is loaded.
+    if (ring / geometry.slot_bytes < 2 * geometry.chunks) {
+      return Refuse(RowKeeper::kTeam, 1,
+                    "two rows do not fit in the shared memory of all blocks");
+    }
+    if (work_.rows * geometry.chunks >= int64_t{1} << 31) return;
+    geometry.dynamic_shared_bytes = geometry.slots * geometry.slot_bytes;
+    const double row_us = Microseconds(
+        (LoadedBytes() + StoredBytes()) / static_cast<double>(work_.rows),
+        kTeamEfficiency);
+    const double per_row = std::max(row_us, kTeamRowUs);
+    Offer(geometry, per_row * static_cast<double>(work_.rows) + kTeamFillUs);
+  }
+
+  const RowWork& work_;
+  std::vector<RowCandidate>* const seen_;
+  const int arch_;
+  const int sm_count_;
+  const double elements_;
+  int vector_ = 1;
+  double best_cost_ = 0;
+  std::optional<RowGeometry> best_;
+};
+
+}  // namespace
+
+std::optional<RowGeometry> ChooseRowGeometry(const RowWork& work,
+                                             const Target& target) {
+  return Choice(work, target, nullptr).Run();
+}
+
+std::vector<RowCandidate> RankRowGeometries(const RowWork& work,
+                                            const Target& target) {
+  std::vector<RowCandidate> seen;
+  Choice(work, target, &seen).Run();
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const RowCandidate& a, const RowCandidate& b) {
+                     const bool fits = a.refusal.empty();
+                     if (fits != b.refusal.empty()) return fits;
+                     return fits && a.microseconds < b.microseconds;
+                   });
+  return seen;
+}
+
+}  // namespace kiln
