@@ -3,9 +3,10 @@
 // each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
 // arrive by bulk copies.
 //
-// A scale holds until a chunk does not suit it. A chunk with infinities or NaNs
-// becomes two stages: one without them, and one of them alone, which meets the
-// large parts of the weights only; so they come out as in PyTorch.
+// Producers take chunks in turn. A scale holds until a chunk does not suit it. A
+// chunk with infinities or NaNs fills its stage twice: without them, and with
+// them alone, which meet the large parts of the weights only; so they come out
+// as in PyTorch.
 #ifndef KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 
@@ -31,21 +32,20 @@ class ConvProducer {
       : t_(t), stages_(stages) {}
 
   __device__ void Run() {
-    if (Spec::kKeepsWeights && thread_ == 0) KeepWeights();
-    const int tiles = block_.tiles();
+    if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();
+    const int chunks = block_.tiles() * Tile::kChunks;
 #pragma unroll 1
-    for (int tile = 0; tile < tiles; ++tile) {
-#pragma unroll 1
-      for (int chunk = 0; chunk < Tile::kChunks; ++chunk) Bring(tile, chunk);
+    for (int i = producer_; i < chunks; i += Spec::kProducerGroups) {
+      Bring(i / Tile::kChunks, i % Tile::kChunks);
+      cursor_.Advance(Spec::kProducerGroups);
     }
   }
 
  private:
   static constexpr bool kScales = Spec::kScales;
-  static constexpr int kProducers = ConvStages<Spec>::kProducers;
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
-  using Share = PatchShare<Group::kPatch, kProducers, 1, Group::kOctets>;
+  using Share = PatchShare<Group::kPatch, 128, 1, Group::kOctets>;
 
   __device__ void KeepWeights() {
     constexpr unsigned kBytes = Group::kWeights * 16;
@@ -63,41 +63,38 @@ class ConvProducer {
   }
 
   __device__ void Bring(int tile, int chunk) {
-    const bool is_last = chunk == Tile::kChunks - 1;
     Begin(chunk);
-    uint4* to = stages_.pixels(cursor_.stage);
     if constexpr (!kScales) {
-      Write<false>(tile, chunk, to, Keep::kAll);
-      return End(is_last, false);
+      Write<false>(tile, chunk, Keep::kAll);
+      return End(false, false);
     }
-    const unsigned most = MostOfAll(Write<false>(tile, chunk, to, Keep::kAll));
+    const unsigned most = MostOfAll(Write<false>(tile, chunk, Keep::kAll));
     const bool has_non_finite = most >= kInfinityBits;
     if (has_non_finite || !Suits(most)) {
       BringAgain(tile, chunk, has_non_finite);
     }
-    End(is_last, has_non_finite);
+    End(false, has_non_finite);
   }
 
   // Finds the scale that suits the finite numbers, writes them, and where there
-  // are others, those to the next stage.
+  // are others, those when they have been read.
   __device__ void BringAgain(int tile, int chunk, bool has_non_finite) {
     const int passes = has_non_finite ? 3 : 2;
 #pragma unroll 1
     for (int pass = 0; pass < passes; ++pass) {
       if (pass == 2) {
-        End(false, false);
+        End(true, false);
         Begin(chunk);
       }
-      const unsigned most =
-          MostOfAll(Write<true>(tile, chunk, stages_.pixels(cursor_.stage),
-                                pass == 2 ? Keep::kNonFinite : Keep::kFinite));
+      const unsigned most = MostOfAll(Write<true>(
+          tile, chunk, pass == 2 ? Keep::kNonFinite : Keep::kFinite));
       if (pass == 0 && most > 0) exponent_ = ScaleExponent(most);
     }
   }
 
   // Waits for the stage to be free, sends for its weights.
   __device__ void Begin(int chunk) {
-    ptx::Wait(stages_.empty(cursor_.stage), cursor_.round ^ 1);
+    ptx::Wait(stages_.empty(cursor_.stage), cursor_.round() ^ 1);
     if (Spec::kKeepsWeights || thread_ != 0) return;
     constexpr unsigned kBytes = Group::kWeights * 16;
     ptx::ArriveExpecting(stages_.full(cursor_.stage), kBytes);
@@ -105,14 +102,14 @@ class ConvProducer {
                   kBytes, stages_.full(cursor_.stage));
   }
 
-  __device__ void End(bool is_last, bool only_large) {
+  __device__ void End(bool is_again, bool only_large) {
     if (thread_ == 0) {
       *stages_.note(cursor_.stage) = {PowerOfTwo(kScales ? -exponent_ : 0),
-                                      is_last, only_large};
+                                      is_again, only_large};
     }
     PublishShared();
     ptx::Arrive(stages_.full(cursor_.stage));
-    cursor_.Advance();
+    cursor_.Use();
   }
 
   __device__ bool Suits(unsigned most) const {
@@ -120,16 +117,15 @@ class ConvProducer {
     return most == 0 || (scaled >= kFewest && scaled < kMost);
   }
 
-  // The largest `mine` of the producer's threads.
+  // The largest `mine` of this producer's threads.
   __device__ unsigned MostOfAll(unsigned mine) {
-    constexpr int kWarps = kProducers / 32;
-    unsigned* const most = stages_.magnitudes() + kWarps * turn_;
+    unsigned* const most = stages_.magnitudes(producer_) + 4 * turn_;
     turn_ ^= 1;
     mine = __reduce_max_sync(~0u, mine);
     if (thread_ % 32 == 0) most[thread_ / 32] = mine;
-    asm volatile("bar.sync 2, %0;" ::"n"(kProducers) : "memory");
+    asm volatile("bar.sync %0, 128;" ::"r"(2 + producer_) : "memory");
 #pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) mine = max(mine, most[warp]);
+    for (int warp = 0; warp < 4; ++warp) mine = max(mine, most[warp]);
     return mine;
   }
 
@@ -137,7 +133,8 @@ class ConvProducer {
   // magnitude of what this thread has kept, as bits. Only where kSelects does
   // `keep` count.
   template <bool kSelects>
-  __device__ unsigned Write(int tile, int chunk, uint4* to, Keep keep) const {
+  __device__ unsigned Write(int tile, int chunk, Keep keep) const {
+    uint4* const to = stages_.pixels(cursor_.stage);
     const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
     const int left = block_.left() * Spec::kStrideW - PaddingW();
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
@@ -247,8 +244,9 @@ class ConvProducer {
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
   const ConvBlock<Spec> block_;
-  const int thread_ = threadIdx.x - ConvTile<Spec>::kThreads;
-  StageCursor<Spec::kStages> cursor_;
+  const int producer_ = threadIdx.x / 128 - ConvTile<Spec>::kThreads / 128;
+  const int thread_ = threadIdx.x % 128;
+  StageCursor<Spec::kStages> cursor_{producer_};
   int exponent_ = 6;  // of the scale
   int turn_ = 0;
 };

@@ -35,24 +35,31 @@ struct GroupTile {
 // What the producer says of a stage.
 struct StageNote {
   float factor;     // undoes the scale of the input
-  bool is_last;     // of the tile
+  bool is_again;    // the same stage follows, with the rest of the chunk
   bool only_large;  // just the product of the large parts
 };
 
 // A producer waits for `empty`, fills, arrives at `full`; every warp that
-// multiplies waits for `full`, reads, arrives at `empty`.
+// multiplies waits for `full`, reads, arrives at `empty`. Chunks take stages in
+// turn, and producers take stages in turn.
+//
+// Warpgroups multiply in turns, so that one multiplies while the others go on
+// with their sums: without turns they fall into step, and tensor cores and
+// everything else are used one after the other.
 template <typename Spec>
 class ConvStages {
  public:
   using Group = GroupTile<Spec>;
-  static constexpr int kProducers = Spec::kProducerGroups * 128;
+  static_assert(Spec::kStages % Spec::kProducerGroups == 0,
+                "A stage always has the same producer.");
   static constexpr int kKept = Spec::kStages * Group::kStage;
   static constexpr int kZeros = kKept + Group::kKept;
   static constexpr int kNotes =
       kZeros + (Group::kHasEmptyHalf ? Spec::kZeroUnits : 0);
   static constexpr int kMagnitudes = kNotes + Spec::kStages;
   static constexpr int kBarriers = kMagnitudes + 2 * Spec::kProducerGroups;
-  static constexpr int kScratch = kBarriers + Spec::kStages + 1;
+  static constexpr int kScratch =
+      kBarriers + Spec::kStages + (2 + Spec::kWarpgroups) / 2;
   static_assert(sizeof(StageNote) <= 16);
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
                 "The launch asks for this much.");
@@ -63,11 +70,13 @@ class ConvStages {
   __device__ void Init() const {
     if (threadIdx.x == 0) {
       for (int stage = 0; stage < Spec::kStages; ++stage) {
-        ptx::InitBarrier(full(stage),
-                         kProducers + (Spec::kKeepsWeights ? 0 : 1));
+        ptx::InitBarrier(full(stage), 128 + (Spec::kKeepsWeights ? 0 : 1));
         ptx::InitBarrier(empty(stage), ConvTile<Spec>::kThreads / 32);
       }
       ptx::InitBarrier(kept_weights_full(), 1);
+      for (int group = 0; group < Spec::kWarpgroups; ++group) {
+        ptx::InitBarrier(turn(group), 4);
+      }
       ptx::FenceBarrierInit();
     }
     if constexpr (Group::kHasEmptyHalf) {
@@ -88,9 +97,9 @@ class ConvStages {
   __device__ StageNote* note(int stage) const {
     return reinterpret_cast<StageNote*>(units_ + kNotes + stage);
   }
-  // Of the producer's warps.
-  __device__ unsigned* magnitudes() const {
-    return reinterpret_cast<unsigned*>(units_ + kMagnitudes);
+  // Two sets of four, of the warps of one producer.
+  __device__ unsigned* magnitudes(int producer) const {
+    return reinterpret_cast<unsigned*>(units_ + kMagnitudes + 2 * producer);
   }
   __device__ ptx::Barrier* full(int stage) const {
     return barriers() + 2 * stage;
@@ -100,6 +109,10 @@ class ConvStages {
   }
   __device__ ptx::Barrier* kept_weights_full() const {
     return barriers() + 2 * Spec::kStages;
+  }
+  // At which the four warps arrive that had their turn before `group`.
+  __device__ ptx::Barrier* turn(int group) const {
+    return barriers() + 2 * Spec::kStages + 1 + group;
   }
   __device__ float* scratch() const {
     return reinterpret_cast<float*>(units_ + kScratch);
@@ -116,13 +129,16 @@ class ConvStages {
 // The stage that comes next, for producer and consumers alike.
 template <int kStages>
 struct StageCursor {
-  int stage = 0;
-  unsigned round = 0;  // times that all stages have been used, modulo 2
+  int stage;
+  unsigned rounds = 0;  // a bit for each stage: how often used, modulo 2
 
-  __device__ void Advance() {
-    if (++stage < kStages) return;
-    stage = 0;
-    round ^= 1;
+  __device__ explicit StageCursor(int first) : stage(first) {}
+
+  __device__ unsigned round() const { return rounds >> stage & 1; }
+  __device__ void Use() { rounds ^= 1u << stage; }
+  __device__ void Advance(int step) {
+    stage += step;
+    if (stage >= kStages) stage -= kStages;
   }
 };
 

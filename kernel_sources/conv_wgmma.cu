@@ -45,9 +45,8 @@ class ConvConsumer {
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages)
       : t_(t), stages_(stages) {
-    const int group = threadIdx.x / 128;
-    group_m_ = group % Spec::kGroupsM;
-    group_n_ = group / Spec::kGroupsM;
+    group_m_ = group_ % Spec::kGroupsM;
+    group_n_ = group_ / Spec::kGroupsM;
   }
 
   __device__ void Run() {
@@ -90,15 +89,14 @@ class ConvConsumer {
   // Goes through the stages of a tile. Where chunks are summed by the tensor
   // cores, the sums have the scale of the newest.
   __device__ void SumTile() {
-    StageNote note;
     float factor = 1.0f;
     bool is_first = true;
-    int chunk = 0;
 #pragma unroll 1
-    do {
+    for (int chunk = 0; chunk < Tile::kChunks;) {
       const int stage = cursor_.stage;
-      ptx::Wait(stages_.full(stage), cursor_.round);
-      note = *stages_.note(stage);
+      ptx::Wait(stages_.full(stage), cursor_.round());
+      const StageNote note = *stages_.note(stage);
+      TakeTurn();
       if constexpr (kSumsChunks) {
         Multiply(stage, chunk, false, note.only_large, products_);
       } else {
@@ -107,13 +105,27 @@ class ConvConsumer {
       }
       __syncwarp();
       if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.empty(stage));
-      cursor_.Advance();
+      PassTurn();
+      cursor_.Use();
+      if (!note.is_again) {
+        cursor_.Advance(1);
+        ++chunk;
+      }
       if constexpr (kSumsChunks) AddChunk(is_first, note.factor);
       factor = note.factor;
       is_first = false;
-      chunk = min(chunk + 1, Tile::kChunks - 1);
-    } while (!note.is_last);
+    }
     Finish(kSumsChunks ? 1.0f : factor);
+  }
+
+  __device__ void TakeTurn() {
+    if (Spec::kWarpgroups == 1) return;
+    ptx::Wait(stages_.turn(group_), turns_ ^ (group_ == 0 ? 1 : 0));
+    turns_ ^= 1;
+  }
+  __device__ void PassTurn() {
+    if (Spec::kWarpgroups == 1 || threadIdx.x % 32 != 0) return;
+    ptx::Arrive(stages_.turn((group_ + 1) % Spec::kWarpgroups));
   }
 
   template <typename Products>
@@ -205,8 +217,10 @@ class ConvConsumer {
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
   const ConvBlock<Spec> block_;
+  const int group_ = threadIdx.x / 128;
   int group_m_, group_n_;
-  StageCursor<Spec::kStages> cursor_;
+  unsigned turns_ = 0;  // taken, modulo 2
+  StageCursor<Spec::kStages> cursor_{0};
   Sums<Spec> sums_;
   float products_[kSumsChunks ? Spec::kTilesM : 1][kCount];
 };

@@ -69,7 +69,7 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t stage = pixel_units() + (keeps_weights ? 0 : weight_units());
   const int64_t kept = keeps_weights ? chunks() * weight_units() : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
-  const int64_t notes = 2 * stages + 1 + 2 * producers;
+  const int64_t notes = 2 * stages + (2 + groups()) / 2 + 2 * producers;
   return 16 * (stages * stage + kept + zeros + notes);
 }
 int64_t ConvGeometry::Splits(int64_t group_channels) const {

@@ -173,6 +173,7 @@ class GroupTiles {
   // With as many stages as fit; whether any do.
   bool TryStages(ConvGeometry g) {
     for (g.stages = kMaxStages; g.stages >= 2; --g.stages) {
+      if (g.stages % g.producers != 0) continue;
       if (tiles_.Offer(g)) return true;
     }
     return false;
