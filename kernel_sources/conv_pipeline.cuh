@@ -77,6 +77,7 @@ class Convolution {
     __syncthreads();  // the patch has been split
     Load(1);
     ConvTail<Spec> tail;
+    const Channels<Spec> channels(t_, nullptr);
 #pragma unroll 1
     for (int stage = 0; stage < stages_; ++stage) {
       if (stage % Tile::kChunks == 0) sums_.Clear();
@@ -86,7 +87,7 @@ class Convolution {
       __syncthreads();  // all have multiplied, and split the next
       Load(stage + 2);
       if (stage % Tile::kChunks == Tile::kChunks - 1) {
-        tail.Take(t_, block_, stage / Tile::kChunks, product_.warp, sums_,
+        tail.Take(t_, channels, block_, stage / Tile::kChunks, product_.warp, sums_,
                   shared_.scratch());
       }
     }

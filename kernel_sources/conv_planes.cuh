@@ -158,6 +158,28 @@ __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
   }
 }
 
+// Stores what planes hold: whole lines of memory, which registers are not.
+template <typename Spec>
+__device__ void StorePlanes(const typename Spec::Tensors& t,
+                            const ConvBlock<Spec>& block, int tile,
+                            const Planes<Spec>& planes) {
+  using Index = typename Spec::Index;
+  constexpr int kTogether = Planes<Spec>::kTogether;
+  const PlanePixels<Spec> pixels(block, tile, planes);
+#pragma unroll 1
+  for (int c = 0; c < Planes<Spec>::kChannels; c += kTogether) {
+    if (!planes.HasChannel(block, c)) break;
+#pragma unroll
+    for (int next = 0; next < kTogether; ++next) {
+      ForEachPixel<Spec>(
+          block, planes, pixels, c + next,
+          [&](const Point<Index>& at, float value, bool inside, int) {
+            Spec::StoreRead(t, at, value, inside);
+          });
+    }
+  }
+}
+
 template <typename Spec, Tail kTail = Spec::kTail>
 struct PlaneTail;
 
@@ -166,6 +188,7 @@ struct PlaneTail<Spec, Tail::kStore> {
   using Index = typename Spec::Index;
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const Planes<Spec>& planes, float*) {
     constexpr int kTogether = Planes<Spec>::kTogether;
@@ -178,7 +201,7 @@ struct PlaneTail<Spec, Tail::kStore> {
         ForEachPixel<Spec>(
             block, planes, pixels, c + next,
             [&](const Point<Index>& at, float& value, bool inside, int) {
-              Spec::Element(t, at, value, inside);
+              Spec::Element(t, at, value, inside, channels(at));
             });
       }
     }
@@ -199,6 +222,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
   static constexpr int kTogether = Run::kTogether;
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const Run& planes, float* scratch) {
     const PlanePixels<Spec> pixels(block, tile, planes);
@@ -208,7 +232,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
 #pragma unroll 1
     for (int c = 0; c < Run::kChannels; c += kTogether) {
       if (!planes.HasChannel(block, c)) break;
-      SumChannels(t, block, planes, pixels, c, sums);
+      SumChannels(t, channels, block, planes, pixels, c, sums);
     }
     __syncwarp();
     if (planes.lane < Run::kChannels) {
@@ -220,7 +244,9 @@ struct PlaneTail<Spec, Tail::kMoments> {
       *state = merged;
     }
     is_first_ = false;
-    if constexpr (Spec::kHasExtremes) PoolExtremes(t, block, tile, planes);
+    if constexpr (Spec::kHasExtremes) {
+      PoolExtremes(t, channels, block, tile, planes);
+    }
   }
 
   __device__ void Finish(const typename Spec::Tensors& t,
@@ -242,6 +268,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
   // The pivot is the value of the first position, which is inside the image if
   // any is.
   static __device__ void SumChannels(const typename Spec::Tensors& t,
+                                     const Channels<Spec>& channels,
                                      const ConvBlock<Spec>& block,
                                      const Run& planes,
                                      const PlanePixels<Spec>& pixels, int first,
@@ -253,7 +280,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
       ForEachPixel<Spec>(
           block, planes, pixels, first + c,
           [&](const Point<Index>& at, float& value, bool inside, int i) {
-            values[c][i] = Spec::Read(t, at, value, inside);
+            values[c][i] = Spec::Read(t, at, value, inside, channels(at));
             if (Spec::kHasExtremes) value = values[c][i];
           });
     }
@@ -273,24 +300,24 @@ struct PlaneTail<Spec, Tail::kMoments> {
     }
   }
 
-  // The largest and the smallest value of each window.
+  // The extreme of each window that the channel asks for.
   static __device__ void PoolExtremes(const typename Spec::Tensors& t,
+                                      const Channels<Spec>& channels,
                                       const ConvBlock<Spec>& block, int tile,
                                       const Run& planes) {
     ForEachWindow<Spec, typename Spec::Windows>(
         block, tile, planes, [&](const Point<Index>& at, const float* corner) {
+          const float sign = channels(at).sign;
           float largest = -Infinity();
-          float smallest = Infinity();
 #pragma unroll
           for (int y = 0; y < Spec::kPoolH; ++y) {
 #pragma unroll
             for (int x = 0; x < Spec::kPoolW; ++x) {
               const float value = corner[y * Spec::kRowPitch + x];
-              largest = Maximum(largest, value);
-              smallest = Minimum(smallest, value);
+              largest = Maximum(largest, sign * value);
             }
           }
-          Spec::StoreExtremes(t, at, largest, smallest, true);
+          Spec::StoreExtreme(t, at, sign * largest, true);
         });
   }
 
@@ -304,6 +331,7 @@ struct PlaneTail<Spec, Tail::kPool> {
   using Run = Planes<Spec>;
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const Run& planes, float*) {
     const PlanePixels<Spec> pixels(block, tile, planes);
@@ -313,7 +341,7 @@ struct PlaneTail<Spec, Tail::kPool> {
       ForEachPixel<Spec>(
           block, planes, pixels, c,
           [&](const Point<Index>& at, float& value, bool inside, int) {
-            value = Spec::Read(t, at, value, inside);
+            value = Spec::Read(t, at, value, inside, channels(at));
           });
     }
     __syncwarp();

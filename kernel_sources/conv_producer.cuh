@@ -3,7 +3,7 @@
 // each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
 // arrive by bulk copies.
 //
-// Producers take chunks in turn. A scale holds until a chunk does not suit it. A
+// Producers take chunks in turn, or all share each. A scale holds until a chunk does not suit it. A
 // chunk with infinities or NaNs fills its stage twice: without them, and with
 // them alone, which meet the large parts of the weights only; so they come out
 // as in PyTorch.
@@ -35,17 +35,18 @@ class ConvProducer {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();
     const int chunks = block_.tiles() * Tile::kChunks;
 #pragma unroll 1
-    for (int i = producer_; i < chunks; i += Spec::kProducerGroups) {
+    for (int i = producer_; i < chunks; i += Spec::kProducers) {
       Bring(i / Tile::kChunks, i % Tile::kChunks);
-      cursor_.Advance(Spec::kProducerGroups);
+      cursor_.Advance(Spec::kProducers);
     }
   }
 
  private:
   static constexpr bool kScales = Spec::kScales;
+  static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
-  using Share = PatchShare<Group::kPatch, 128, 1, Group::kOctets>;
+  using Share = PatchShare<Group::kPatch, kThreads, 1, Group::kOctets>;
 
   __device__ void KeepWeights() {
     constexpr unsigned kBytes = Group::kWeights * 16;
@@ -63,12 +64,9 @@ class ConvProducer {
   }
 
   __device__ void Bring(int tile, int chunk) {
-    Begin(chunk);
-    if constexpr (!kScales) {
-      Write<false>(tile, chunk, Keep::kAll);
-      return End(false, false);
-    }
-    const unsigned most = MostOfAll(Write<false>(tile, chunk, Keep::kAll));
+    const unsigned mine = Write<false>(tile, chunk, Keep::kAll);
+    if constexpr (!kScales) return End(false, false);
+    const unsigned most = MostOfAll(mine);
     const bool has_non_finite = most >= kInfinityBits;
     if (has_non_finite || !Suits(most)) {
       BringAgain(tile, chunk, has_non_finite);
@@ -119,30 +117,31 @@ class ConvProducer {
 
   // The largest `mine` of this producer's threads.
   __device__ unsigned MostOfAll(unsigned mine) {
-    unsigned* const most = stages_.magnitudes(producer_) + 4 * turn_;
+    constexpr int kWarps = kThreads / 32;
+    unsigned* const most = stages_.magnitudes(producer_) + kWarps * turn_;
     turn_ ^= 1;
     mine = __reduce_max_sync(~0u, mine);
     if (thread_ % 32 == 0) most[thread_ / 32] = mine;
-    asm volatile("bar.sync %0, 128;" ::"r"(2 + producer_) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(2 + producer_), "n"(kThreads)
+                 : "memory");
 #pragma unroll
-    for (int warp = 0; warp < 4; ++warp) mine = max(mine, most[warp]);
+    for (int warp = 0; warp < kWarps; ++warp) mine = max(mine, most[warp]);
     return mine;
   }
 
   // Writes one chunk of the patch; zeros outside the input. The largest
   // magnitude of what this thread has kept, as bits. Only where kSelects does
-  // `keep` count.
+  // `keep` count, and has the stage begun; else loads go out before it does.
   template <bool kSelects>
-  __device__ unsigned Write(int tile, int chunk, Keep keep) const {
+  __device__ unsigned Write(int tile, int chunk, Keep keep) {
     uint4* const to = stages_.pixels(cursor_.stage);
     const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
     const int left = block_.left() * Spec::kStrideW - PaddingW();
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
-    const Index first = (static_cast<Index>(block_.n) * Spec::Input::kC +
-                         block_.group * Tile::kInputs + chunk * Spec::kChunk) *
-                        kPlane;
+    const Index first = FirstOf(chunk);
     const float scale = PowerOfTwo(exponent_);
     unsigned most = 0;
+    bool has_begun = kSelects;
     // Everything is on its way before the first is used.
     constexpr int kEach = Share::kEach;
     constexpr int kFitting = Spec::kOctetsAtOnce / kEach;
@@ -165,6 +164,8 @@ class ConvProducer {
                     values[n][k]);
         }
       }
+      if (!has_begun) Begin(chunk);
+      has_begun = true;
 #pragma unroll
       for (int n = 0; n < kAtOnce; ++n) {
         const int position = i + n * Share::kStep;
@@ -182,7 +183,15 @@ class ConvProducer {
         }
       }
     }
+    if (!has_begun) Begin(chunk);
     return most;
+  }
+
+  // The first element of a chunk's first channel.
+  __device__ Index FirstOf(int chunk) const {
+    return (static_cast<Index>(block_.n) * Spec::Input::kC +
+            block_.group * Tile::kInputs + chunk * Spec::kChunk) *
+           kPlane;
   }
 
   // Coordinates in the input of a position of the patch, and whether it lies in
@@ -244,8 +253,8 @@ class ConvProducer {
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
   const ConvBlock<Spec> block_;
-  const int producer_ = threadIdx.x / 128 - ConvTile<Spec>::kThreads / 128;
-  const int thread_ = threadIdx.x % 128;
+  const int producer_ = (threadIdx.x - ConvTile<Spec>::kThreads) / kThreads;
+  const int thread_ = (threadIdx.x - ConvTile<Spec>::kThreads) % kThreads;
   StageCursor<Spec::kStages> cursor_{producer_};
   int exponent_ = 6;  // of the scale
   int turn_ = 0;

@@ -47,19 +47,20 @@ __device__ void ReduceValues(Sum* state, const float (&x)[kCount]) {
 // infinite one would make differences NaN; it is replaced by 0, where the
 // exponentials are 0 or infinite as they should be. An error of the exponential
 // grows with the difference, but its share of the sum falls faster: the plain
-// power of two is right to an ulp of the sum.
+// power of two is right to an ulp of the sum. `base` is rounded; `rest`, what
+// it lacks, is the same for all.
 template <int kCount>
 __device__ void ReduceValues(LogSumExp* state, const float (&x)[kCount]) {
   constexpr float kLog2E = 0x1.715476p+0f;
   Amax most;
   ReduceValues(&most, x);
   state->largest = fabsf(most.largest) == Infinity() ? 0.0f : most.largest;
+  const float base = state->largest * kLog2E;
+  const float rest = fmaf(state->largest, kLog2E, -base);
   float sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    sum += Exp2((x[i] - state->largest) * kLog2E);
-  }
-  state->scaled.sum = OverLanes(sum, Add);
+  for (int i = 0; i < kCount; ++i) sum += Exp2(fmaf(x[i], kLog2E, -base));
+  state->scaled.sum = OverLanes(sum, Add) * Exp2(-rest);
 }
 
 // A reduction over the channels of a pixel, all of which the block has. The
@@ -75,17 +76,23 @@ struct ConvTail<Spec, Tail::kChannels> {
                 "One block has all channels.");
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
                        float* scratch) {
     constexpr int kRows = 2 * Spec::kTilesM;
     constexpr int kColumns = 2 * Spec::kTilesN;
+    // Pixels that are not inside need no right result, but what is no channel
+    // must not count.
+    constexpr bool kHasAll =
+        ConvTile<Spec>::kOutputs == ConvTile<Spec>::kBlockChannels;
     float x[kRows][kColumns];
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          const float value = Spec::Read(t, at, sums.d[m][4 * j + i], inside);
-          x[2 * m + i / 2][2 * j + i % 2] = inside ? value : Spec::Neutral();
+          const float value = Spec::Read(t, at, sums.d[m][4 * j + i], inside, channels(at));
+          x[2 * m + i / 2][2 * j + i % 2] =
+              kHasAll || inside ? value : Spec::Neutral();
         });
     Reducer states[kRows];
 #pragma unroll

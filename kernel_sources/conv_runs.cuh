@@ -1,5 +1,5 @@
 // Statistics after a convolution of conv_wgmma.cu where channels are the rows
-// of the product and nothing but a bias stands before the normalisation: from
+// of the product and no op before the normalisation reads a whole tensor: from
 // registers. A thread has positions 8 * j + 2 * t and the next of channels g
 // and g + 8 of its warp, with g = lane / 4 and t = lane % 4. Runs are whole
 // rows of the patch, so where they wrap is known when the kernel is compiled.
@@ -28,8 +28,9 @@ class RunTail {
   }
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
-                       float (&sums)[kCount]) {
+                       float (&sums)[kCount], const float (&scales)[2]) {
     const int left_over = PhaseColumns(block) - block.left();
     const int columns = min(Spec::kTileW, left_over) - 2 * pair_;
     const int rows =
@@ -43,22 +44,20 @@ class RunTail {
     }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float bias =
-          Spec::Read(t, PointOfChannel(block, half), 0.0f, false);
-      if (count_ == 0 && taken > 0) slots_[half].pivot = sums[2 * half] + bias;
-      // Values are differences from the pivot from here on.
-      const float shift = bias - slots_[half].pivot;
-#pragma unroll
-      for (int i = 0; i < kCount; i += 4) {
-#pragma unroll
-        for (int next = 0; next < 2; ++next) {
-          float& x = sums[i + 2 * half + next];
-          x += shift;
-          if (2 * i % kPitch + next < columns_of_row[2 * i / kPitch]) {
-            slots_[half].AddDifference(x);
-          }
-        }
+      const Point<Index> at = PointOfChannel(block, half);
+      const typename Spec::Channel channel = channels(at);
+      if constexpr (Spec::kHasExtremes) signs_[half] = channel.sign;
+      if constexpr (Spec::kComputesFirst) {
+        Compute(t, at, channel, half, scales[half], sums);
       }
+      const float bias =
+          Spec::kComputesFirst ? 0.0f : Spec::Read(t, at, 0.0f, false, channel);
+      const float scale = Spec::kComputesFirst ? 1.0f : scales[half];
+      if (count_ == 0 && taken > 0) {
+        slots_[half].pivot = fmaf(sums[2 * half], scale, bias);
+      }
+      Count(half, columns_of_row, scale * signs_[half],
+            (bias - slots_[half].pivot) * signs_[half], sums);
     }
     count_ += taken;
     if constexpr (Spec::kHasExtremes) PoolExtremes(t, block, tile, sums);
@@ -70,6 +69,7 @@ class RunTail {
         reinterpret_cast<Moments(*)[Tile::kBlockChannels]>(scratch);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
+      slots_[half].sum *= signs_[half];
       Moments state = slots_[half].Get(static_cast<float>(count_));
       state.Merge(FromLane(state, 1));
       state.Merge(FromLane(state, 2));
@@ -82,6 +82,40 @@ class RunTail {
  private:
   static constexpr int kPitch = Spec::kRowPitch;
   static constexpr int kRows = Spec::kTilesN * 8 / kPitch;
+
+  // From sums to what the statistics are taken of.
+  static __device__ void Compute(const typename Spec::Tensors& t,
+                                 const Point<Index>& at,
+                                 const typename Spec::Channel& channel,
+                                 int half, float scale,
+                                 float (&sums)[kCount]) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        float& x = sums[i + 2 * half + next];
+        x = Spec::Read(t, at, x * scale, false, channel);
+      }
+    }
+  }
+
+  // Takes the differences from the pivot, scale * x + shift. Where extremes
+  // follow they remain, with the sign that makes the largest the extreme.
+  __device__ void Count(int half, const int (&columns_of_row)[kRows],
+                        float scale, float shift, float (&sums)[kCount]) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        float& x = sums[i + 2 * half + next];
+        const float difference = fmaf(x, scale, shift);
+        if (2 * i % kPitch + next < columns_of_row[2 * i / kPitch]) {
+          slots_[half].AddDifference(difference);
+        }
+        if constexpr (Spec::kHasExtremes) x = difference;
+      }
+    }
+  }
 
   // Of the phase that the block works on.
   static __device__ int PhaseRows(const ConvBlock<Spec>& block) {
@@ -105,20 +139,22 @@ class RunTail {
         static_cast<Index>(0), static_cast<Index>(0));
   }
 
-  // The largest and the smallest value of each window of kPoolH x kPoolW, which
-  // lies in one row of fragments; kPoolW is 2, 4 or 8.
+  // The extreme of each window of kPoolH x kPoolW, which lies in one row of
+  // fragments; kPoolW is 2, 4 or 8. Lanes that share a window share the windows
+  // of as many fragments, so that each stores one.
   __device__ void PoolExtremes(const typename Spec::Tensors& t,
                                const ConvBlock<Spec>& block, int tile,
                                const float (&sums)[kCount]) const {
     using Windows = typename Spec::Windows;
     constexpr int kAcross = kPitch / 8;
+    constexpr int kSharing = Spec::kPoolW / 2;
+    const int mine = pair_ % kSharing;
+    const int column = 8 * mine + 2 * (pair_ - mine);
     const int h = (block.top(tile) + part_ * kRows) / Spec::kPoolH;
-    const int w = (block.left() + 2 * pair_) / Spec::kPoolW;
-    // Windows of this thread's kind that exist, none where it stores none.
-    const int columns =
-        min(Spec::kTileW, Windows::kW * Spec::kPoolW - block.left()) -
-        2 * pair_;
-    const int across = 2 * pair_ % Spec::kPoolW == 0 ? (columns + 7) / 8 : 0;
+    const int w = (block.left() + column) / Spec::kPoolW;
+    const int columns = min(Spec::kTileW,
+                            Windows::kW * Spec::kPoolW - block.left()) -
+                        column;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int channel = first_ + 8 * half;
@@ -131,54 +167,49 @@ class RunTail {
           static_cast<Index>(h), static_cast<Index>(w));
 #pragma unroll
       for (int y = 0; y < kRows / Spec::kPoolH; ++y) {
-        const int fitting = is_channel && h + y < Windows::kH ? across : 0;
+        const int fitting = is_channel && h + y < Windows::kH ? columns : 0;
 #pragma unroll
-        for (int x = 0; x < kAcross; ++x) {
-          const Extremes window =
-              ExtremesOf(sums, y, x, half, slots_[half].pivot);
+        for (int x = 0; x < kAcross; x += kSharing) {
+          float extreme = 0.0f;
+#pragma unroll
+          for (int i = 0; i < kSharing && x + i < kAcross; ++i) {
+            const float largest = LargestOf(sums, y, x + i, half);
+            if (mine == i) extreme = largest;
+          }
           Point<Index> at = first;
           at.i += y * Windows::kW + x * 8 / Spec::kPoolW;
           at.h += y;
           at.w += x * 8 / Spec::kPoolW;
-          Spec::StoreExtremes(t, at, window.largest, window.smallest,
-                              x < fitting);
+          Spec::StoreExtreme(t, at, extreme * signs_[half], 8 * x < fitting);
         }
       }
     }
   }
 
-  struct Extremes {
-    float largest, smallest;
-  };
-
-  // Of the window in row `y` of windows and column `x` of fragments; `pivot` is
-  // what this thread's values are differences from.
-  static __device__ Extremes ExtremesOf(const float (&sums)[kCount], int y,
-                                        int x, int half, float pivot) {
-    Extremes window = {-Infinity(), Infinity()};
+  // In the window in row `y` of windows and column `x` of fragments. Lanes have
+  // pivots of their own.
+  __device__ float LargestOf(const float (&sums)[kCount], int y, int x,
+                             int half) const {
+    float largest = -Infinity();
 #pragma unroll
     for (int row = 0; row < Spec::kPoolH; ++row) {
       const int i =
           4 * ((y * Spec::kPoolH + row) * (kPitch / 8) + x) + 2 * half;
-      window.largest = Maximum(window.largest, Maximum(sums[i], sums[i + 1]));
-      window.smallest = Minimum(window.smallest, Minimum(sums[i], sums[i + 1]));
+      largest = Maximum(largest, Maximum(sums[i], sums[i + 1]));
     }
-    window.largest += pivot;
-    window.smallest += pivot;
+    largest = fmaf(slots_[half].pivot, signs_[half], largest);
 #pragma unroll
     for (int mask = 1; mask < Spec::kPoolW / 2; mask *= 2) {
-      window.largest =
-          Maximum(window.largest, __shfl_xor_sync(~0u, window.largest, mask));
-      window.smallest =
-          Minimum(window.smallest, __shfl_xor_sync(~0u, window.smallest, mask));
+      largest = Maximum(largest, __shfl_xor_sync(~0u, largest, mask));
     }
-    return window;
+    return largest;
   }
 
   int pair_;   // t
   int part_;   // of the pixels
   int first_;  // channel of the block
   PivotedMoments slots_[2];
+  float signs_[2] = {1.0f, 1.0f};
   int count_ = 0;  // values taken of each
 };
 

@@ -50,7 +50,9 @@ template <typename Spec>
 class ConvStages {
  public:
   using Group = GroupTile<Spec>;
-  static_assert(Spec::kStages % Spec::kProducerGroups == 0,
+  static constexpr int kProducerThreads =
+      Spec::kProducerGroups / Spec::kProducers * 128;
+  static_assert(Spec::kStages % Spec::kProducers == 0,
                 "A stage always has the same producer.");
   static constexpr int kKept = Spec::kStages * Group::kStage;
   static constexpr int kZeros = kKept + Group::kKept;
@@ -58,8 +60,9 @@ class ConvStages {
       kZeros + (Group::kHasEmptyHalf ? Spec::kZeroUnits : 0);
   static constexpr int kMagnitudes = kNotes + Spec::kStages;
   static constexpr int kBarriers = kMagnitudes + 2 * Spec::kProducerGroups;
-  static constexpr int kScratch =
+  static constexpr int kChannels =
       kBarriers + Spec::kStages + (2 + Spec::kWarpgroups) / 2;
+  static constexpr int kScratch = kChannels + Spec::kChannelUnits;
   static_assert(sizeof(StageNote) <= 16);
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
                 "The launch asks for this much.");
@@ -70,7 +73,8 @@ class ConvStages {
   __device__ void Init() const {
     if (threadIdx.x == 0) {
       for (int stage = 0; stage < Spec::kStages; ++stage) {
-        ptx::InitBarrier(full(stage), 128 + (Spec::kKeepsWeights ? 0 : 1));
+        ptx::InitBarrier(full(stage),
+                         kProducerThreads + (Spec::kKeepsWeights ? 0 : 1));
         ptx::InitBarrier(empty(stage), ConvTile<Spec>::kThreads / 32);
       }
       ptx::InitBarrier(kept_weights_full(), 1);
@@ -97,9 +101,10 @@ class ConvStages {
   __device__ StageNote* note(int stage) const {
     return reinterpret_cast<StageNote*>(units_ + kNotes + stage);
   }
-  // Two sets of four, of the warps of one producer.
+  // Two sets, of the warps of one producer.
   __device__ unsigned* magnitudes(int producer) const {
-    return reinterpret_cast<unsigned*>(units_ + kMagnitudes + 2 * producer);
+    return reinterpret_cast<unsigned*>(units_ + kMagnitudes) +
+           kProducerThreads / 16 * producer;
   }
   __device__ ptx::Barrier* full(int stage) const {
     return barriers() + 2 * stage;
@@ -114,6 +119,7 @@ class ConvStages {
   __device__ ptx::Barrier* turn(int group) const {
     return barriers() + 2 * Spec::kStages + 1 + group;
   }
+  __device__ void* channels() const { return units_ + kChannels; }
   __device__ float* scratch() const {
     return reinterpret_cast<float*>(units_ + kScratch);
   }

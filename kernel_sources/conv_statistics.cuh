@@ -24,6 +24,7 @@ struct ConvTail<Spec, Tail::kMoments> {
   int pixels = 0;
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
                        float* scratch) {
@@ -35,23 +36,24 @@ struct ConvTail<Spec, Tail::kMoments> {
       if (inside == 0) first_row = row;
       ++inside;
     }
-    if (pixels == 0) TakePivots(t, block, tile, warp, sums, first_row);
+    if (pixels == 0) TakePivots(t, channels, block, tile, warp, sums, first_row);
     pixels += inside;
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool is_inside) {
           float& x = sums.d[m][4 * j + i];
-          x = Spec::Read(t, at, x, is_inside);
+          x = Spec::Read(t, at, x, is_inside, channels(at));
           PivotedMoments& slot = slots[(2 * j + i % 2) / kTogether];
           if (is_inside) slot.Add(x);
         });
     if constexpr (Spec::kHasExtremes) {
-      PoolExtremes<Spec>(t, block, tile, warp, sums, scratch);
+      PoolExtremes<Spec>(t, channels, block, tile, warp, sums, scratch);
     }
   }
 
   // The values of row `row`, which is the first that is inside.
   __device__ void TakePivots(const typename Spec::Tensors& t,
+                             const Channels<Spec>& channels,
                              const ConvBlock<Spec>& block, int tile,
                              const WarpTile<Spec>& warp, Sums<Spec>& sums,
                              int row) {
@@ -60,7 +62,7 @@ struct ConvTail<Spec, Tail::kMoments> {
         [&](int m, int j, int i, const Point<Index>& at, bool) {
           if (i % kTogether != 0 || 2 * m + i / 2 != row) return;
           slots[(2 * j + i % 2) / kTogether].pivot =
-              Spec::Read(t, at, sums.d[m][4 * j + i], false);
+              Spec::Read(t, at, sums.d[m][4 * j + i], false, channels(at));
         });
   }
 

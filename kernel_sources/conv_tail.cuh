@@ -1,11 +1,12 @@
 // What a convolution kernel does with its sums, tile by tile: Spec::kTail
 // chooses. Each takes the sums through the plan's pointwise ops by
-//   Spec::Element(t, at, sum, inside)     where the kernel ends with them,
-//   float Spec::Read(t, at, sum, inside)  where something follows.
-// Both store only where `inside`.
+//   Spec::Element(t, at, sum, inside, channel)     where the kernel ends there,
+//   float Spec::Read(t, at, sum, inside, channel)  where something follows.
+// Both store only where `inside`; `channel` is Spec::ReadChannel(t, at).
 #ifndef KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 
+#include "conv_channels.cuh"
 #include "conv_warp.cuh"
 #include "store_if.cuh"
 

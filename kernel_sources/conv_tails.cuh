@@ -14,12 +14,13 @@ struct ConvTail<Spec, Tail::kStore> {
   using Index = typename Spec::Index;
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums, float*) {
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          Spec::Element(t, at, sums.d[m][4 * j + i], inside);
+          Spec::Element(t, at, sums.d[m][4 * j + i], inside, channels(at));
         });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,

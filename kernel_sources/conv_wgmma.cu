@@ -9,7 +9,7 @@
 // computed too and not used.
 //
 // Either channels are the rows of the product and pixels its columns
-// (kChannelRows; conv_planes.cuh or conv_runs.cuh follows), or pixels are the
+// (kChannelRows; conv_runs.cuh or conv_planes.cuh follows), or pixels are the
 // rows and a thread has many channels of few pixels (conv_tails.cuh).
 //
 // One or two warpgroups bring chunks (conv_producer.cuh), the others multiply.
@@ -47,17 +47,32 @@ class ConvConsumer {
       : t_(t), stages_(stages) {
     group_m_ = group_ % Spec::kGroupsM;
     group_n_ = group_ / Spec::kGroupsM;
+    if constexpr (Spec::kChannelRows && Spec::kScales) {
+      const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+      for (int half = 0; half < 2; ++half) {
+        weight_factors_[half] = Factors()[row + 8 * half];
+      }
+    }
   }
 
   __device__ void Run() {
     if (Spec::kKeepsWeights) ptx::Wait(stages_.kept_weights_full(), 0);
+    Channels<Spec> channels(t_, stages_.channels());
+    channels.Fill();
     const int tiles = block_.tiles();
-    if constexpr (Spec::kChannelRows && !Spec::kHasPlanes) {
+    if constexpr (Spec::kTailInRegisters) {
       RunTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        SumTile();
-        tail.Take(t_, block_, tile, sums_.d[0]);
+        float scales[2];
+        ScalesOf(SumTile(), scales);
+        tail.Take(t_, channels, block_, tile, sums_.d[0], scales);
+        if constexpr (Spec::kHasPlanes) {
+          Planes<Spec> planes(stages_.scratch() + Spec::kStateWords);
+          __syncwarp();  // all have stored the last tile's
+          planes.Lay(sums_.d[0]);
+          StorePlanes<Spec>(t_, block_, tile, planes);
+        }
       }
       tail.Finish(t_, block_, stages_.scratch());
     } else if constexpr (Spec::kChannelRows) {
@@ -66,10 +81,10 @@ class ConvConsumer {
       PlaneTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        SumTile();
+        Scale(SumTile());
         __syncwarp();  // all have read the last tile's planes
         planes.Lay(sums_.d[0]);
-        tail.Take(t_, block_, tile, planes, stages_.scratch());
+        tail.Take(t_, channels, block_, tile, planes, stages_.scratch());
       }
       tail.Finish(t_, block_, stages_.scratch());
     } else {
@@ -77,8 +92,8 @@ class ConvConsumer {
       ConvTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        SumTile();
-        tail.Take(t_, block_, tile, warp, sums_, stages_.scratch());
+        Scale(SumTile());
+        tail.Take(t_, channels, block_, tile, warp, sums_, stages_.scratch());
       }
       Tile::Sync();
       tail.Finish(t_, block_, warp, stages_.scratch());
@@ -87,8 +102,8 @@ class ConvConsumer {
 
  private:
   // Goes through the stages of a tile. Where chunks are summed by the tensor
-  // cores, the sums have the scale of the newest.
-  __device__ void SumTile() {
+  // cores, the sums have the scale of the newest. Returns what undoes it.
+  __device__ float SumTile() {
     float factor = 1.0f;
     bool is_first = true;
 #pragma unroll 1
@@ -105,7 +120,6 @@ class ConvConsumer {
       }
       __syncwarp();
       if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.empty(stage));
-      PassTurn();
       cursor_.Use();
       if (!note.is_again) {
         cursor_.Advance(1);
@@ -115,7 +129,7 @@ class ConvConsumer {
       factor = note.factor;
       is_first = false;
     }
-    Finish(kSumsChunks ? 1.0f : factor);
+    return kSumsChunks ? 1.0f : factor;
   }
 
   __device__ void TakeTurn() {
@@ -154,6 +168,7 @@ class ConvConsumer {
       Spec::AddProducts(products[m], run, weights, Empty(run), keeps);
     }
     CommitProducts();
+    PassTurn();
     WaitForProducts();
     Hold(products);
   }
@@ -161,8 +176,7 @@ class ConvConsumer {
   // What to add to a matrix whose second half is the zeros: their distance.
   __device__ Descriptor Empty(Descriptor run) const {
     if constexpr (!Group::kHasEmptyHalf) return 0;
-    const Descriptor zeros = MatrixAt(stages_.zeros());
-    return ((zeros & 0x3fff) - (run & 0x3fff)) << 16;
+    return (MatrixAt(stages_.zeros()) - run) << 16;
   }
 
   template <typename Products>
@@ -191,27 +205,41 @@ class ConvConsumer {
     }
   }
 
-  // Undoes the scales that are left: the input's and the weights', those by
-  // output channel.
-  __device__ void Finish(float factor) {
+  // Undoes the scales that are left: the input's, `factor`, and the weights',
+  // those by output channel.
+  __device__ void Scale(float factor) {
     if constexpr (!Spec::kScales) return;
-    constexpr int kGroup = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
-    const int part = Spec::kChannelRows ? group_m_ : group_n_;
-    const int lane = threadIdx.x % 32;
-    const int row = threadIdx.x / 32 % 4 * 16 + lane / 4;
-    const float* const factors =
-        reinterpret_cast<const float*>(t_.packed) + Spec::kFactorsAt +
-        (block_.group * Tile::kChannelBlocks + block_.channel_block) *
-            Tile::kBlockChannels +
-        part * kGroup + (Spec::kChannelRows ? row : lane % 4 * 2);
+    float of_rows[2] = {1.0f, 1.0f};
+    if constexpr (Spec::kChannelRows) ScalesOf(factor, of_rows);
+    const float* const factors = Factors() + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const float both = ProductOfPowers(
-          factor,
-          factors[Spec::kChannelRows ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2]);
+      const float both =
+          Spec::kChannelRows
+              ? of_rows[i / 2 % 2]
+              : ProductOfPowers(factor, factors[i / 4 * 8 + i % 2]);
 #pragma unroll
       for (int m = 0; m < Spec::kTilesM; ++m) sums_.d[m][i] *= both;
     }
+  }
+
+  // The same for the two channels of a thread, where channels are the rows.
+  __device__ void ScalesOf(float factor, float (&scales)[2]) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      scales[half] = Spec::kScales
+                         ? ProductOfPowers(factor, weight_factors_[half])
+                         : 1.0f;
+    }
+  }
+
+  // Of the warpgroup's channels.
+  __device__ const float* Factors() const {
+    constexpr int kGroup = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
+    return reinterpret_cast<const float*>(t_.packed) + Spec::kFactorsAt +
+           (block_.group * Tile::kChannelBlocks + block_.channel_block) *
+               Tile::kBlockChannels +
+           (Spec::kChannelRows ? group_m_ : group_n_) * kGroup;
   }
 
   const typename Spec::Tensors& t_;
@@ -220,6 +248,7 @@ class ConvConsumer {
   const int group_ = threadIdx.x / 128;
   int group_m_, group_n_;
   unsigned turns_ = 0;  // taken, modulo 2
+  float weight_factors_[2];
   StageCursor<Spec::kStages> cursor_{0};
   Sums<Spec> sums_;
   float products_[kSumsChunks ? Spec::kTilesM : 1][kCount];

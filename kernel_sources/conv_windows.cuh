@@ -95,6 +95,7 @@ struct ConvTail<Spec, Tail::kPool> {
   using Stage = WindowStage<Spec, typename Spec::TailOutput>;
 
   __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
                        float* scratch) {
@@ -102,7 +103,7 @@ struct ConvTail<Spec, Tail::kPool> {
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
           float& value = sums.d[m][4 * j + i];
-          value = Spec::Read(t, at, value, inside);
+          value = Spec::Read(t, at, value, inside, channels(at));
         });
 #pragma unroll
     for (int slice = 0; slice < Spec::kTilesN; ++slice) {
@@ -136,9 +137,10 @@ struct ConvTail<Spec, Tail::kPool> {
   }
 };
 
-// The largest and the smallest value of each window of `values`.
+// The extreme of each window of `values` that the channel asks for.
 template <typename Spec>
 __device__ void PoolExtremes(const typename Spec::Tensors& t,
+                             const Channels<Spec>& channels,
                              const ConvBlock<Spec>& block, int tile,
                              const WarpTile<Spec>& warp,
                              const Sums<Spec>& values, float* scratch) {
@@ -150,19 +152,18 @@ __device__ void PoolExtremes(const typename Spec::Tensors& t,
     ConvTile<Spec>::Sync();
     Stage::ForEach(block, tile, slice, scratch,
                    [&](const Point<Index>& at, const float* corner) {
+                     const float sign = channels(at).sign;
                      float largest = -Infinity();
-                     float smallest = Infinity();
 #pragma unroll
                      for (int y = 0; y < Spec::kPoolH; ++y) {
                        float row[Spec::kPoolW];
                        Stage::LoadRow(corner, y, row);
 #pragma unroll
                        for (int x = 0; x < Spec::kPoolW; ++x) {
-                         largest = Maximum(largest, row[x]);
-                         smallest = Minimum(smallest, row[x]);
+                         largest = Maximum(largest, sign * row[x]);
                        }
                      }
-                     Spec::StoreExtremes(t, at, largest, smallest, true);
+                     Spec::StoreExtreme(t, at, sign * largest, true);
                    });
     ConvTile<Spec>::Sync();
   }

@@ -13,16 +13,19 @@
 
 namespace kiln {
 
-using Descriptor = unsigned long long;
+// The lower word of a matrix descriptor: where the matrix lies, in units of 16
+// bytes, and from bit 16 on, how far behind lie the second eight numbers of k,
+// which is for the product to add. The upper word says that groups of eight
+// rows follow each other.
+using Descriptor = unsigned;
 
-// The matrix at `address` whose groups of eight rows follow each other. Where
-// its second eight numbers of k lie is for the product to add, in units of 16
-// bytes, from bit 16 on.
+// The matrix at `address`, the same in the whole warp. The tensor cores take
+// descriptors from uniform registers: said so, all of a product's are computed
+// there.
 __device__ inline Descriptor MatrixAt(const void* address) {
   const unsigned unit =
       static_cast<unsigned>(__cvta_generic_to_shared(address)) >> 4;
-  constexpr Descriptor kEightRows = 8;
-  return kEightRows << 32 | static_cast<Descriptor>(unit);
+  return __shfl_sync(~0u, unit, 0);
 }
 
 // Makes what this thread has written to shared memory visible to products.

@@ -1,6 +1,7 @@
 #include "jit/compile/commute_pooling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -74,7 +75,7 @@ class Commuting {
       const int producer = plan_.values[value].producer;
       if (producer < 0) return {};
       const std::optional<int> operand = MonotoneOperand(NodeAt(producer));
-      if (!operand.has_value()) return {};
+      if (!operand.has_value() || !HasKnownSign(NodeAt(producer))) return {};
       chain.insert(chain.begin(), producer);
       if (NodeAt(producer).op == OpKind::kGroupNorm) return chain;
       value = ValueOf(NodeAt(producer).operands[*operand]);
@@ -111,6 +112,47 @@ class Commuting {
     return std::nullopt;
   }
 
+  // The operand whose sign decides whether `node` rises, -1 if it is known.
+  int SignOperand(const Node& node) const {
+    if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
+      return 3;  // the weight
+    }
+    if (node.op != OpKind::kMul) return -1;
+    return *MonotoneOperand(node) == 0 ? 1 : 0;
+  }
+
+  // Where it is a tensor, the convolution's kernel must be able to read it.
+  bool HasKnownSign(const Node& node) const {
+    const int operand = SignOperand(node);
+    if (operand < 0) return true;
+    const int value = ValueOf(node.operands[operand]);
+    return value < 0 || plan_.values[value].producer < 0;
+  }
+
+  bool IsFalling(const Node& node) const {
+    if (node.op == OpKind::kNeg) return true;
+    if (node.op == OpKind::kSub) return *MonotoneOperand(node) == 1;
+    if (node.op != OpKind::kMul) return false;
+    const auto* constant =
+        std::get_if<float>(&node.operands[SignOperand(node)]);
+    return constant != nullptr && std::signbit(*constant);
+  }
+
+  // What the pooling is to know: a sign, and tensors whose signs count too.
+  std::vector<Operand> SignsOf(const std::vector<int>& chain) const {
+    bool falls = false;
+    std::vector<Operand> signs;
+    for (const int link : chain) {
+      const Node& node = NodeAt(link);
+      falls ^= IsFalling(node);
+      const int operand = SignOperand(node);
+      if (operand < 0 || ValueOf(node.operands[operand]) < 0) continue;
+      signs.push_back(node.operands[operand]);
+    }
+    signs.insert(signs.begin(), falls ? -1.0f : 1.0f);
+    return signs;
+  }
+
   // Whether an operand is the same at all pixels of a channel.
   bool IsSteady(const Node& node, size_t operand) const {
     const int value = ValueOf(node.operands[operand]);
@@ -124,36 +166,27 @@ class Commuting {
     const int base = ValueOf(NodeAt(chain.front()).operands[0]);
     const Dims dims = plan_.values[old.results[0]].desc.dims;
 
-    Node extremes = old;
-    extremes.operands = {ValueId{base}};
-    extremes.results = {AddValue(base, "largest", dims),
-                        AddValue(base, "smallest", dims)};
-    extremes.text =
-        fmt::format("largest and smallest of windows before {}", old.text);
-    std::vector<Node> nodes = {extremes};
-    Node larger = old;
-    larger.kind = NodeKind::kPointwise;
-    larger.op = OpKind::kMaximum;
-    larger.attributes = std::monostate{};
-    larger.operands.clear();
-    const char* const names[] = {"largest", "smallest"};
-    for (size_t i = 0; i < 2; ++i) {
-      int value = extremes.results[i];
-      for (const int link : chain) {
-        Node copy = NodeAt(link);
-        copy.operands[*MonotoneOperand(NodeAt(link))] = ValueId{value};
-        value = AddValue(copy.results[0], names[i], dims);
-        copy.results = {value};
-        nodes.push_back(std::move(copy));
-      }
-      larger.operands.push_back(ValueId{value});
+    Node extreme = old;
+    extreme.operands = SignsOf(chain);
+    extreme.operands.insert(extreme.operands.begin(), ValueId{base});
+    int value = AddValue(base, dims);
+    extreme.results = {value};
+    extreme.text = fmt::format("the extreme of windows that decides {}",
+                               old.text);
+    std::vector<Node> nodes = {extreme};
+    for (const int link : chain) {
+      Node copy = NodeAt(link);
+      copy.operands[*MonotoneOperand(NodeAt(link))] = ValueId{value};
+      value = link == chain.back() ? old.results[0]
+                                   : AddValue(copy.results[0], dims);
+      copy.results = {value};
+      nodes.push_back(std::move(copy));
     }
-    nodes.push_back(std::move(larger));
     Replace(pool, chain, std::move(nodes));
   }
 
-  int AddValue(int like, const char* name, const Dims& dims) {
-    plan_.values.push_back({fmt::format("{}_{}", plan_.values[like].name, name),
+  int AddValue(int like, const Dims& dims) {
+    plan_.values.push_back({plan_.values[like].name + "_pooled",
                             {DataType::kF32, dims}});
     return static_cast<int>(plan_.values.size()) - 1;
   }
@@ -189,8 +222,8 @@ LoweredPlan CommutePooling(const LoweredPlan& plan) {
   return Commuting(plan).Run();
 }
 
-bool IsExtremes(const Node& node) {
-  return node.kind == NodeKind::kPool2d && node.results.size() == 2;
+bool IsExtreme(const Node& node) {
+  return node.kind == NodeKind::kPool2d && node.operands.size() > 1;
 }
 
 }  // namespace kiln

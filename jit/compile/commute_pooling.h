@@ -6,23 +6,25 @@
 namespace kiln {
 
 // Moves max_pool2d in front of a normalisation and the monotone ops behind it.
-// For f monotone on a window, rising or falling, the largest f(x) is the
-// larger of f(largest x) and f(smallest x), exactly, because rounding is
-// monotone too. So pooling needs no statistics, only both extremes of what
-// they are taken of, and f is computed on the pooled elements alone. A NaN in
-// a window makes both extremes NaN, as max_pool2d of PyTorch does.
+// For f rising on a window the largest f(x) is f(largest x), for f falling
+// f(smallest x), exactly, because rounding is monotone too. Which it is follows
+// for each channel from the signs of the norm's weight and of factors. So
+// pooling needs no statistics, only one extreme of what they are taken of, and
+// f is computed on the pooled elements alone. A NaN in a window makes its
+// extreme NaN, as max_pool2d of PyTorch does.
 //
-//   z = group_norm(y)              m = max_pool2d(y), of largest and smallest
-//   s = mul(z, scale)        ->    a, b = mul(group_norm(m.largest), scale), ..
-//   p = max_pool2d(s)              p = maximum(a, b)
+//   z = group_norm(y, weight)      m = extreme of windows of y: the largest
+//   s = mul(z, scale)        ->        where weight * scale is positive
+//   p = max_pool2d(s)              p = mul(group_norm(m), scale)
 //
-// The pooling node of the result has two results, the largest and the
-// smallest elements of the windows. Returns the plan itself where nothing can
-// be moved.
+// The pooling's operands behind the first are the signs, a constant and tensors
+// that are the same at all pixels of a channel: where their product is negative
+// it gives the smallest, else the largest. Returns the plan itself where
+// nothing can be moved.
 LoweredPlan CommutePooling(const LoweredPlan& plan);
 
-// Whether a node is a pooling of both extremes.
-bool IsExtremes(const Node& node);
+// Whether a node is such a pooling.
+bool IsExtreme(const Node& node);
 
 }  // namespace kiln
 

@@ -63,8 +63,8 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
         demands.stores ? kInstructionsPerStored : kInstructionsPerElement;
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
-  const bool in_registers = demands.has_statistics && demands.ops == 0;
-  return in_registers ? kInstructionsPerSum : kInstructionsOfPlanes + ops;
+  return (demands.in_registers() ? kInstructionsPerSum : 0.0) + ops +
+         (demands.needs_planes() ? kInstructionsOfPlanes : 0.0);
 }
 
 // Of warpgroups: a tile's products, what the producer issues for it, and what

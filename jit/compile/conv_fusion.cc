@@ -60,7 +60,7 @@ class Fusing {
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
-    if (TryJoinExtremes(conv, users, problem)) return;
+    if (TryJoinExtreme(conv, users, problem)) return;
     const bool again = users.size() > 1 && IsCheap(problem) &&
                        std::all_of(users.begin(), users.end(), [&](int user) {
                          return CanJoin(conv, user);
@@ -287,23 +287,23 @@ class Fusing {
     return geometry;
   }
 
-  // Statistics and extremes of the same values, from one pass.
-  bool TryJoinExtremes(int conv, const std::vector<int>& users,
+  // Statistics and windows' extremes of the same values, from one pass.
+  bool TryJoinExtreme(int conv, const std::vector<int>& users,
                        const ConvProblem& problem) {
     if (users.size() != 2) return false;
-    const auto is_extremes = [&](int user) {
+    const auto is_extreme = [&](int user) {
       const int anchor = Group(user).anchor;
-      return anchor >= 0 && IsExtremes(NodeAt(anchor));
+      return anchor >= 0 && IsExtreme(NodeAt(anchor));
     };
-    const int pooling = is_extremes(users[0]) ? users[0] : users[1];
-    const int statistics = is_extremes(users[0]) ? users[1] : users[0];
-    if (!is_extremes(pooling) || Group(statistics).anchor < 0) return false;
+    const int pooling = is_extreme(users[0]) ? users[0] : users[1];
+    const int statistics = is_extreme(users[0]) ? users[1] : users[0];
+    if (!is_extreme(pooling) || Group(statistics).anchor < 0) return false;
     const Node& norm = NodeAt(Group(statistics).anchor);
-    const Node& extremes = NodeAt(Group(pooling).anchor);
+    const Node& extreme = NodeAt(Group(pooling).anchor);
     if (norm.op != OpKind::kGroupNorm || !CanJoin(conv, statistics) ||
         !CanJoin(conv, pooling) || !Group(statistics).prologue.empty() ||
         !Group(pooling).prologue.empty() ||
-        ValueOf(norm.operands[0]) != ValueOf(extremes.operands[0])) {
+        ValueOf(norm.operands[0]) != ValueOf(extreme.operands[0])) {
       return false;
     }
     const ConvDemands demands = DemandsOf(conv, users, false);

@@ -186,6 +186,9 @@ int ConvGeometry::octets_at_once() const {
       producer_registers() == 0 ? launch_registers() : producer_registers();
   return registers >= kProducerRegisters ? 4 : 2;
 }
+bool ConvGeometry::shares_chunks() const {
+  return producers > 1 && chunk / 8 * patch() > 128 * octets_at_once();
+}
 int64_t ConvGeometry::plane_pitch() const {
   return (tiles_n * 8 + 23) / 32 * 32 + 8;
 }

@@ -48,6 +48,11 @@ struct ConvDemands {
   bool has_statistics = false;
   // Channels of a normalised group must not straddle blocks; 0: no such group.
   int64_t group_channels = 0;
+
+  // Where channels are the rows of warpgroups' products: whether statistics are
+  // taken from registers (conv_runs.cuh), and whether planes are needed.
+  bool in_registers() const { return has_statistics && reads == 0; }
+  bool needs_planes() const { return !in_registers() || stores; }
 };
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
@@ -141,6 +146,10 @@ struct ConvGeometry {
   int64_t producer_registers() const;
   int64_t consumer_registers() const;
   int octets_at_once() const;  // that a producer's thread has in registers
+  // Whether all producers share each chunk: there are more octets in it than
+  // the threads of one have at once.
+  bool shares_chunks() const;
+  int chunk_producers() const { return shares_chunks() ? 1 : producers; }
   // Of what follows where channels are rows: a plane's words, the bytes of all
   // planes and of the states of channels and of their sums in a tile.
   int64_t plane_pitch() const;

@@ -14,6 +14,7 @@ constexpr int64_t kRegistersOfProduct = 16;
 constexpr int64_t kMaxSums = 96;  // of a thread that holds all its channels
 constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;
+constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, unrolled
 
@@ -25,9 +26,10 @@ class GroupTiles {
   void Run() {
     if (!Suits()) return;
     for (const auto& [m, n] :
-         {std::pair(1, 1), {2, 1}, {1, 2}, {3, 1}, {1, 3}}) {
+         {std::pair(1, 1), {2, 1}, {1, 2}, {3, 1}, {1, 3}, {4, 1}, {1, 4}}) {
       for (const auto& [resident, producers] :
            {std::pair(1, 2), {1, 1}, {2, 1}}) {
+        if (m * n + producers > kMaxGroups) continue;
         ConvGeometry g = tiles_.base();
         g.groups_m = m;
         g.groups_n = n;
@@ -109,8 +111,8 @@ class GroupTiles {
                                                 demands_.window[1] *
                                                 demands_.window[1]);
       const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
-      const bool in_registers = demands_.has_statistics && demands_.ops == 0;
-      const int most = in_registers ? kMaxColumns : kMaxColumnsOfPlanes;
+      const int most =
+          demands_.needs_planes() ? kMaxColumnsOfPlanes : kMaxColumns;
       for (int rows = static_cast<int>(demands_.window[0]);
            rows * g.pitch <= most;
            rows += static_cast<int>(demands_.window[0])) {
@@ -157,10 +159,10 @@ class GroupTiles {
     if (g.tiles_n * 4 + kRegistersOfProduct > g.launch_registers()) {
       return false;
     }
-    int64_t parts = g.sums_chunks() ? 2 : 1;
-    int64_t beside = kRegistersBesidePlanes;
+    const int64_t parts = g.sums_chunks() ? 2 : 1;
+    int64_t beside = demands_.needs_planes() ? kRegistersBesidePlanes
+                                             : kRegistersBesideStatistics;
     if (!g.channel_rows) {
-      if (demands_.all_channels_in_a_block) parts = 2;
       beside =
           std::max(kRegistersBesideSums,
                    kRegistersBesideStatistics + tiles_.StatisticsRegisters(g));
@@ -173,7 +175,7 @@ class GroupTiles {
   // With as many stages as fit; whether any do.
   bool TryStages(ConvGeometry g) {
     for (g.stages = kMaxStages; g.stages >= 2; --g.stages) {
-      if (g.stages % g.producers != 0) continue;
+      if (g.stages % g.chunk_producers() != 0) continue;
       if (tiles_.Offer(g)) return true;
     }
     return false;

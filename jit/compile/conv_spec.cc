@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_constants.h"
+#include "jit/compile/rounding.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
 
@@ -15,6 +16,8 @@ namespace {
 constexpr int kPackThreads = 256;
 constexpr int kMergeThreads = 32;
 constexpr int64_t kMaxPackBlocks = 1024;
+// As conv_tiles.cc allows for.
+constexpr size_t kMaxChannelFields = 8;
 
 class ConvSpecWriter {
  public:
@@ -40,6 +43,7 @@ class ConvSpecWriter {
     } else {
       Tail(NodeAt(kernel_.group.tail));
     }
+    AppendChannel();
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
     spec_.index = NeedsWideIndex() ? "long long" : "int";
@@ -71,13 +75,49 @@ class ConvSpecWriter {
     return lines;
   }
 
+  // What a channel's elements have in common (conv_channels.cuh).
+  void AppendChannel() {
+    const std::vector<std::string> fields = inner_.ChannelFields();
+    std::vector<std::string> lines = {
+        fmt::format("struct {}Channel {{", AlignmentOf(fields.size()))};
+    std::string values;
+    for (const std::string& field : fields) {
+      lines.push_back("  float " + field + ";");
+      values += (values.empty() ? "" : ", ") + field;
+    }
+    lines.push_back("};");
+    lines.push_back("static __device__ Channel ReadChannel(");
+    lines.push_back("    const Tensors& t, const kiln::Point<Index>& at) {");
+    for (const std::string& line : inner_.channel_lines()) {
+      lines.push_back("  " + line);
+    }
+    lines.push_back("  return {" + values + "};");
+    lines.push_back("}");
+    spec_.members.insert(spec_.members.begin(), lines.begin(), lines.end());
+  }
+  // So that one access reads all.
+  static std::string AlignmentOf(size_t fields) {
+    if (fields < 2) return "";
+    return fields == 2 ? "alignas(8) " : "alignas(16) ";
+  }
+  bool SharesChannels() const {
+    const size_t count = inner_.ChannelFields().size();
+    return geometry_.has_groups() && count > 0 && count <= kMaxChannelFields;
+  }
+  int64_t ChannelUnits() const {
+    if (!SharesChannels()) return 0;
+    const auto count = static_cast<int64_t>(inner_.ChannelFields().size());
+    const int64_t words = count <= 2 ? count : (count + 3) / 4 * 4;
+    return CeilDiv(words * geometry_.block_channels(), 4);
+  }
+
   bool HasBias() const {
     return ValueOf(NodeAt(kernel_.group.anchor).operands[2]) >= 0;
   }
   std::string SumArgument() const {
     const Node& node = NodeAt(kernel_.group.anchor);
     const std::string name = HasBias() ? "sum" : NameOf(node.results[0]);
-    return "float " + name + ", bool inside";
+    return "float " + name + ", bool inside, const Channel& channel";
   }
 
   // From the sum to the last pointwise value before the tail.
@@ -86,19 +126,46 @@ class ConvSpecWriter {
     tensors_.Read(ValueOf(node.operands[0]), "input");
     tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
     const int result = node.results[0];
+    inner_.SeparateChannels();
     if (HasBias()) {
-      inner_.Assign(
-          NameOf(result),
-          fmt::format("sum + kiln::Load({}, at.c)",
-                      tensors_.Read(ValueOf(node.operands[2]), "bias")));
+      inner_.Assign(NameOf(result),
+                    "sum + " + inner_.LoadLocal(ValueOf(node.operands[2]),
+                                                "bias", "at.c"));
     }
     inner_.Define(result);
     for (const int next : kernel_.group.epilogue) {
       inner_.Compute(NodeAt(next));
     }
+    if (TailStaysInRegisters()) return StoreRead();
     for (const Store& store : kernel_.stores) {
       if (IsInner(store.value)) inner_.StoreTo(store, "inside");
     }
+  }
+
+  // Stores what the tail reads apart from computing it.
+  void StoreRead() {
+    const int value = ValueOf(NodeAt(kernel_.group.tail).operands[0]);
+    ElementCode code(schedule_, kernel_.group.domain, &tensors_);
+    code.Define(value);
+    for (const Store& store : kernel_.stores) {
+      if (IsInner(store.value)) code.StoreTo(store, "inside");
+    }
+    AppendMember("StoreRead", value, code.lines());
+  }
+
+  // A function of Spec that stores `value`.
+  void AppendMember(const std::string& name, int value,
+                    const std::vector<std::string>& body) {
+    const std::string head =
+        fmt::format("static __device__ void {}(", name);
+    const std::string indent(head.size(), ' ');
+    std::vector<std::string>& lines = spec_.members;
+    lines.push_back(head + "const Tensors& t,");
+    lines.push_back(indent + "const kiln::Point<Index>& at,");
+    lines.push_back(
+        fmt::format("{}float {}, bool inside) {{", indent, NameOf(value)));
+    for (const std::string& line : body) lines.push_back("  " + line);
+    lines.push_back("}");
   }
 
   bool IsInner(int value) const {
@@ -122,7 +189,7 @@ class ConvSpecWriter {
       outer_.Compute(NodeAt(next));
     }
     for (const Store& store : kernel_.stores) {
-      if (!IsInner(store.value) && !IsExtreme(store.value)) {
+      if (!IsInner(store.value) && !IsExtremeOfWindows(store.value)) {
         outer_.StoreTo(store);
       }
     }
@@ -144,8 +211,9 @@ class ConvSpecWriter {
   }
 
   void AppendProducts() {
-    Append({IntsText("kProducerGroups", geometry_.producers, "kOctetsAtOnce",
-                     geometry_.octets_at_once()),
+    Append({IntsText("kProducerGroups", geometry_.producers, "kProducers",
+                     geometry_.chunk_producers()),
+            IntText("kOctetsAtOnce", geometry_.octets_at_once()),
             IntsText("kProducerRegisters", geometry_.producer_registers(),
                      "kConsumerRegisters", geometry_.consumer_registers())});
     Append(WarpgroupProducts(geometry_));
@@ -160,35 +228,32 @@ class ConvSpecWriter {
     return Parts().second * 8 * ((pixels + 27) / 32 * 32 + 4);
   }
 
-  // Where the windows' extremes go.
-  void Extremes(const Node& node) {
+  // Which extreme of windows there is to find, and where it goes.
+  void Extreme(const Node& node) {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
     Append(ShapeText("Windows", DimsOf(node.results[0])));
     Append({PairText("Pool", pool.kernel_size)});
     ElementCode code(schedule_, DimsOf(node.results[0]), &tensors_);
-    for (const int result : node.results) code.Define(result);
+    code.Define(node.results[0]);
     for (const Store& store : kernel_.stores) {
-      if (IsExtreme(store.value)) code.StoreTo(store, "inside");
+      if (IsExtremeOfWindows(store.value)) code.StoreTo(store, "inside");
     }
-    spec_.members = {
-        "static __device__ void StoreExtremes(const Tensors& t,",
-        "                                     const kiln::Point<Index>& at,",
-        fmt::format("                                     float {},",
-                    NameOf(node.results[0])),
-        fmt::format("                                     float {},",
-                    NameOf(node.results[1])),
-        "                                     bool inside) {"};
-    for (const std::string& line : code.lines()) {
-      spec_.members.push_back("  " + line);
+    std::string product;
+    for (size_t i = 1; i < node.operands.size(); ++i) {
+      const float* constant = std::get_if<float>(&node.operands[i]);
+      product += i == 1 ? "" : " * ";
+      product += constant != nullptr
+                     ? FloatLiteral(*constant)
+                     : inner_.ChannelLocal(ValueOf(node.operands[i]));
     }
-    spec_.members.push_back("}");
+    inner_.KeepInChannel("sign",
+                         fmt::format("copysignf(1.0f, {})", product));
+    AppendMember("StoreExtreme", node.results[0], code.lines());
   }
 
-  bool IsExtreme(int value) const {
-    const int extremes = kernel_.group.extremes;
-    if (extremes < 0) return false;
-    const std::vector<int>& results = NodeAt(extremes).results;
-    return value == results[0] || value == results[1];
+  bool IsExtremeOfWindows(int value) const {
+    const int pooling = kernel_.group.extremes;
+    return pooling >= 0 && value == NodeAt(pooling).results[0];
   }
 
   void PoolTail(const Node& node) {
@@ -237,7 +302,7 @@ class ConvSpecWriter {
     Append({fmt::format("static constexpr bool kHasExtremes = {};",
                         kernel_.group.extremes >= 0)});
     if (kernel_.group.extremes >= 0) {
-      Extremes(NodeAt(kernel_.group.extremes));
+      Extreme(NodeAt(kernel_.group.extremes));
     }
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
@@ -261,15 +326,31 @@ class ConvSpecWriter {
             geometry_.block_channels() / (8 * geometry_.tiles_n)};
   }
 
-  // Whether statistics are taken from the sums as they are.
-  bool StaysInRegisters() const {
+  // Whether statistics are taken from registers: what is before them reads no
+  // whole tensor, and no values but theirs are stored.
+  bool TailStaysInRegisters() const {
     const KernelGroup& group = kernel_.group;
-    if (!group.epilogue.empty() || StoresInner()) return false;
+    if (!geometry_.channel_rows || group.tail < 0) return false;
+    const Node& tail = NodeAt(group.tail);
+    if (tail.op != OpKind::kGroupNorm || ReadsElements()) return false;
+    for (const Store& store : kernel_.stores) {
+      if (!IsInner(store.value)) continue;
+      const bool is_read = store.value == ValueOf(tail.operands[0]);
+      if (!is_read || group.extremes >= 0) return false;
+    }
     if (group.extremes < 0) return true;
     const auto& pool =
         std::get<PoolAttributes>(NodeAt(group.extremes).attributes);
     const int64_t width = pool.kernel_size[1];
     return width == 2 || width == 4 || width == 8;
+  }
+  // Whether the ops behind the convolution do.
+  bool ReadsElements() const {
+    const std::vector<std::string>& lines = inner_.lines();
+    return std::any_of(lines.begin(), lines.end(),
+                       [](const std::string& line) {
+                         return line.find("kiln::Load") != std::string::npos;
+                       });
   }
   bool StoresInner() const {
     return std::any_of(
@@ -280,20 +361,24 @@ class ConvSpecWriter {
   // The launch of the convolution, whose tail needs `scratch_words`.
   void Finish(const std::string& tail, const std::string& symbol,
               int64_t scratch_words) {
+    const bool in_registers = TailStaysInRegisters();
+    bool has_planes = false;
     if (geometry_.channel_rows) {
-      const bool has_states = tail == "kMoments";
       const int64_t states =
-          has_states ? (geometry_.state_bytes() + 15) / 16 * 4 : 0;
-      const bool has_planes = !has_states || !StaysInRegisters();
-      Append(
-          {IntText("kStateWords", states), BoolText("kHasPlanes", has_planes)});
+          tail == "kMoments" ? (geometry_.state_bytes() + 15) / 16 * 4 : 0;
+      has_planes = !in_registers || StoresInner();
+      Append({IntText("kStateWords", states)});
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
     }
-    if (geometry_.has_groups() && !geometry_.channel_rows) {
-      Append({BoolText("kHasPlanes", false)});
-    }
-    const int64_t bytes = geometry_.shared_bytes() + scratch_words * 4;
-    Append({fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",
+    Append({BoolText("kHasPlanes", has_planes),
+            BoolText("kTailInRegisters", in_registers),
+            BoolText("kComputesFirst",
+                     !kernel_.group.epilogue.empty() || StoresInner())});
+    const int64_t bytes = geometry_.shared_bytes() + ChannelUnits() * 16 +
+                          scratch_words * 4;
+    Append({BoolText("kSharesChannels", SharesChannels()),
+            IntText("kChannelUnits", ChannelUnits()),
+            fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",
                         tail),
             fmt::format("static constexpr int kScratchWords = {}, "
                         "kSharedBytes = {};",

@@ -1,6 +1,8 @@
 #include "jit/compile/conv_tiles.h"
 
 #include <limits>
+#include <cstdio>
+#include <cstdlib>
 
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_search.h"
@@ -13,14 +15,15 @@ constexpr int64_t kSharedPerBlockReserved = 1024;
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
 int64_t TailBytes(const ConvGeometry& g) {
-  if (g.channel_rows) return g.plane_bytes() + g.state_bytes();
+  const int64_t of_channels = g.has_groups() ? g.block_channels() * 32 : 0;
+  if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
   const int64_t warps_m = g.rows() / (16 * g.tiles_m);
   const int64_t warps_n = g.block_channels() / (8 * g.tiles_n);
   const int64_t moments = warps_m * g.block_channels() * 12;
   const int64_t pixels = int64_t{g.tile_h} * g.tile_w;
   const int64_t pool = warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
   const int64_t channels = (warps_n - 1) * pixels * 12;
-  return std::max({moments, pool, channels});
+  return std::max({moments, pool, channels}) + of_channels;
 }
 
 }  // namespace
@@ -48,6 +51,9 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
 }
 
 bool ConvTiles::Offer(const ConvGeometry& g) {
+  if (getenv("KF") && demands_.has_statistics == (getenv("KS") != nullptr)) { int v[7]; sscanf(getenv("KF"), "%d,%d,%d,%d,%d,%d,%d", v,v+1,v+2,v+3,v+4,v+5,v+6);
+    const int w[7] = {g.groups_m,g.groups_n,g.tiles_m,g.tiles_n,g.producers,g.stages,g.tile_w};
+    for (int i = 0; i < 7; ++i) if (v[i] >= 0 && v[i] != w[i]) return false; }
   if (demands_.packed_chunk != 0 &&
       (g.chunk != demands_.packed_chunk ||
        g.block_channels() != demands_.packed_channels)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 
 #include "fmt/format.h"
@@ -29,6 +30,37 @@ std::string IndexOf(const Dims4& dims, const Dims4& domain) {
 
 // The coordinate that counts channels in a tensor of this rank.
 std::string_view ChannelAxis(size_t rank) { return kAxes[4 - rank + 1]; }
+
+constexpr std::string_view kOfChannel = "channel.";
+
+// Whether what is read at `index` is the same for all pixels of a channel.
+bool IsOfChannel(const std::string& index) {
+  return index.find("at.i") == std::string::npos &&
+         index.find("at.h") == std::string::npos &&
+         index.find("at.w") == std::string::npos;
+}
+
+bool IsInChannel(const std::string& text) {
+  return text.starts_with(kOfChannel);
+}
+
+// What elements read as `text`, where the channel's own values are computed.
+std::string InChannel(const std::string& text) {
+  return IsInChannel(text) ? text.substr(kOfChannel.size()) : text;
+}
+
+// Whether `line` has the name `text`, and not one that only begins so.
+bool Mentions(const std::string& line, const std::string& text) {
+  for (size_t at = line.find(text); at != std::string::npos;
+       at = line.find(text, at + 1)) {
+    const size_t end = at + text.size();
+    const char next = end < line.size() ? line[end] : ' ';
+    if (std::isalnum(static_cast<unsigned char>(next)) == 0 && next != '_') {
+      return true;
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -74,14 +106,53 @@ void ElementCode::Line(std::string line) { lines_.push_back(std::move(line)); }
 
 void ElementCode::Assign(const std::string& name,
                          const std::string& expression) {
+  AssignTo(name, expression, &lines_);
+}
+
+void ElementCode::AssignTo(const std::string& name,
+                           const std::string& expression,
+                           std::vector<std::string>* lines) {
   constexpr size_t kColumns = 76;  // behind the indentation of a member's body
   const std::string head = fmt::format("const float {} =", name);
   if (head.size() + expression.size() + 2 <= kColumns) {
-    Line(head + " " + expression + ";");
+    lines->push_back(head + " " + expression + ";");
   } else {
-    Line(head);
-    Line("    " + expression + ";");
+    lines->push_back(head);
+    lines->push_back("    " + expression + ";");
   }
+}
+
+// Returns the text by which elements read it.
+std::string ElementCode::AssignChannel(const std::string& name,
+                                       const std::string& expression) {
+  AssignTo(name, expression, &channel_lines_);
+  channel_names_.push_back(name);
+  return std::string(kOfChannel) + name;
+}
+
+std::vector<std::string> ElementCode::ChannelFields() const {
+  std::vector<std::string> fields;
+  for (const std::string& name : channel_names_) {
+    const std::string text = std::string(kOfChannel) + name;
+    const bool is_read = std::any_of(
+        lines_.begin(), lines_.end(),
+        [&](const std::string& line) { return Mentions(line, text); });
+    if (is_read || kept_.count(name) > 0) fields.push_back(name);
+  }
+  return fields;
+}
+
+std::string ElementCode::ChannelLocal(int value) {
+  const Dims& dims = schedule_.lowered.values[value].desc.dims;
+  const bool is_vector = dims.size() == 1 && dims[0] == domain_[1];
+  return InChannel(is_vector ? LocalAt(value, std::string(kAxes[1]))
+                             : Local(value));
+}
+
+void ElementCode::KeepInChannel(const std::string& name,
+                                const std::string& expression) {
+  AssignChannel(name, expression);
+  kept_.insert(name);
 }
 
 void ElementCode::Compute(const Node& node) {
@@ -106,8 +177,22 @@ std::string ElementCode::LocalAt(int value, const std::string& index) {
       locals_.begin(), locals_.end(),
       [&](const auto& entry) { return entry.first.first == value; });
   if (others > 1) local += fmt::format("_{}", others);
-  Assign(local, LoadAs(value, schedule_.lowered.values[value].name, index));
+  const std::string load =
+      LoadAs(value, schedule_.lowered.values[value].name, index);
+  if (separates_ && IsOfChannel(index)) {
+    local = AssignChannel(local, load);
+  } else {
+    Assign(local, load);
+  }
   return local;
+}
+
+std::string ElementCode::LoadLocal(int value, const std::string& name,
+                                   const std::string& index) {
+  const std::string load = LoadAs(value, name, index);
+  if (separates_ && IsOfChannel(index)) return AssignChannel(name, load);
+  Assign(name, load);
+  return name;
 }
 
 std::string ElementCode::LoadAs(int value, const std::string& name,
@@ -166,28 +251,51 @@ std::string ElementCode::GroupValue(int value, const Node& node) {
 }
 
 std::string ElementCode::NormalizeCall(const Node& node) {
-  const std::string x = Local(ValueOf(node.operands[0]));
   const std::string mean = GroupValue(ValueOf(node.operands[1]), node);
   const std::string rstd = GroupValue(ValueOf(node.operands[2]), node);
   const std::string weight = ChannelVector(node.operands[3], node, "1.0f");
   const std::string bias = ChannelVector(node.operands[4], node, "0.0f");
-  return fmt::format("kiln::Normalize({}, {}, {}, {}, {})", x, mean, rstd,
-                     weight, bias);
+  return Normalized(node, mean, rstd, weight, bias);
 }
 
 std::string ElementCode::BatchNormCall(const Node& node) {
   const auto& norm = std::get<BatchNormAttributes>(node.attributes);
-  const std::string x = Local(ValueOf(node.operands[0]));
   const std::string mean = ChannelVector(node.operands[1], node, "");
   const std::string variance = ChannelVector(node.operands[2], node, "");
   const std::string weight = ChannelVector(node.operands[3], node, "1.0f");
   const std::string bias = ChannelVector(node.operands[4], node, "0.0f");
   const int result = node.results[0];
-  const std::string rstd = schedule_.lowered.values[result].name + "_rstd";
-  Assign(rstd, fmt::format("kiln::ReciprocalStd({}, {})", variance,
-                           FloatLiteral(norm.eps)));
-  return fmt::format("kiln::Normalize({}, {}, {}, {}, {})", x, mean, rstd,
-                     weight, bias);
+  std::string rstd = schedule_.lowered.values[result].name + "_rstd";
+  const std::string expression = fmt::format(
+      "kiln::ReciprocalStd({}, {})", InChannel(variance),
+      FloatLiteral(norm.eps));
+  if (IsInChannel(variance)) {
+    rstd = AssignChannel(rstd, expression);
+  } else {
+    Assign(rstd, expression);
+  }
+  return Normalized(node, mean, rstd, weight, bias);
+}
+
+// Of the node's first operand. Apart, scale and shift come once for each
+// channel, as in PyTorch.
+std::string ElementCode::Normalized(const Node& node, const std::string& mean,
+                                    const std::string& rstd,
+                                    const std::string& weight,
+                                    const std::string& bias) {
+  const std::string x = Local(ValueOf(node.operands[0]));
+  if (!IsInChannel(mean) || !IsInChannel(rstd)) {
+    return fmt::format("kiln::Normalize({}, {}, {}, {}, {})", x, mean, rstd,
+                       weight, bias);
+  }
+  const std::string name = schedule_.lowered.values[node.results[0]].name;
+  const std::string scale = AssignChannel(
+      name + "_scale",
+      fmt::format("{} * {}", InChannel(rstd), InChannel(weight)));
+  const std::string shift = AssignChannel(
+      name + "_shift", fmt::format("fmaf(-{}, {}_scale, {})", InChannel(mean),
+                                   name, InChannel(bias)));
+  return fmt::format("fmaf({}, {}, {})", x, scale, shift);
 }
 
 std::string ElementCode::Expression(const Node& node) {

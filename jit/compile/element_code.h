@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_ELEMENT_CODE_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,18 @@ class ElementCode {
   // Says that `value` is `text` wherever the code reads it.
   void DefineAs(int value, std::string text);
 
+  // From here on, what depends on the image and the channel alone is computed
+  // apart, and read from the fields of a `channel`.
+  void SeparateChannels() { separates_ = true; }
+  const std::vector<std::string>& channel_lines() const {
+    return channel_lines_;
+  }
+  std::vector<std::string> ChannelFields() const;
+  // The name of `value`, the same for a whole channel, where those are computed.
+  std::string ChannelLocal(int value);
+  // Adds a field, computed of such names.
+  void KeepInChannel(const std::string& name, const std::string& expression);
+
   // Adds a line as it is.
   void Line(std::string line);
 
@@ -71,6 +84,10 @@ class ElementCode {
   // The expression that reads `value` at `index`, from a field named `name`.
   std::string LoadAs(int value, const std::string& name,
                      const std::string& index);
+
+  // The local variable `name` that holds `value` at `index`, loaded.
+  std::string LoadLocal(int value, const std::string& name,
+                        const std::string& index);
 
   void StoreTo(const Store& store);
   // Only where `condition`, an expression, holds.
@@ -94,11 +111,22 @@ class ElementCode {
   std::string Expression(const Node& node);
   std::string NormalizeCall(const Node& node);
   std::string BatchNormCall(const Node& node);
+  std::string Normalized(const Node& node, const std::string& mean,
+                         const std::string& rstd, const std::string& weight,
+                         const std::string& bias);
+  void AssignTo(const std::string& name, const std::string& expression,
+                std::vector<std::string>* lines);
+  std::string AssignChannel(const std::string& name,
+                            const std::string& expression);
 
   const Schedule& schedule_;
   const Dims4 domain_;
   KernelTensors* const tensors_;
+  bool separates_ = false;
   std::vector<std::string> lines_;
+  std::vector<std::string> channel_lines_;
+  std::vector<std::string> channel_names_;
+  std::set<std::string> kept_;  // of them, whether read or not
   std::map<std::string, std::string> accesses_;
   std::map<std::pair<int, std::string>, std::string> locals_;
   std::map<int, std::string> everywhere_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/compile/commute_pooling.h"
+
 namespace kiln {
 namespace {
 
@@ -64,11 +66,14 @@ class Grouping {
     return last;
   }
 
-  // Statistics are no tensors of the plan; nothing is computed on them.
+  // Statistics are no tensors of the plan; nothing is computed on them. Nor on
+  // extremes before the statistics of what they are taken of.
   bool TakesEpilogue(const KernelGroup& group, const Dims& dims) const {
-    const bool is_statistics =
-        group.anchor >= 0 && plan_.nodes[group.anchor].results.size() > 1;
-    return !is_statistics && AlignDims(group.domain) == AlignDims(dims);
+    if (group.anchor >= 0) {
+      const Node& anchor = plan_.nodes[group.anchor];
+      if (anchor.results.size() > 1 || IsExtreme(anchor)) return false;
+    }
+    return AlignDims(group.domain) == AlignDims(dims);
   }
 
   void Place(int index) {

@@ -20,8 +20,8 @@ struct KernelGroup {
   // Of convolutions on tensor cores only: a statistic, reduction or pooling of
   // what the epilogue ends with, and pointwise nodes on its result.
   int tail = -1;
-  // Beside a tail that gathers statistics: a pooling of both extremes
-  // (commute_pooling.h) of the same values.
+  // Beside a tail that gathers statistics: a pooling (commute_pooling.h) of the
+  // same values.
   int extremes = -1;
   std::vector<int> tail_epilogue;
 

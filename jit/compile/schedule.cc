@@ -323,14 +323,14 @@ class Scheduling {
   std::set<int> stored_;  // nodes whose results have been taken care of
 };
 
-// Whether each pooling of both extremes is part of a convolution: no other
+// Whether each pooling of an extreme is part of a convolution: no other
 // kernel does it.
-bool HasExtremesInPlace(const Schedule& schedule) {
+bool HasExtremeInPlace(const Schedule& schedule) {
   return std::none_of(
       schedule.kernels.begin(), schedule.kernels.end(),
       [&](const Kernel& kernel) {
         return kernel.group.anchor >= 0 &&
-               IsExtremes(schedule.lowered.nodes[kernel.group.anchor]);
+               IsExtreme(schedule.lowered.nodes[kernel.group.anchor]);
       });
 }
 
@@ -343,7 +343,7 @@ Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
                   int spare_registers, bool keeps_rows, const Tuning& tuning) {
   Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
                           .Fast(spare_registers, keeps_rows, tuning);
-  if (HasExtremesInPlace(commuted)) return commuted;
+  if (HasExtremeInPlace(commuted)) return commuted;
   return Scheduling(plan, target).Fast(spare_registers, keeps_rows, tuning);
 }
 

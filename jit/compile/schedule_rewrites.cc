@@ -11,8 +11,8 @@
 namespace kiln {
 namespace {
 
-bool HasExtremes(const LoweredPlan& plan) {
-  return std::any_of(plan.nodes.begin(), plan.nodes.end(), IsExtremes);
+bool HasExtreme(const LoweredPlan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), IsExtreme);
 }
 
 class Rewrites {
@@ -36,17 +36,17 @@ class Rewrites {
 
   void AddPoolingRewrite() {
     const LoweredPlan& plan = schedule_.lowered;
-    if (HasExtremes(plan)) {
-      const auto extremes =
-          std::find_if(plan.nodes.begin(), plan.nodes.end(), IsExtremes);
+    if (HasExtreme(plan)) {
+      const auto extreme =
+          std::find_if(plan.nodes.begin(), plan.nodes.end(), IsExtreme);
       AddRewrite(
           "pooling moved in front of the norm and the monotone ops behind it, "
           "which then run on pooled elements only: {}",
-          extremes->text);
-    } else if (HasExtremes(CommutePooling(Lower(plan_)))) {
+          extreme->text);
+    } else if (HasExtreme(CommutePooling(Lower(plan_)))) {
       AddRewrite(
           "pooling could be moved in front of the norm, but is not: no kernel "
-          "of a convolution gathers both extremes beside the statistics");
+          "of a convolution gathers extremes beside the statistics");
     }
   }
 

@@ -40,7 +40,8 @@ class ProductWriter {
               indent + "kiln::Descriptor weights,",
               indent + "kiln::Descriptor empty, bool keep) {",
               "  asm volatile(",
-              "      \"{.reg .b64 x, w; .reg .pred keep, yes;\"",
+              "      \"{.reg .b64 x, w; .reg .b32 lower, upper;\"",
+              "      \".reg .pred keep, yes; mov.b32 upper, 8;\"",
               fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
               "      \"setp.eq.b32 yes, 0, 0;\""};
     bool is_first = true;
@@ -67,13 +68,16 @@ class ProductWriter {
         (weight * 2 * g_.steps() + 2 * step) * g_.block_channels();
     const bool is_empty = 2 * step + 1 > last;
     const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - at;
-    lines_.push_back(
-        fmt::format("      \"add.s64 x, %{}, {};\"", sums_, x + half * 65536));
+    lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_,
+                                 x + half * 65536));
     if (is_empty) {
-      lines_.push_back(fmt::format("      \"add.s64 x, x, %{};\"", sums_ + 2));
+      lines_.push_back(
+          fmt::format("      \"add.s32 lower, lower, %{};\"", sums_ + 2));
     }
-    lines_.push_back(fmt::format("      \"add.s64 w, %{}, {};\"", sums_ + 1,
+    lines_.push_back("      \"mov.b64 x, {lower, upper};\"");
+    lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_ + 1,
                                  w + g_.block_channels() * 65536));
+    lines_.push_back("      \"mov.b64 w, {lower, upper};\"");
     lines_.push_back(
         fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
                     "\"",
@@ -91,7 +95,7 @@ class ProductWriter {
       }
       lines_.push_back(line);
     }
-    lines_.push_back("      : \"l\"(pixels), \"l\"(weights), \"l\"(empty),");
+    lines_.push_back("      : \"r\"(pixels), \"r\"(weights), \"r\"(empty),");
     lines_.push_back("        \"r\"(static_cast<int>(keep)));");
     lines_.push_back("}");
   }

@@ -1,0 +1,53 @@
+// What the ops behind a convolution need of a channel, the same for all its
+// pixels: bias, and scale and shift of a normalisation. Where warpgroups
+// multiply, a block computes them once, in shared memory.
+#ifndef KILN_KERNEL_SOURCES_CONV_CHANNELS_CUH_
+#define KILN_KERNEL_SOURCES_CONV_CHANNELS_CUH_
+
+#include "conv_tile.cuh"
+#include "point.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class Channels {
+ public:
+  using Index = typename Spec::Index;
+  using Channel = typename Spec::Channel;
+  using Tile = ConvTile<Spec>;
+
+  __device__ Channels(const typename Spec::Tensors& t, void* shared)
+      : t_(t), table_(static_cast<Channel*>(shared)) {}
+
+  // By all threads that multiply, which meet.
+  __device__ void Fill() {
+    if constexpr (!Spec::kSharesChannels) return;
+    first_ = block_.first_channel();
+    const int count =
+        min(Tile::kBlockChannels,
+            Tile::kOutputs - block_.channel_block * Tile::kBlockChannels);
+    for (int i = threadIdx.x; i < count; i += Tile::kThreads) {
+      table_[i] = Spec::ReadChannel(
+          t_, PointAt<typename Spec::Output, Index>(
+                  static_cast<Index>(block_.n), static_cast<Index>(first_ + i),
+                  static_cast<Index>(0), static_cast<Index>(0)));
+    }
+    Tile::Sync();
+  }
+
+  // Of the channel of a point of the block.
+  __device__ Channel operator()(const Point<Index>& at) const {
+    if constexpr (!Spec::kSharesChannels) return Spec::ReadChannel(t_, at);
+    return table_[at.c - first_];
+  }
+
+ private:
+  const typename Spec::Tensors& t_;
+  const ConvBlock<Spec> block_;
+  Channel* const table_;
+  int first_ = 0;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_CHANNELS_CUH_
