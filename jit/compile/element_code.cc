@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/pointwise_call.h"
+#include "jit/compile/range_rewrites.h"
 
 namespace kiln {
 namespace {
@@ -197,7 +198,11 @@ std::string ElementCode::Expression(const Node& node) {
   for (const Operand& operand : node.operands) {
     operands.push_back(OperandText(operand));
   }
-  return PointwiseCall(node.op, node.attributes, operands);
+  const std::optional<RangeRewrite> rewrite =
+      RewriteByRanges(schedule_.lowered, node, operands);
+  return rewrite.has_value()
+             ? rewrite->expression
+             : PointwiseCall(node.op, node.attributes, operands);
 }
 
 std::string FloatLiteral(float value) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/compile/value_range.h"
 #include "jit/plan/canonical.h"
 
 namespace kiln {
@@ -30,6 +31,7 @@ struct LoweredValue {
   std::string name;   // "i0", "v3", "v3_mean": valid in C++
   TensorDesc desc;    // dtype: of inputs, as bound; else f32
   int producer = -1;  // index into LoweredPlan::nodes; -1 for inputs
+  ValueRange range = {};  // filled in by FindRanges
 };
 
 // A step that is either a barrier of its own or pointwise. The operands are:
