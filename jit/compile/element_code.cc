@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "fmt/format.h"
+#include "jit/compile/call_rewrites.h"
 #include "jit/compile/pointwise_call.h"
-#include "jit/compile/range_rewrites.h"
 
 namespace kiln {
 namespace {
@@ -198,8 +198,8 @@ std::string ElementCode::Expression(const Node& node) {
   for (const Operand& operand : node.operands) {
     operands.push_back(OperandText(operand));
   }
-  const std::optional<RangeRewrite> rewrite =
-      RewriteByRanges(schedule_.lowered, node, operands);
+  const std::optional<CallRewrite> rewrite =
+      RewriteCall(schedule_.lowered, node, operands);
   return rewrite.has_value()
              ? rewrite->expression
              : PointwiseCall(node.op, node.attributes, operands);

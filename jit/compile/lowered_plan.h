@@ -28,10 +28,11 @@ enum class NodeKind : uint8_t {
 // A tensor of the lowered plan. The plan's values come first, under the same
 // index; behind them stand the statistics that lowering adds.
 struct LoweredValue {
-  std::string name;   // "i0", "v3", "v3_mean": valid in C++
-  TensorDesc desc;    // dtype: of inputs, as bound; else f32
-  int producer = -1;  // index into LoweredPlan::nodes; -1 for inputs
-  ValueRange range = {};  // filled in by FindRanges
+  std::string name;        // "i0", "v3", "v3_mean": valid in C++
+  TensorDesc desc;         // dtype: of inputs, as bound; else f32
+  int producer = -1;       // index into LoweredPlan::nodes; -1 for inputs
+  ValueRange range = {};   // FindRanges fills it in
+  bool needs_ulps = true;  // and this, FindDemands
 };
 
 // A step that is either a barrier of its own or pointwise. The operands are:

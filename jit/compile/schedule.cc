@@ -7,6 +7,7 @@
 #include "jit/compile/commute_pooling.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/row_residency.h"
+#include "jit/compile/value_demands.h"
 #include "jit/compile/value_ranges.h"
 #include "jit/compile/workspace.h"
 
@@ -30,6 +31,7 @@ class Scheduling {
         target_(target) {
     schedule_.lowered = std::move(lowered);
     FindRanges(&schedule_.lowered);
+    FindDemands(&schedule_.lowered);
     schedule_.homes.resize(schedule_.lowered.values.size());
     for (int i = 0; i < num_inputs_; ++i) {
       schedule_.homes[i] = Place{i, 0, plan.values[i].dtype};

@@ -57,6 +57,9 @@ bool IsBelow(float a, float b) {
 bool IsNonNegative(const ValueRange& x) { return !std::signbit(x.low); }
 bool IsNonPositive(const ValueRange& x) { return std::signbit(x.high); }
 
+bool IsEverything(const ValueRange& x) {
+  return x.low == -kInfinity && x.high == kInfinity;
+}
 bool IsWithin(const ValueRange& x, float low, float high) {
   return x.low >= low && x.high <= high;
 }

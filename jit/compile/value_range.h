@@ -19,6 +19,7 @@ bool IsBelow(float a, float b);
 
 bool IsNonNegative(const ValueRange& x);  // nor -0
 bool IsNonPositive(const ValueRange& x);  // nor +0
+bool IsEverything(const ValueRange& x);
 bool IsWithin(const ValueRange& x, float low, float high);
 
 // Whether max(x, bound), or min(x, bound), is x whatever number x is, to the

@@ -123,7 +123,9 @@ TEST(ScheduleReportTest, RewritesAreNamed) {
   EXPECT_THAT(
       ReportOf(kResidualChain, kH100).variants[0].rewrites,
       ElementsAre(HasSubstr("computed again in each of 2 kernels instead of "
-                            "stored, for 216 multiply-adds")));
+                            "stored, for 216 multiply-adds"),
+                  "by its power alone, for only errors beside 1 count: "
+                  "v2 = tanh(v1)"));
   EXPECT_THAT(ReportOf(kPoolChain, kH100).variants[0].rewrites,
               ElementsAre(HasSubstr("pooling moved in front of the norm")));
   EXPECT_THAT(ReportOf(kTransposed, kH100).variants[0].rewrites,

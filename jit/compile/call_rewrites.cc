@@ -1,4 +1,4 @@
-#include "jit/compile/range_rewrites.h"
+#include "jit/compile/call_rewrites.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace kiln {
 namespace {
 
-using Rewrite = std::optional<RangeRewrite>;
+using Rewrite = std::optional<CallRewrite>;
 
 constexpr char kDropped[] = "dropped";
 
@@ -50,13 +50,13 @@ const char* BoundsName(const Binding& binding) {
 Rewrite RewriteMaximum(const ValueRange& x, float bound,
                        const std::string& text) {
   if (std::isnan(bound) || !IsNeverBelow(x, bound)) return {};
-  return RangeRewrite{text, kDropped};
+  return CallRewrite{text, kDropped};
 }
 
 Rewrite RewriteMinimum(const ValueRange& x, float bound,
                        const std::string& text) {
   if (std::isnan(bound) || !IsNeverAbove(x, bound)) return {};
-  return RangeRewrite{text, kDropped};
+  return CallRewrite{text, kDropped};
 }
 
 Rewrite RewriteClamp(const ValueRange& x, const ClampAttributes& clamp,
@@ -66,11 +66,11 @@ Rewrite RewriteClamp(const ValueRange& x, const ClampAttributes& clamp,
   if (std::isnan(*clamp.min) || std::isnan(*clamp.max)) return {};
   const Binding binding = FindBinding(x, *clamp.min, *clamp.max);
   if (binding.all()) return {};
-  if (!binding.any()) return RangeRewrite{text, kDropped};
-  return RangeRewrite{binding.min
-                          ? Call("Maximum", text, FloatLiteral(*clamp.min))
-                          : Call("Minimum", text, FloatLiteral(*clamp.max)),
-                      ChangeOf(binding)};
+  if (!binding.any()) return CallRewrite{text, kDropped};
+  return CallRewrite{binding.min
+                         ? Call("Maximum", text, FloatLiteral(*clamp.min))
+                         : Call("Minimum", text, FloatLiteral(*clamp.max)),
+                     ChangeOf(binding)};
 }
 
 Rewrite RewriteLeakyRelu(const ValueRange& x, float negative_slope,
@@ -78,20 +78,20 @@ Rewrite RewriteLeakyRelu(const ValueRange& x, float negative_slope,
   const bool keeps_zero =
       std::isfinite(negative_slope) && !std::signbit(negative_slope);
   if (x.low > 0 || (IsNonNegative(x) && keeps_zero)) {
-    return RangeRewrite{text, kDropped};
+    return CallRewrite{text, kDropped};
   }
   if (x.high > 0) return {};
-  return RangeRewrite{Call("Mul", FloatLiteral(negative_slope), text),
-                      "a multiplication"};
+  return CallRewrite{Call("Mul", FloatLiteral(negative_slope), text),
+                     "a multiplication"};
 }
 
 Rewrite RewriteElu(const ValueRange& x, float alpha, const std::string& text) {
   const bool keeps_zero = std::isfinite(alpha) && !std::signbit(alpha);
   if (x.low > 0 || (IsNonNegative(x) && keeps_zero)) {
-    return RangeRewrite{text, kDropped};
+    return CallRewrite{text, kDropped};
   }
   if (x.high > 0) return {};
-  return RangeRewrite{
+  return CallRewrite{
       Call("Mul", FloatLiteral(alpha), Call("Expm1OfNegative", text)),
       "without a choice"};
 }
@@ -101,10 +101,10 @@ Rewrite RewriteSoftplus(const ValueRange& x, const SoftplusAttributes& softplus,
   const float beta = softplus.beta;
   if (!std::isfinite(beta) || std::isnan(softplus.threshold)) return {};
   const ValueRange s = ProductOf(x, {beta, beta});
-  if (s.low > softplus.threshold) return RangeRewrite{text, kDropped};
+  if (s.low > softplus.threshold) return CallRewrite{text, kDropped};
   if (!(s.high <= softplus.threshold)) return {};
-  return RangeRewrite{Call("SoftplusBelow", text, FloatLiteral(beta)),
-                      "without its threshold"};
+  return CallRewrite{Call("SoftplusBelow", text, FloatLiteral(beta)),
+                     "without its threshold"};
 }
 
 // hardsigmoid and hardswish: clamps of x + 3. From -2 to 3, where it does not
@@ -112,12 +112,12 @@ Rewrite RewriteSoftplus(const ValueRange& x, const SoftplusAttributes& softplus,
 Rewrite RewriteHard(const std::string& function, const ValueRange& x,
                     const std::string& text) {
   if (IsWithin(x, -2.0f, 3.0f)) {
-    return RangeRewrite{Call(function + "Inside", text),
-                        "without clamps, by one multiply-add for (x + 3) / 6"};
+    return CallRewrite{Call(function + "Inside", text),
+                       "without clamps, by one multiply-add for (x + 3) / 6"};
   }
   const Binding binding = FindBinding(SumOf(x, {3.0f, 3.0f}), 0.0f, 6.0f);
   if (binding.all()) return {};
-  return RangeRewrite{
+  return CallRewrite{
       Call(fmt::format("{}<kiln::Bounds::{}>", function, BoundsName(binding)),
            text),
       ChangeOf(binding)};
@@ -129,15 +129,20 @@ Rewrite RewritePower(const std::string& function, const ValueRange& x,
   const bool is_small = IsWithin(x, -1.0f, 1.0f);
   const bool is_bounded = function == "Exp" && IsWithin(x, -80.0f, 80.0f);
   if (!is_small && !is_bounded) return {};
-  return RangeRewrite{Call(fmt::format("{}<kiln::Reach::{}>", function,
-                                       is_small ? "kSmall" : "kBounded"),
-                           text),
-                      "without guards against overflow"};
+  return CallRewrite{Call(fmt::format("{}<kiln::Reach::{}>", function,
+                                      is_small ? "kSmall" : "kBounded"),
+                          text),
+                     "without guards against overflow"};
 }
 
-Rewrite RewriteTanh(const ValueRange& x, const std::string& text) {
+Rewrite RewriteTanh(const ValueRange& x, bool needs_ulps,
+                    const std::string& text) {
+  if (!needs_ulps) {
+    return CallRewrite{Call("TanhBesideOne", text),
+                       "by its power alone, for only errors beside 1 count"};
+  }
   if (!(x.low > -0.6f && x.high < 0.6f)) return {};
-  return RangeRewrite{Call("TanhOfSmall", text), "by its polynomial alone"};
+  return CallRewrite{Call("TanhOfSmall", text), "by its polynomial alone"};
 }
 
 Rewrite RewriteUnary(OpKind op, const ValueRange& x, const std::string& text) {
@@ -146,7 +151,7 @@ Rewrite RewriteUnary(OpKind op, const ValueRange& x, const std::string& text) {
       return RewriteMaximum(x, 0.0f, text);
     case OpKind::kAbs:
       if (!IsNonNegative(x)) return {};
-      return RangeRewrite{text, kDropped};
+      return CallRewrite{text, kDropped};
     case OpKind::kHardswish:
       return RewriteHard("Hardswish", x, text);
     case OpKind::kHardsigmoid:
@@ -159,8 +164,6 @@ Rewrite RewriteUnary(OpKind op, const ValueRange& x, const std::string& text) {
       return RewritePower("Silu", x, text);
     case OpKind::kMish:
       return RewritePower("Mish", x, text);
-    case OpKind::kTanh:
-      return RewriteTanh(x, text);
     default:
       return {};
   }
@@ -181,7 +184,7 @@ Rewrite RewriteBinary(const LoweredPlan& plan, const Node& node,
 
 }  // namespace
 
-std::optional<RangeRewrite> RewriteByRanges(
+std::optional<CallRewrite> RewriteCall(
     const LoweredPlan& plan, const Node& node,
     const std::vector<std::string>& operands) {
   if (node.kind != NodeKind::kPointwise) return {};
@@ -203,6 +206,9 @@ std::optional<RangeRewrite> RewriteByRanges(
   }
   if (const auto* softplus = std::get_if<SoftplusAttributes>(&attributes)) {
     return RewriteSoftplus(x, *softplus, text);
+  }
+  if (node.op == OpKind::kTanh) {
+    return RewriteTanh(x, plan.values[node.results[0]].needs_ulps, text);
   }
   return RewriteUnary(node.op, x, text);
 }
