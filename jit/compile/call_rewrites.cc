@@ -135,9 +135,13 @@ Rewrite RewritePower(const std::string& function, const ValueRange& x,
                      "without guards against overflow"};
 }
 
-Rewrite RewriteTanh(const ValueRange& x, bool needs_ulps,
+Rewrite RewriteTanh(const ValueRange& x, Exactness exactness,
                     const std::string& text) {
-  if (!needs_ulps) {
+  if (exactness == Exactness::kTf32) {
+    return CallRewrite{Call("ApproximateTanh", text),
+                       "in one instruction, right to the 11 bits of tf32"};
+  }
+  if (exactness == Exactness::kBesideOne) {
     return CallRewrite{Call("TanhBesideOne", text),
                        "by its power alone, for only errors beside 1 count"};
   }
@@ -208,7 +212,7 @@ std::optional<CallRewrite> RewriteCall(
     return RewriteSoftplus(x, *softplus, text);
   }
   if (node.op == OpKind::kTanh) {
-    return RewriteTanh(x, plan.values[node.results[0]].needs_ulps, text);
+    return RewriteTanh(x, plan.values[node.results[0]].exactness, text);
   }
   return RewriteUnary(node.op, x, text);
 }

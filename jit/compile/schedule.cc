@@ -31,7 +31,7 @@ class Scheduling {
         target_(target) {
     schedule_.lowered = std::move(lowered);
     FindRanges(&schedule_.lowered);
-    FindDemands(&schedule_.lowered);
+    FindDemands(plan.plan.grade, &schedule_.lowered);
     schedule_.homes.resize(schedule_.lowered.values.size());
     for (int i = 0; i < num_inputs_; ++i) {
       schedule_.homes[i] = Place{i, 0, plan.values[i].dtype};

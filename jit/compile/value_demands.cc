@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <variant>
+#include <vector>
 
 #include "jit/compile/value_ranges.h"
 
@@ -10,13 +11,13 @@ namespace {
 
 class DemandSearch {
  public:
-  explicit DemandSearch(LoweredPlan* plan) : plan_(plan) {}
+  DemandSearch(Grade grade, LoweredPlan* plan)
+      : grade_(grade), plan_(plan), needs_ulps_(plan->values.size()) {}
 
   // From the outputs back, so that readers come before what they read.
   void Run() && {
-    for (LoweredValue& value : plan_->values) value.needs_ulps = false;
     for (const PlanOutput& output : plan_->outputs) {
-      plan_->values[output.value.index].needs_ulps = true;
+      needs_ulps_[output.value.index] = true;
     }
     for (auto node = plan_->nodes.rbegin(); node != plan_->nodes.rend();
          ++node) {
@@ -24,16 +25,37 @@ class DemandSearch {
         const int value = ValueOf(node->operands[i]);
         if (value < 0 || SumsPowers(*node)) continue;
         if (ResultNeedsUlps(*node) || MayEnlarge(*node, i)) {
-          plan_->values[value].needs_ulps = true;
+          needs_ulps_[value] = true;
         }
       }
+    }
+    const std::vector<bool> is_rounded = FindRounded();
+    for (size_t i = 0; i < needs_ulps_.size(); ++i) {
+      plan_->values[i].exactness = needs_ulps_[i]  ? Exactness::kUlps
+                                   : is_rounded[i] ? Exactness::kTf32
+                                                   : Exactness::kBesideOne;
     }
   }
 
  private:
+  // Values made of products of operands with 11 bits.
+  std::vector<bool> FindRounded() const {
+    std::vector<bool> is_rounded(plan_->values.size());
+    if (grade_ != Grade::kTf32) return is_rounded;
+    for (const Node& node : plan_->nodes) {
+      bool any = node.kind == NodeKind::kConv2d ||
+                 node.kind == NodeKind::kConvTranspose2d;
+      for (const Operand& operand : node.operands) {
+        any |= ValueOf(operand) >= 0 && is_rounded[ValueOf(operand)];
+      }
+      for (const int result : node.results) is_rounded[result] = any;
+    }
+    return is_rounded;
+  }
+
   bool ResultNeedsUlps(const Node& node) const {
     for (const int result : node.results) {
-      if (plan_->values[result].needs_ulps) return true;
+      if (needs_ulps_[result]) return true;
     }
     return false;
   }
@@ -77,11 +99,15 @@ class DemandSearch {
     }
   }
 
+  const Grade grade_;
   LoweredPlan* const plan_;
+  std::vector<bool> needs_ulps_;  // by value
 };
 
 }  // namespace
 
-void FindDemands(LoweredPlan* plan) { DemandSearch(plan).Run(); }
+void FindDemands(Grade grade, LoweredPlan* plan) {
+  DemandSearch(grade, plan).Run();
+}
 
 }  // namespace kiln

@@ -12,8 +12,12 @@ namespace kiln {
 // it is for what reaches a logsumexp of at least two values by way of ops that
 // do not enlarge an error.
 //
-// Fills in LoweredValue::needs_ulps. FindRanges must have run.
-void FindDemands(LoweredPlan* plan);
+// In the grade tf32 what is made of a convolution of rounded operands is wrong
+// by 2^-11 already. Where a logsumexp takes the mean of such errors, another of
+// that size in front of it adds little: its values are kTf32.
+//
+// Fills in LoweredValue::exactness. FindRanges must have run.
+void FindDemands(Grade grade, LoweredPlan* plan);
 
 }  // namespace kiln
 

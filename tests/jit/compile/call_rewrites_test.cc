@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "jit/compile/specialize.h"
+#include "jit/plan/plan_text.h"
 #include "tests/jit/compile/elementwise_cases.h"
 
 namespace kiln {
@@ -98,6 +99,28 @@ TEST(CallRewritesTest, OnlyErrorsBesideOneCountBeforeLogSumExp) {
                           "r = sub(t, s)"),
               Not(beside_one));
   EXPECT_THAT(tanh_before("r = sum(t, dim=1)"), Not(beside_one));
+}
+
+// The units of a chain like P2 in this grade.
+std::string UnitsIn(const std::string& grade, const std::string& source) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(
+      "grade " + grade +
+      "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " + source +
+      "\nt = tanh(c)\nh = hardswish(t)\nr = logsumexp(h, dim=1)\noutput r\n"));
+  const Schedule schedule = MakePlainSchedule(plan, {"sm_90a", 132});
+  std::string units;
+  for (const Kernel& kernel : schedule.kernels) {
+    units += WriteUnit(MakeKernelSpec(schedule, kernel));
+  }
+  return units;
+}
+
+TEST(CallRewritesTest, TanhBehindTf32ProductsIsOneInstruction) {
+  const std::string conv = "conv2d(x, w)";
+  EXPECT_THAT(UnitsIn("tf32", conv), HasSubstr("kiln::ApproximateTanh("));
+  EXPECT_THAT(UnitsIn("fp32", conv), HasSubstr("kiln::TanhBesideOne("));
+  EXPECT_THAT(UnitsIn("tf32", "mul(x, 2.0)"),
+              HasSubstr("kiln::TanhBesideOne("));
 }
 
 TEST(CallRewritesTest, NaNBoundsStay) {

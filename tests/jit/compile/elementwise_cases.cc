@@ -35,7 +35,7 @@ ElementwiseCase ElementwiseCaseOf(const std::string& lines,
 Schedule WithoutRanges(Schedule schedule) {
   for (LoweredValue& value : schedule.lowered.values) {
     value.range = {};
-    value.needs_ulps = true;
+    value.exactness = Exactness::kUlps;
   }
   return schedule;
 }
