@@ -11,8 +11,8 @@
 // Bounds and Reach are what the compiler knows of an argument from its range
 // (jit/compile/value_ranges.h): work that cannot matter is left out.
 //
-// Accuracy here is that of the grade fp32. What the grade tf32 does otherwise is
-// decided in jit/compile/call_rewrites.cc.
+// Accuracy here is that of the grade fp32. What the grade tf32 does otherwise
+// is decided in jit/compile/call_rewrites.cc.
 #ifndef KILN_KERNEL_SOURCES_MATH_CUH_
 #define KILN_KERNEL_SOURCES_MATH_CUH_
 

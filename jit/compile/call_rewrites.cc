@@ -141,12 +141,12 @@ Rewrite RewriteTanh(const ValueRange& x, Exactness exactness,
     return CallRewrite{Call("ApproximateTanh", text),
                        "in one instruction, right to the 11 bits of tf32"};
   }
-  if (exactness == Exactness::kBesideOne) {
-    return CallRewrite{Call("TanhBesideOne", text),
-                       "by its power alone, for only errors beside 1 count"};
+  if (x.low > -0.6f && x.high < 0.6f) {
+    return CallRewrite{Call("TanhOfSmall", text), "by its polynomial alone"};
   }
-  if (!(x.low > -0.6f && x.high < 0.6f)) return {};
-  return CallRewrite{Call("TanhOfSmall", text), "by its polynomial alone"};
+  if (exactness == Exactness::kUlps) return {};
+  return CallRewrite{Call("TanhBesideOne", text),
+                     "by its power alone, for only errors beside 1 count"};
 }
 
 Rewrite RewriteUnary(OpKind op, const ValueRange& x, const std::string& text) {
