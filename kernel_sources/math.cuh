@@ -8,8 +8,11 @@
 // Remez exchange in 40 digits, weighted by the error of the result,
 // coefficients then rounded.
 //
-// Accuracy here is that of the grade fp32, the only one so far. A coarser grade
-// gets functions of its own, chosen in pointwise_call.cc.
+// Bounds and Reach are what the compiler knows of an argument from its range
+// (jit/compile/value_ranges.h): work that cannot matter is left out.
+//
+// Accuracy here is that of the grade fp32. What the grade tf32 does otherwise
+// is decided in jit/compile/call_rewrites.cc.
 #ifndef KILN_KERNEL_SOURCES_MATH_CUH_
 #define KILN_KERNEL_SOURCES_MATH_CUH_
 
@@ -39,9 +42,19 @@ __device__ inline float Minimum(float a, float b) {
 #endif
 }
 
+// The bounds of a clamp that an argument can lie beyond.
+enum class Bounds { kNone, kLower, kUpper, kBoth };
+
 // min(max(x, lower), upper)
-__device__ inline float Clamp(float x, float lower, float upper) {
-  return Minimum(Maximum(x, lower), upper);
+template <Bounds kBounds = Bounds::kBoth>
+__device__ float Clamp(float x, float lower, float upper) {
+  if (kBounds == Bounds::kLower || kBounds == Bounds::kBoth) {
+    x = Maximum(x, lower);
+  }
+  if (kBounds == Bounds::kUpper || kBounds == Bounds::kBoth) {
+    x = Minimum(x, upper);
+  }
+  return x;
 }
 
 // max(x, 0)
@@ -78,9 +91,29 @@ __device__ inline float QuotientByConstant(float a, float b) {
   return fabsf(quotient) < __int_as_float(0x7f800000) ? better : quotient;
 }
 
+// How far from zero the argument of a power of e can be: up to 1, up to 80, or
+// anywhere.
+enum class Reach { kSmall, kBounded, kAny };
+
+// e^x = 2^t for t near x * log2(e), which is below 2, corrected for the
+// rounding of t where it is not. 2.2 and 2.0 ulp.
+template <Reach kReach>
+__device__ float ExpWithin(float x) {
+  constexpr float kLog2E = 0x1.715476p+0f;
+  constexpr float kLog2ELow = 0x1.4ae0c0p-26f;
+  constexpr float kLn2 = 0x1.62e430p-1f;
+  const float t = x * kLog2E;
+  const float power = Exp2(t);
+  if (kReach == Reach::kSmall) return power;
+  const float rest = fmaf(x, kLog2ELow, fmaf(x, kLog2E, -t));
+  return fmaf(power * rest, kLn2, power);
+}
+
 // e^x = 2^n * 2^r with n = floor(x * log2(e)), held to the exponents of normal
 // numbers, so that r takes what is beyond: 0 or infinity. 2.3 ulp.
-__device__ inline float Exp(float x) {
+template <Reach kReach = Reach::kAny>
+__device__ float Exp(float x) {
+  if (kReach != Reach::kAny) return ExpWithin<kReach>(x);
   constexpr float kLog2E = 0x1.715476p+0f;
   constexpr float kLog2ELow = 0x1.4ae0c0p-26f;
   // 1.5 * 2^23 makes the bits of a sum end in its integer part; n + 127 is
@@ -167,53 +200,93 @@ __device__ inline float GeluTanh(float x) {
   return x * Reciprocal(1.0f + Exp2(exponent));
 }
 
-// 1 - 2 / (1 + e^2|x|) with the sign of x; a polynomial below 0.6. 2.3 ulp.
-__device__ inline float Tanh(float x) {
-  constexpr float kTwoLog2E = 0x1.715476p+1f;
+// tanh(x) for |x| below 0.6, but for the sign of a zero
+__device__ inline float TanhPolynomial(float x) {
   constexpr float kCoefficients[] = {-0x1.55553ep-2f, 0x1.1109c8p-3f,
                                      -0x1.b89be6p-5f, 0x1.54cb04p-6f,
                                      -0x1.82a6f6p-8f};
-  const float near = fmaf(x * x * x, Polynomial(x * x, kCoefficients), x);
+  return fmaf(x * x * x, Polynomial(x * x, kCoefficients), x);
+}
+__device__ inline float TanhOfSmall(float x) {
+  return copysignf(TanhPolynomial(x), x);
+}
+
+// tanh(|x|) = 1 - 2 / (1 + e^2|x|)
+__device__ inline float TanhByPower(float x) {
+  constexpr float kTwoLog2E = 0x1.715476p+1f;
   const float power = Exp2(fabsf(x) * kTwoLog2E);
-  const float far = fmaf(-2.0f, Reciprocal(1.0f + power), 1.0f);
-  return copysignf(fabsf(x) < 0.6f ? near : far, x);
+  return fmaf(-2.0f, Reciprocal(1.0f + power), 1.0f);
+}
+
+// tanh(x) where small results need not be right to an ulp. 2.4e-7.
+__device__ inline float TanhBesideOne(float x) {
+  return copysignf(TanhByPower(x), x);
+}
+
+// The same, but by a polynomial below 0.6. 2.3 ulp, 1.4e-7.
+__device__ inline float Tanh(float x) {
+  const float near = TanhPolynomial(x);
+  return copysignf(fabsf(x) < 0.6f ? near : TanhByPower(x), x);
 }
 
 // 1 / (1 + e^-x), with powers of e below 1 only: e^x / (1 + e^x) for negative
 // x. 4.1 ulp.
-__device__ inline float Sigmoid(float x) {
+template <Reach kReach = Reach::kAny>
+__device__ float Sigmoid(float x) {
+  static_assert(kReach != Reach::kBounded, "That would be less exact.");
+  if (kReach == Reach::kSmall) return Quotient(1.0f, 1.0f + Exp<kReach>(-x));
   const float power = Exp(-fabsf(x));
   return Quotient(x >= 0.0f ? 1.0f : power, 1.0f + power);
 }
 
 // x * sigmoid(x)
-__device__ inline float Silu(float x) { return x * Sigmoid(x); }
-
-// min(max(x + 3, 0), 6) / 6
-__device__ inline float Hardsigmoid(float x) {
-  return Clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f);
+template <Reach kReach = Reach::kAny>
+__device__ float Silu(float x) {
+  return x * Sigmoid<kReach>(x);
 }
 
-// x * min(max(x + 3, 0), 6) / 6
-__device__ inline float Hardswish(float x) {
-  return x * Clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f);
+// min(max(x + 3, 0), 6) / 6. 1.4 ulp.
+template <Bounds kBounds = Bounds::kBoth>
+__device__ float Hardsigmoid(float x) {
+  return Clamp<kBounds>(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f);
+}
+// The same for x from -2 to 3, where x / 6 + 1 / 2 does not cancel. 1.0 ulp.
+__device__ inline float HardsigmoidInside(float x) {
+  return fmaf(x, 1.0f / 6.0f, 0.5f);
+}
+
+// x * min(max(x + 3, 0), 6) / 6. 2.2 ulp.
+template <Bounds kBounds = Bounds::kBoth>
+__device__ float Hardswish(float x) {
+  return x * Clamp<kBounds>(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f);
+}
+// The same for x from -2 to 3. 1.5 ulp.
+__device__ inline float HardswishInside(float x) {
+  return x * HardsigmoidInside(x);
 }
 
 // x * tanh(log(1 + e^x)) = x * m / (m + 2) with m = e^x * (e^x + 2); above 20
 // the factor is 1. 6.2 ulp.
-__device__ inline float Mish(float x) {
-  const float power = Exp(fminf(x, 20.0f));
+template <Reach kReach = Reach::kAny>
+__device__ float Mish(float x) {
+  const float bounded = kReach == Reach::kSmall ? x : fminf(x, 20.0f);
+  const float power = Exp<kReach>(bounded);
   const float m = power * (power + 2.0f);
   const float reciprocal = Reciprocal(m + 2.0f);
   return x * (m > 2.0f ? fmaf(-2.0f, reciprocal, 1.0f) : m * reciprocal);
 }
 
-// log(1 + e^s) / beta with s = beta * x; x itself once s > threshold. The
-// logarithm is max(s, 0) + log(1 + e^-|s|).
-__device__ inline float Softplus(float x, float beta, float threshold) {
+// log(1 + e^s) / beta with s = beta * x. The logarithm is
+// max(s, 0) + log(1 + e^-|s|).
+__device__ inline float SoftplusBelow(float x, float beta) {
   const float s = x * beta;
   const float log = Maximum(s, 0.0f) + Log1pOfShare(Exp(-fabsf(s)));
-  return s > threshold ? x : QuotientByConstant(log, beta);
+  return QuotientByConstant(log, beta);
+}
+
+// The same; x itself once s > threshold.
+__device__ inline float Softplus(float x, float beta, float threshold) {
+  return x * beta > threshold ? x : SoftplusBelow(x, beta);
 }
 
 // x if x > 0, else alpha * (e^x - 1)
@@ -231,10 +304,11 @@ __device__ inline float Mul(float a, float b) { return a * b; }
 __device__ inline float Div(float a, float b) { return a / b; }
 
 // (x - mean) * rstd * weight + bias. The difference comes first: it is exact
-// for x near the mean, however large both are.
+// for x near the mean, however large both are. The factor is the same
+// throughout a channel, and there computed once.
 __device__ inline float Normalize(float x, float mean, float rstd, float weight,
                                   float bias) {
-  return (x - mean) * rstd * weight + bias;
+  return (x - mean) * (rstd * weight) + bias;
 }
 
 // 1 / sqrt(variance + eps), within 2 ulp

@@ -23,6 +23,13 @@ __device__ inline float Reciprocal(float x) {
   return result;
 }
 
+// tanh(x) within 2^-11 of itself, from -1 to 1
+__device__ inline float ApproximateTanh(float x) {
+  float result;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 }  // namespace kiln
 
 #endif  // KILN_KERNEL_SOURCES_SPECIAL_FUNCTIONS_CUH_

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "fmt/format.h"
+#include "jit/compile/call_rewrites.h"
 #include "jit/compile/pointwise_call.h"
 
 namespace kiln {
@@ -305,7 +306,11 @@ std::string ElementCode::Expression(const Node& node) {
   for (const Operand& operand : node.operands) {
     operands.push_back(OperandText(operand));
   }
-  return PointwiseCall(node.op, node.attributes, operands);
+  const std::optional<CallRewrite> rewrite =
+      RewriteCall(schedule_.lowered, node, operands);
+  return rewrite.has_value()
+             ? rewrite->expression
+             : PointwiseCall(node.op, node.attributes, operands);
 }
 
 std::string FloatLiteral(float value) {

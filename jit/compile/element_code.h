@@ -43,7 +43,7 @@ class KernelTensors {
 };
 
 // Writes the straight-line code of one element: loads, one line for each
-// pointwise node, stores. `t` is a Spec::Tensors and `at` a kiln::Point over
+// pointwise node without what its operands' ranges make dead, stores. `t` is a Spec::Tensors and `at` a kiln::Point over
 // `domain`. Client text never reaches the code: names are ours, numbers are
 // checked integers, floats are hexadecimal literals.
 class ElementCode {

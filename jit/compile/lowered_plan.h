@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/compile/value_range.h"
 #include "jit/plan/canonical.h"
 
 namespace kiln {
@@ -24,12 +25,21 @@ enum class NodeKind : uint8_t {
   kReduce,
 };
 
+// Which errors of a value count.
+enum class Exactness : uint8_t {
+  kUlps,       // those in its last place
+  kBesideOne,  // those that show beside 1
+  kTf32,       // those that show beside 1 of which it has 11 bits
+};
+
 // A tensor of the lowered plan. The plan's values come first, under the same
 // index; behind them stand the statistics that lowering adds.
 struct LoweredValue {
-  std::string name;   // "i0", "v3", "v3_mean": valid in C++
-  TensorDesc desc;    // dtype: of inputs, as bound; else f32
-  int producer = -1;  // index into LoweredPlan::nodes; -1 for inputs
+  std::string name;       // "i0", "v3", "v3_mean": valid in C++
+  TensorDesc desc;        // dtype: of inputs, as bound; else f32
+  int producer = -1;      // index into LoweredPlan::nodes; -1 for inputs
+  ValueRange range = {};  // FindRanges fills it in
+  Exactness exactness = Exactness::kUlps;  // and this, FindDemands
 };
 
 // A step that is either a barrier of its own or pointwise. The operands are:

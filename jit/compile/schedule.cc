@@ -7,6 +7,8 @@
 #include "jit/compile/commute_pooling.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/row_residency.h"
+#include "jit/compile/value_demands.h"
+#include "jit/compile/value_ranges.h"
 #include "jit/compile/workspace.h"
 
 namespace kiln {
@@ -28,6 +30,8 @@ class Scheduling {
         num_inputs_(static_cast<int>(plan.plan.inputs.size())),
         target_(target) {
     schedule_.lowered = std::move(lowered);
+    FindRanges(&schedule_.lowered);
+    FindDemands(plan.plan.grade, &schedule_.lowered);
     schedule_.homes.resize(schedule_.lowered.values.size());
     for (int i = 0; i < num_inputs_; ++i) {
       schedule_.homes[i] = Place{i, 0, plan.values[i].dtype};

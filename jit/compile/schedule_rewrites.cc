@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "fmt/format.h"
+#include "jit/compile/call_rewrites.h"
 #include "jit/compile/commute_pooling.h"
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/value_ranges.h"
 
 namespace kiln {
 namespace {
@@ -23,6 +26,7 @@ class Rewrites {
   std::vector<std::string> Run() && {
     AddPoolingRewrite();
     AddConvolutionRewrites();
+    AddCallRewrites();
     return std::move(rewrites_);
   }
 
@@ -94,6 +98,32 @@ class Rewrites {
       }
     }
     return false;
+  }
+
+  // Nodes that a moved pooling has copied share their text, and are named once.
+  void AddCallRewrites() {
+    const LoweredPlan& plan = schedule_.lowered;
+    for (const Node& node : plan.nodes) {
+      const std::vector<std::string> names(node.operands.size());
+      const std::optional<CallRewrite> rewrite = RewriteCall(plan, node, names);
+      if (!rewrite.has_value()) continue;
+      const std::string text =
+          fmt::format("{}{}: {}", rewrite->change, RangeText(node), node.text);
+      if (std::find(rewrites_.begin(), rewrites_.end(), text) ==
+          rewrites_.end()) {
+        rewrites_.push_back(text);
+      }
+    }
+  }
+
+  // Of the operand that a rewrite goes by.
+  std::string RangeText(const Node& node) const {
+    for (const Operand& operand : node.operands) {
+      const ValueRange range = RangeOf(schedule_.lowered, operand);
+      if (ValueOf(operand) < 0 || IsEverything(range)) continue;
+      return fmt::format(", as its operand is in {}", ToText(range));
+    }
+    return "";
   }
 
   const CanonicalPlan& plan_;

@@ -107,6 +107,48 @@ output p: f16
   }
 }
 
+// What call_rewrites.h makes of functions, in one plan.
+TEST(CompilePlanTest, CheaperFormsOfCallsCompile) {
+  for (const char* target : {"sm_75/40", "sm_80/108", "sm_90a/132"}) {
+    const auto artifact = CompileText(R"(
+grade tf32
+input x: f32[2,8,14,14]
+param w: f32[16,8,3,3]
+c = conv2d(x, w)
+t = tanh(c)
+s = sigmoid(c)
+half = mul(s, 0.5)
+small = tanh(half)
+power = exp(small)
+gate = silu(power)
+gate2 = silu(s)
+gate3 = mish(s)
+gate4 = softplus(s)
+wide = clamp(c, min=-3.0, max=9.0)
+hard = hardswish(wide)
+positive = relu(c)
+hard2 = hardsigmoid(positive)
+l = logsumexp(t, dim=1)
+output gate
+output gate2
+output gate3
+output gate4
+output hard
+output hard2
+output l
+)",
+                                      target);
+    ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+    std::string sources;
+    for (const Module& module : artifact->modules) sources += module.source;
+    for (const char* call :
+         {"ApproximateTanh(", "TanhOfSmall(", "SoftplusBelow(", "Exp<", "Silu<",
+          "Mish<", "Hardswish<", "Hardsigmoid<"}) {
+      EXPECT_THAT(sources, HasSubstr(call)) << target;
+    }
+  }
+}
+
 TEST(CompilePlanTest, TheCpuTargetNeedsNoNvrtc) {
   const auto artifact = CompilePlan(RequestFor(kChain, "cpu"), nullptr);
   ASSERT_TRUE(artifact.ok());

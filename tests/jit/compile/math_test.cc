@@ -3,6 +3,7 @@
 // may. A row of the table is a function, its definition and its largest error.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -43,6 +44,8 @@ double MishOf(double x) {
   if (x > 20) return x;
   return x * std::tanh(std::log1p(std::exp(x)));
 }
+double HardsigmoidOf(double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }
+double HardswishOf(double x) { return x * HardsigmoidOf(x); }
 double GeluErf(double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
 double GeluByTanh(double x) {
   const double cubic = x + double{0.044715f} * x * x * x;
@@ -51,10 +54,22 @@ double GeluByTanh(double x) {
 
 const Function kFunctions[] = {
     {"exp", Exp, std::exp, 2.5, INFINITY},
+    {"exp_small", Exp<Reach::kSmall>, std::exp, 2.5, INFINITY, -1, 1},
+    {"exp_bounded", Exp<Reach::kBounded>, std::exp, 2.5, INFINITY, -80, 80},
     {"tanh", Tanh, std::tanh, 3.0, 1.5e-7},
+    {"tanh_small", TanhOfSmall, std::tanh, 1.5, 1.5e-7, -0.599, 0.599},
+    {"tanh_beside_1", TanhBesideOne, std::tanh, INFINITY, 2.5e-7},
     {"sigmoid", Sigmoid, Sigmoid64, 4.5, 2e-7},
+    {"sigmoid_small", Sigmoid<Reach::kSmall>, Sigmoid64, 4.5, 2e-7, -1, 1},
+    {"hardsigmoid", Hardsigmoid, HardsigmoidOf, 1.5, 1e-7, -3},
+    {"hardsigmoid_in", HardsigmoidInside, HardsigmoidOf, 1.5, 1e-7, -2, 3},
+    {"hardswish", Hardswish, HardswishOf, 2.2, INFINITY, -3, 0x1p125},
+    {"hardswish_in", HardswishInside, HardswishOf, 2.2, INFINITY, -2, 3},
     {"silu", Silu, [](double x) { return x * Sigmoid64(x); }, 4.5, 2e-7, -87.0},
     {"mish", Mish, MishOf, 6.5, 2e-7, -87.0},
+    {"mish_small", Mish<Reach::kSmall>, MishOf, 6.5, 2e-7, -1, 1},
+    {"silu_small", Silu<Reach::kSmall>,
+     [](double x) { return x * Sigmoid64(x); }, 4.5, 2e-7, -1, 1},
     {"softplus", [](float x) { return Softplus(x, 1.0f, 20.0f); },
      [](double x) { return x > 20 ? x : SoftplusOf(x); }, 4.0, 2e-7},
     {"elu", [](float x) { return Elu(x, 1.0f); },
@@ -128,6 +143,9 @@ TEST(MathTest, SpecialValuesAreThoseOfPyTorch) {
   EXPECT_EQ(Tanh(infinity), 1.0f);
   EXPECT_EQ(Tanh(-infinity), -1.0f);
   EXPECT_TRUE(std::signbit(Tanh(-0.0f)));
+  EXPECT_EQ(TanhBesideOne(infinity), 1.0f);
+  EXPECT_EQ(TanhBesideOne(-infinity), -1.0f);
+  EXPECT_TRUE(std::signbit(TanhBesideOne(-0.0f)));
   EXPECT_EQ(Gelu(infinity), infinity);
   EXPECT_TRUE(std::isnan(Gelu(-infinity)));
   EXPECT_EQ(GeluTanh(infinity), infinity);

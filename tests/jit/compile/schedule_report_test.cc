@@ -14,6 +14,7 @@
 namespace kiln {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -122,12 +123,28 @@ TEST(ScheduleReportTest, RewritesAreNamed) {
   EXPECT_THAT(
       ReportOf(kResidualChain, kH100).variants[0].rewrites,
       ElementsAre(HasSubstr("computed again in each of 2 kernels instead of "
-                            "stored, for 216 multiply-adds")));
+                            "stored, for 216 multiply-adds"),
+                  "by its power alone, for only errors beside 1 count: "
+                  "v2 = tanh(v1)"));
   EXPECT_THAT(ReportOf(kPoolChain, kH100).variants[0].rewrites,
               ElementsAre(HasSubstr("pooling moved in front of the norm")));
   EXPECT_THAT(ReportOf(kTransposed, kH100).variants[0].rewrites,
               ElementsAre(HasSubstr("stored and read again, for 1728")));
   EXPECT_THAT(ReportOf(kNorm, kH100).variants[0].rewrites, IsEmpty());
+}
+
+TEST(ScheduleReportTest, DeadWorkIsNamedOnceForEachCall) {
+  EXPECT_THAT(
+      ReportOf("input x: f32[4096]\nt = tanh(x)\nh = hardswish(t)\n"
+               "y = clamp(h, min=-1.0, max=1.0)\noutput y\n",
+               kH100)
+          .variants[0]
+          .rewrites,
+      ElementsAre("without clamps, by one multiply-add for (x + 3) / 6, as "
+                  "its operand is in [-1, 1]: v1 = hardswish(v0)",
+                  AllOf(HasSubstr("dropped, as its operand "
+                                  "is in [-0.375"),
+                        HasSubstr("v2 = clamp(v1"))));
 }
 
 // Before sm_80 no kernel gathers extremes.

@@ -167,8 +167,8 @@ struct Spec {
     const float i3 = kiln::Load(t.i3, at.c);
     const float i4 = kiln::Load(t.i4, at.c);
     const float v1 = kiln::Normalize(v0, v1_mean, v1_rstd, i3, i4);
-    const float v2 = kiln::Tanh(v1);
-    const float v3 = kiln::Hardswish(v2);
+    const float v2 = kiln::TanhBesideOne(v1);
+    const float v3 = kiln::HardswishInside(v2);
     const float v4 = kiln::Add(v0, v3);
     return v4;
   }

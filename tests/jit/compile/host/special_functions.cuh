@@ -1,6 +1,7 @@
 // Stands in for kernel_sources/special_functions.cuh, under the same guard:
 // the same bounds, met by rounding correctly and then moving by up to 1 ulp,
-// in a direction that looks random but is a function of the result.
+// in a direction that looks random but is a function of the result; the tangent
+// by 2^-11 of itself.
 #ifndef KILN_KERNEL_SOURCES_SPECIAL_FUNCTIONS_CUH_
 #define KILN_KERNEL_SOURCES_SPECIAL_FUNCTIONS_CUH_
 
@@ -23,6 +24,11 @@ inline float HostNear(double exact) {
 
 inline float Exp2(float x) {
   return HostNear(std::exp2(double{HostFlushed(x)}));
+}
+inline float ApproximateTanh(float x) {
+  const bool is_up = (HostBitCast<unsigned>(x) * 2654435761u >> 20 & 1) != 0;
+  const float factor = is_up ? 1 + 0x1p-11f : 1 - 0x1p-11f;
+  return std::clamp(std::tanh(x) * factor, -1.0f, 1.0f);
 }
 inline float Reciprocal(float x) { return HostNear(1.0 / HostFlushed(x)); }
 

@@ -1,0 +1,24 @@
+#ifndef KILN_JIT_COMPILE_VALUE_DEMANDS_H_
+#define KILN_JIT_COMPILE_VALUE_DEMANDS_H_
+
+#include "jit/compile/lowered_plan.h"
+
+namespace kiln {
+
+// How exact values have to be. Of a small value errors relative to it count,
+// units in its last place; but where all that is made of it ends in a
+// logsumexp, only errors beside 1 do: e^(x + d) is e^x to d of itself, however
+// small x is, and the logarithm of the sum is wrong by the mean of such d. So
+// it is for what reaches a logsumexp of at least two values by way of ops that
+// do not enlarge an error.
+//
+// In the grade tf32 what is made of a convolution of rounded operands is wrong
+// by 2^-11 already. Where a logsumexp takes the mean of such errors, another of
+// that size in front of it adds little: its values are kTf32.
+//
+// Fills in LoweredValue::exactness. FindRanges must have run.
+void FindDemands(Grade grade, LoweredPlan* plan);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_VALUE_DEMANDS_H_

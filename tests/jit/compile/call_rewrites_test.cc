@@ -1,0 +1,240 @@
+// Dead clamps and their like: what the generated code becomes, and that it
+// computes the same. Units are built by the C++ compiler and run as they are
+// and with every range unknown.
+#include "jit/compile/call_rewrites.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "jit/compile/specialize.h"
+#include "jit/plan/plan_text.h"
+#include "tests/jit/compile/elementwise_cases.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string UnitOf(const std::string& lines) {
+  const Schedule schedule = ElementwiseCaseOf(lines, {"r"}).schedule;
+  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels[0]));
+}
+
+bool AreSame(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+}
+
+TEST(CallRewritesTest, ClampsThatNeverBindAreDropped) {
+  EXPECT_THAT(UnitOf("t = tanh(x)\nr = clamp(t, min=-1.0, max=1.0)"),
+              HasSubstr("const float v1 = v0;"));
+  EXPECT_THAT(UnitOf("t = sigmoid(x)\nr = relu(t)"),
+              HasSubstr("const float v1 = v0;"));
+  EXPECT_THAT(UnitOf("t = exp(x)\nr = abs(t)"),
+              HasSubstr("const float v1 = v0;"));
+  EXPECT_THAT(UnitOf("t = relu(x)\nr = leaky_relu(t)"),
+              HasSubstr("const float v1 = v0;"));
+  EXPECT_THAT(UnitOf("t = hardtanh(x)\nr = maximum(-2.0, t)"),
+              HasSubstr("const float v1 = v0;"));
+  EXPECT_THAT(UnitOf("t = clamp(x, min=0.0, max=6.0)\n"
+                     "r = clamp(t, min=-1.0, max=7.0)"),
+              HasSubstr("const float v1 = v0;"));
+}
+
+TEST(CallRewritesTest, ClampsKeepTheBoundThatCanBind) {
+  EXPECT_THAT(UnitOf("t = relu(x)\nr = clamp(t, min=0.0, max=6.0)"),
+              HasSubstr("kiln::Minimum(v0, 0x1.8p+2f)"));
+  EXPECT_THAT(UnitOf("t = tanh(x)\nr = clamp(t, min=0.0, max=6.0)"),
+              HasSubstr("kiln::Maximum(v0, 0x0p+0f)"));
+  EXPECT_THAT(UnitOf("t = relu(x)\nr = hardswish(t)"),
+              HasSubstr("kiln::Hardswish<kiln::Bounds::kUpper>(v0)"));
+  EXPECT_THAT(UnitOf("t = neg(x)\nr = clamp(t, min=0.0, max=6.0)"),
+              HasSubstr("kiln::Clamp(v0, 0x0p+0f, 0x1.8p+2f)"));
+  // A sum may exceed the bound by its rounding; a zero may change its sign.
+  EXPECT_THAT(UnitOf("a = mul(x, x)\nt = sqrt(a)\nr = relu(t)"),
+              HasSubstr("kiln::Relu"));
+  EXPECT_THAT(UnitOf("t = clamp(x, min=-0.0)\nr = relu(t)"),
+              HasSubstr("kiln::Relu"));
+}
+
+TEST(CallRewritesTest, FunctionsOfBoundedArgumentsAreCheaper) {
+  EXPECT_THAT(UnitOf("t = tanh(x)\nr = hardswish(t)"),
+              HasSubstr("kiln::HardswishInside(v0)"));
+  EXPECT_THAT(
+      UnitOf("t = hardtanh(x, min_val=-3.0, max_val=3.0)\nr = hardswish(t)"),
+      HasSubstr("kiln::Hardswish<kiln::Bounds::kNone>(v0)"));
+  EXPECT_THAT(UnitOf("t = tanh(x)\nr = exp(t)"),
+              HasSubstr("kiln::Exp<kiln::Reach::kSmall>(v0)"));
+  EXPECT_THAT(UnitOf("t = clamp(x, min=-20.0, max=20.0)\nr = exp(t)"),
+              HasSubstr("kiln::Exp<kiln::Reach::kBounded>(v0)"));
+  EXPECT_THAT(UnitOf("t = clamp(x, min=-90.0, max=20.0)\nr = exp(t)"),
+              HasSubstr("kiln::Exp(v0)"));
+  EXPECT_THAT(UnitOf("t = tanh(x)\nr = softplus(t)"),
+              HasSubstr("kiln::SoftplusBelow(v0, 0x1p+0f)"));
+}
+
+TEST(CallRewritesTest, OnlyErrorsBesideOneCountBeforeLogSumExp) {
+  const auto tanh_before = [](const std::string& lines) {
+    return UnitOf("t = tanh(x)\n" + lines);
+  };
+  const auto beside_one = HasSubstr("kiln::TanhBesideOne(");
+  EXPECT_THAT(tanh_before("r = logsumexp(t, dim=1)"), beside_one);
+  EXPECT_THAT(tanh_before("h = hardswish(t)\ns = add(h, y)\n"
+                          "r = logsumexp(s, dim=1)"),
+              beside_one);
+  EXPECT_THAT(tanh_before("s = mul(t, 0.5)\nr = logsumexp(s, dim=1)"),
+              beside_one);
+  EXPECT_THAT(tanh_before("s = mul(t, y)\nr = logsumexp(s, dim=1)"),
+              Not(beside_one));
+  EXPECT_THAT(tanh_before("s = div(y, t)\nr = logsumexp(s, dim=1)"),
+              Not(beside_one));
+  EXPECT_THAT(tanh_before("s = logsumexp(t, dim=1, keepdim=true)\n"
+                          "r = sub(t, s)"),
+              Not(beside_one));
+  EXPECT_THAT(tanh_before("r = sum(t, dim=1)"), Not(beside_one));
+}
+
+// The units of a chain like P2 in this grade.
+std::string UnitsIn(const std::string& grade, const std::string& source) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(
+      "grade " + grade +
+      "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " + source +
+      "\nt = tanh(c)\nh = hardswish(t)\nr = logsumexp(h, dim=1)\noutput r\n"));
+  const Schedule schedule = MakePlainSchedule(plan, {"sm_90a", 132});
+  std::string units;
+  for (const Kernel& kernel : schedule.kernels) {
+    units += WriteUnit(MakeKernelSpec(schedule, kernel));
+  }
+  return units;
+}
+
+TEST(CallRewritesTest, TanhBehindTf32ProductsIsOneInstruction) {
+  const std::string conv = "conv2d(x, w)";
+  EXPECT_THAT(UnitsIn("tf32", conv), HasSubstr("kiln::ApproximateTanh("));
+  EXPECT_THAT(UnitsIn("fp32", conv), HasSubstr("kiln::TanhBesideOne("));
+  EXPECT_THAT(UnitsIn("tf32", "mul(x, 2.0)"),
+              HasSubstr("kiln::TanhBesideOne("));
+}
+
+TEST(CallRewritesTest, NaNBoundsStay) {
+  EXPECT_THAT(UnitOf("t = tanh(x)\nr = clamp(t, min=-2.0, max=nan)"),
+              HasSubstr("kiln::Clamp(v0"));
+  EXPECT_THAT(UnitOf("t = tanh(x)\nr = maximum(t, nan)"),
+              HasSubstr("kiln::Maximum(v0"));
+}
+
+// Chains whose rewrites promise the same bits.
+constexpr const char* kExactChains[] = {
+    "t = tanh(x)\nr = clamp(t, min=-1.0, max=1.0)",
+    "t = tanh(x)\nr = clamp(t, min=-0.5, max=2.0)",
+    "t = sigmoid(x)\nr = relu(t)",
+    "t = relu(x)\nr = clamp(t, min=0.0, max=6.0)",
+    "t = relu(x)\nr = hardswish(t)",
+    "t = relu(x)\nr = hardsigmoid(t)",
+    "t = clamp(x, max=2.0)\nr = hardswish(t)",
+    "t = clamp(x, min=-3.0, max=3.0)\nr = hardswish(t)",
+    "t = clamp(x, min=-3.0, max=3.0)\nr = hardsigmoid(t)",
+    "t = exp(x)\nr = abs(t)",
+    "t = abs(x)\nr = leaky_relu(t)",
+    "t = clamp(x, max=-0.0)\nr = leaky_relu(t)",
+    "t = clamp(x, max=-0.0)\nr = elu(t, alpha=1.5)",
+    "t = relu(x)\nr = elu(t, alpha=1.5)",
+    "t = clamp(x, min=-0.5, max=0.5)\nr = tanh(t)",
+    "t = clamp(x, min=-5.0, max=10.0)\nr = softplus(t, beta=1.5)",
+    "t = clamp(x, min=30.0)\nr = softplus(t)",
+    "t = silu(x)\nr = clamp(t, min=-1.0, max=50.0)",
+    "t = mish(x)\nr = maximum(-0.5, t)",
+    "t = cast(x, dtype=f16)\nu = tanh(t)\nv = cast(u, dtype=bf16)\n"
+    "r = hardtanh(v)",
+    "t = clamp(x, min=0.0, max=2.0)\ns = hardtanh(y)\nu = mul(t, s)\n"
+    "r = clamp(u, min=-2.0, max=3.0)",
+};
+
+// Those that only promise the same errors. The numbers are the largest sum of
+// both errors, in units in the last place and beside 1.
+struct NearChain {
+  const char* lines;
+  double max_ulp;
+};
+constexpr NearChain kNearChains[] = {
+    {"t = tanh(x)\nr = hardswish(t)", 3.7},
+    {"t = tanh(x)\nr = hardsigmoid(t)", 2.4},
+    {"t = tanh(x)\nr = exp(t)", 4.5},
+    {"t = clamp(x, min=-80.0, max=80.0)\nr = exp(t)", 4.5},
+    {"t = tanh(x)\nr = sigmoid(t)", 7.0},
+    {"t = tanh(x)\nr = silu(t)", 7.5},
+    {"t = tanh(x)\nr = mish(t)", 12.0},
+    {"t = tanh(x)\nr = logsumexp(t, dim=1)", 3.0},
+};
+
+// Each chain as it is, then with every range unknown.
+std::vector<Schedule> BothWays(const std::vector<ElementwiseCase>& cases) {
+  std::vector<Schedule> schedules;
+  for (const ElementwiseCase& test : cases) {
+    schedules.push_back(test.schedule);
+    schedules.push_back(WithoutRanges(test.schedule));
+    const auto unit = [](const Schedule& schedule) {
+      return WriteUnit(MakeKernelSpec(schedule, schedule.kernels[0]));
+    };
+    EXPECT_NE(unit(schedules[schedules.size() - 2]), unit(schedules.back()))
+        << test.text;
+  }
+  return schedules;
+}
+
+TEST(CallRewritesTest, ExactRewritesGiveTheSameBits) {
+  std::vector<ElementwiseCase> cases;
+  for (const char* lines : kExactChains)
+    cases.push_back(ElementwiseCaseOf(lines, {"r"}));
+  const HostKernels kernels(BothWays(cases));
+  const std::vector<float> x = EdgeValues(1);
+  const std::vector<float> y = EdgeValues(2);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const std::vector<float> with =
+        OutputsOf(kernels, 2 * i, cases[i].plan, x, y)[0];
+    const std::vector<float> without =
+        OutputsOf(kernels, 2 * i + 1, cases[i].plan, x, y)[0];
+    for (size_t k = 0; k < kCaseElements; ++k) {
+      ASSERT_TRUE(AreSame(with[k], without[k]))
+          << cases[i].text << x[k] << ": " << with[k] << ", not " << without[k];
+    }
+  }
+}
+
+double UlpAt(float value) {
+  const int exponent = std::ilogb(std::max(std::fabs(value), 0x1p-126f));
+  return std::ldexp(1.0, exponent - 23);
+}
+
+TEST(CallRewritesTest, OtherFormulasAreAsExact) {
+  std::vector<ElementwiseCase> cases;
+  for (const NearChain& chain : kNearChains) {
+    cases.push_back(ElementwiseCaseOf(chain.lines, {"r"}));
+  }
+  const HostKernels kernels(BothWays(cases));
+  const std::vector<float> x = EdgeValues(3);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const std::vector<float> with =
+        OutputsOf(kernels, 2 * i, cases[i].plan, x, x)[0];
+    const std::vector<float> without =
+        OutputsOf(kernels, 2 * i + 1, cases[i].plan, x, x)[0];
+    for (size_t k = 0; k < kCaseElements; ++k) {
+      if (AreSame(with[k], without[k])) continue;
+      ASSERT_FALSE(std::isnan(with[k]) || std::isnan(without[k]))
+          << cases[i].text << x[k];
+      ASSERT_LE(std::fabs(double{with[k]} - without[k]) / UlpAt(without[k]),
+                kNearChains[i].max_ulp)
+          << cases[i].text << x[k];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln
