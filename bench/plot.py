@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Draws docs/performance.svg from the files of bench/results.
+"""Draws docs/performance.svg and, of the chains alone, performance-chains.svg
+from the files of bench/results.
 
   python3 -m venv build-plot && build-plot/bin/pip install matplotlib
-  build-plot/bin/python bench/plot.py          writes the picture
-  bench/plot.py --check                        fails if it is of other numbers
+  build-plot/bin/python bench/plot.py          writes both
+  bench/plot.py --check                        fails if they are of other numbers
 
 Only drawing needs matplotlib.
 """
@@ -17,7 +18,7 @@ import plot_facts
 import result_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PICTURE = ROOT / "docs" / "performance.svg"
+PICTURES = ("performance.svg", "performance-chains.svg")
 
 _TITLES = {"P1": "P1  group norm", "P2": "P2  conv … logsumexp",
            "P3": "P3  conv … max pool", "P4": "P4  transposed conv"}
@@ -36,31 +37,32 @@ _STYLE = {"font.size": 9, "text.color": _TEXT, "axes.labelcolor": _TEXT,
           "axes.titleweight": "bold", "svg.hashsalt": "kiln"}
 
 
-def draw(found, path):
-    """Writes an SVG, or by its name a PNG."""
+def draw(found, path, with_rows):
+    """Writes an SVG, or by its name a PNG, with the other plans or without."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams.update(_STYLE)
     import matplotlib.pyplot as pyplot
 
-    rows = len(_row_names(found["rows"]))
+    rows = len(_row_names(found["rows"])) if with_rows else 0
     rows_in = rows * _ROW_IN + _MARGIN_IN if rows else 0.0
     height = _CHAINS_IN + rows_in + _CAPTION_IN
     figure = pyplot.figure(figsize=(_WIDTH_IN, height), facecolor="white")
     _draw_chains(figure, found["chains"], height)
     if rows:
         _draw_rows(figure, found, height)
-    figure.text(0.01, 0.1 / height, _caption(found), size=7.5, color="#5d6670")
+    figure.text(0.01, 0.1 / height, _caption(found, with_rows),
+                size=7.5, color="#5d6670")
     is_svg = path.suffix == ".svg"
     figure.savefig(path, dpi=100, metadata={
         "Date": None, "Description":
         f"data {plot_facts.fingerprint(found)}"} if is_svg else None)
 
 
-def _caption(found):
+def _caption(found, with_rows):
     missing = [grade for grade in plot_facts.GRADES
-               if not found["rows"][grade]]
+               if with_rows and not found["rows"][grade]]
     text = (f"{found['caption']}\nMedians, cold L2, from CUDA graphs; PyTorch "
             "may round operands of convolutions to TF32 and Kiln's fp32 does "
             "not. Dashed: the bytes that must move, at the speed of a copy.")
@@ -180,6 +182,14 @@ def _scale_rows(axis, names, rows):
     axis.set_xlabel("fastest mode of PyTorch ÷ Kiln (red: Kiln is slower)")
 
 
+def outdated(found, folder):
+    """The pictures in `folder` that are not of these numbers."""
+    fingerprint = plot_facts.fingerprint(found)
+    return [name for name in PICTURES
+            if not (folder / name).exists() or
+            fingerprint not in (folder / name).read_text()]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -187,13 +197,15 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--results", type=pathlib.Path,
                         default=ROOT / "bench" / "results")
-    parser.add_argument("--out", type=pathlib.Path, default=PICTURE)
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs",
+                        help="the folder of both pictures")
     options = parser.parse_args()
     found = plot_facts.facts(result_files.ResultFiles(options.results))
     if not options.check:
-        draw(found, options.out)
-    elif plot_facts.fingerprint(found) not in options.out.read_text():
-        sys.exit(f"plot: {options.out.name} is of other numbers; draw it again")
+        for name, with_rows in zip(PICTURES, (True, False)):
+            draw(found, options.out / name, with_rows)
+    elif old := outdated(found, options.out):
+        sys.exit(f"plot: {', '.join(old)}: of other numbers; draw again")
 
 
 if __name__ == "__main__":
