@@ -20,6 +20,7 @@ import textwrap
 import chain_tables
 import generality_summary
 import generality_tables
+import host_table
 import latency_table
 import markdown
 import result_files
@@ -106,6 +107,7 @@ TABLES = {
         lambda files: generality_tables.sentence(files, "tf32"),
     "generality-tf32": lambda files: generality_tables.row_table(files, "tf32"),
     "latency": latency_table.table,
+    "host": host_table.table,
 }
 
 

@@ -4,7 +4,7 @@ from the files of bench/results.
 
   python3 -m venv build-plot && build-plot/bin/pip install matplotlib
   build-plot/bin/python bench/plot.py          writes both
-  bench/plot.py --check                        fails if they are of other numbers
+  bench/plot.py --check                        fails if one is of other numbers
 
 Only drawing needs matplotlib.
 """

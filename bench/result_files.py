@@ -35,6 +35,8 @@ class ResultFiles:
         """{(gpu, driver, nvrtc, torch): [dates]}, dates sorted."""
         found = {}
         for report in self.reports.values():
+            if "gpu" not in report:
+                continue
             key = tuple(report[name]
                         for name in ("gpu", "driver", "nvrtc", "torch"))
             found.setdefault(key, set()).add(report["date"])

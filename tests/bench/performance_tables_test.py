@@ -47,9 +47,9 @@ class TablesTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def keep(self, name, results, grade="fp32"):
+    def keep(self, name, results, grade="fp32", **facts):
         report = {"part": name.removesuffix("-tf32"), "ok": True,
-                  "grade": grade, "results": results, **ENVIRONMENT}
+                  "grade": grade, "results": results, **ENVIRONMENT, **facts}
         (self.folder / f"{name}.json").write_text(json.dumps(report))
 
     def text(self, name):
@@ -103,6 +103,17 @@ class TablesTest(unittest.TestCase):
         self.keep("generality-0-tf32", {"conv_k5": row(1.0, 4.0)}, "tf32")
         self.assertEqual(self.text("generality-fp32"), markdown.NOT_MEASURED)
         self.assertIn("| conv_k5 |", self.text("generality-tf32"))
+
+    def test_host_says_how_busy_it_was(self):
+        hit = {"ratio": 1.25, "empty_us": 58.0, "median_us": 190.0}
+        self.keep("host", {
+            "compile": [{"plan": "p", "target": "t4", "repeats": 15,
+                         "total_ms": 115.2, "outside_nvrtc_ms": 3.0}],
+            "hit": {"memory": hit, "artifact": hit, "disk": hit}},
+                  cpu="CPU 1", cores=2, load=0.04)
+        text = self.text("host")
+        self.assertIn("2 cores of which 0.0 were busy before", text)
+        self.assertIn("| p | t4 | 115 | 3.0 |", text)
 
     def test_latency_without_mps(self):
         self.keep("latency", {"plain": {"Unregister": 216.0}, "mps": {}})
