@@ -33,12 +33,12 @@ def _part(base, about_s, goes_on, grade="fp32"):
 
 
 def _every_part():
-    yield _part("tests", 45, False)
+    yield _part("tests", 40, False)
     for index in range(MATRIX_PARTS):
         yield _part(f"matrix-{index}", 15, True)
     yield _part("faults", 25, False)
-    yield _part("latency", 20, False)
-    yield _part("sanitize", 50, False)
+    yield _part("latency", 15, False)
+    yield _part("sanitize", 45, False)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
