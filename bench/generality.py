@@ -8,7 +8,6 @@ again behind a row that ended it, and prints run()'s table.
 
 import dataclasses
 import json
-import math
 import os
 import sys
 import tempfile
@@ -17,10 +16,11 @@ import time
 import gpu_daemon  # extends sys.path
 
 import generality_rows
+import generality_summary
 import gpu_matrix
+import gpu_parts
 import gpu_report
 
-PARTS = 4
 # A row takes at most this long, with max-autotune.
 _ROW_S = 25
 _WARM_UP = "input x: f32[4,4,32,32]\ny = tanh(x)\noutput y\n"
@@ -30,7 +30,7 @@ def names_of(part):
     """A quarter of the rows, the slow ones spread evenly."""
     slow = list(generality_rows.MAX_AUTOTUNE)
     ordered = slow + [n for n in generality_rows.ROWS if n not in slow]
-    return ordered[part::PARTS]
+    return ordered[part::gpu_parts.GENERALITY_PARTS]
 
 
 def run(part, scratch, budget_s, grade):
@@ -50,15 +50,15 @@ def run(part, scratch, budget_s, grade):
         with daemon.connect() as client:
             report = gpu_report.report(part, client, ok, results)
     report["grade"] = grade
-    report["summary"] = summary(results)
+    report["summary"] = generality_summary.summary(results)
     return lines, ok, report
 
 
 def table(results):
-    """A line per row, milliseconds, then what summary() says."""
+    """A line per row, milliseconds, then what they say together."""
     lines = [f"{'row':27}{'kiln':>8}{'eager':>8}{'compile':>9}{'autotune':>9}"
-             f"{'floor':>8}{'x best':>8}{'x comp.':>8}{'err':>6}"
-             f"{'first s: kiln':>15}{'compile':>8}"]
+             f"{'floor':>8}{'of it':>7}{'TB/s':>6}{'TFLOP/s':>9}{'x best':>8}"
+             f"{'x comp.':>8}{'err':>6}{'first s: kiln':>15}{'compile':>8}"]
     for name, row in results.items():
         if "times_ms" not in row:
             lines.append(f"{name:27} {row.get('error', 'no result')[:120]}")
@@ -70,12 +70,14 @@ def table(results):
         lines.append(
             f"{name:27}{t['kiln']:8.3f}{t['eager']:8.3f}"
             f"{t['torch_compile']:9.3f}{autotune}{row['floor_ms']:8.3f}"
+            f"{row['of_floor']:7.0%}{row['bytes_per_s'] / 1e12:6.2f}"
+            f"{row['flops_per_s'] / 1e12:9.1f}"
             f"{row['times_best']:8.2f}{row['times_compile']:8.2f}"
             f"{row['norm_ratio']:6.2f}{first['kiln']:15.2f}"
             f"{first['torch_compile']:8.2f}")
         if not row["ok"]:
             lines.append(f"    WRONG: {row['error']}"[:200])
-    found = summary(results)
+    found = generality_summary.summary(results)
     lines.append(
         f"{found['rows']} rows, {found['wrong']} wrong; geometric mean "
         f"{found['times_compile']:.2f} x torch.compile, "
@@ -85,31 +87,6 @@ def table(results):
         f"of {found['torch_startup_s']:.1f} s; below 1.0 x the best: "
         f"{', '.join(found['below_best']) or 'none'}")
     return lines
-
-
-def summary(results):
-    """Of one part, or of the rows of several."""
-    timed = {name: row for name, row in results.items() if "times_ms" in row}
-    first = [row["first_result_s"]["torch_compile"] /
-             row["first_result_s"]["kiln"] for row in timed.values()]
-
-    startup = max((row["torch_startup_s"] for row in timed.values()),
-                  default=0.0)
-
-    def mean(values):
-        values = list(values)
-        return math.exp(sum(map(math.log, values)) / max(len(values), 1))
-    return {"rows": len(results),
-            "wrong": sum(not row.get("ok") for row in results.values()),
-            "times_compile": mean(r["times_compile"] for r in timed.values()),
-            "times_best": mean(r["times_best"] for r in timed.values()),
-            "first_result": mean(first),
-            "first_result_least": min(first, default=0.0),
-            "torch_startup_s": startup,
-            "below_best": [name for name, row in timed.items()
-                           if row["times_best"] < 1],
-            "below_compile": [name for name, row in timed.items()
-                              if row["times_compile"] < 1]}
 
 
 class Comparison:

@@ -1,25 +1,30 @@
-"""The table of several parts of the generality matrix, as one.
+"""What the rows of the generality matrix say together."""
 
-    generality_summary.py build-gpu/out/generality-?.json
-"""
-
-import json
-import sys
-
-import generality
+import math
 
 
-def main():
-    results, measured = {}, set()
-    for path in sys.argv[1:]:
-        with open(path) as file:
-            report = json.load(file)
-        results.update(report["results"])
-        measured.add(f"{report['gpu']}, {report['date']}, grade "
-                     f"{report['grade']}, compiler {report['compiler'][:12]}")
-    print("\n".join(generality.table(results)))
-    print("\n".join(sorted(measured)))
+def summary(results):
+    """Of one part, or of the rows of several: {row: facts}."""
+    timed = {name: row for name, row in results.items() if "times_ms" in row}
+    first = [row["first_result_s"]["torch_compile"] /
+             row["first_result_s"]["kiln"] for row in timed.values()]
+    return {"rows": len(results),
+            "wrong": sum(not row.get("ok") for row in results.values()),
+            "times_compile": geometric_mean(
+                row["times_compile"] for row in timed.values()),
+            "times_best": geometric_mean(
+                row["times_best"] for row in timed.values()),
+            "first_result": geometric_mean(first),
+            "first_result_least": min(first, default=0.0),
+            "torch_startup_s": max((row["torch_startup_s"]
+                                    for row in timed.values()), default=0.0),
+            "below_best": [name for name, row in timed.items()
+                           if row["times_best"] < 1],
+            "below_compile": [name for name, row in timed.items()
+                              if row["times_compile"] < 1]}
 
 
-if __name__ == "__main__":
-    main()
+def geometric_mean(values):
+    """1 of nothing."""
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / max(len(values), 1))

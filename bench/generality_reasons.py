@@ -1,0 +1,21 @@
+"""Why rows of generality_rows.py may be slower than the best of PyTorch. The
+tables of docs/performance.md quote it for those that are."""
+
+_SMALL = ("a small convolution with many channels: about one block for each "
+          "multiprocessor, whose producers wait for memory at each chunk")
+
+REASONS = {
+    "conv_k1_channels_512": _SMALL,
+    "conv_small_image": _SMALL,
+}
+# At this part of a copy's speed, and this close, there is little left to win.
+_MEMORY_BOUND = 0.8
+_LEVEL = 0.95
+
+
+def reason(name, row):
+    """A clause, without a full stop."""
+    if row["of_floor"] >= _MEMORY_BOUND and row["times_best"] >= _LEVEL:
+        return (f"both run at the speed of memory, Kiln at "
+                f"{row['of_floor']:.0%} of a copy's")
+    return REASONS.get(name, "not explained yet")

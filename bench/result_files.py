@@ -1,0 +1,53 @@
+"""What bench/results knows, by what it is about."""
+
+import json
+
+
+class ResultFiles:
+    """The files directly in `folder`, a pathlib.Path; those in folders below
+    it are of other code generation."""
+
+    def __init__(self, folder):
+        self.reports = {path.stem: json.loads(path.read_text())
+                        for path in sorted(folder.glob("*.json"))}
+
+    def chains(self, grade):
+        """{"P1": facts} of those that were timed, in order."""
+        found = {}
+        for report in self._reports("bench", grade):
+            found.update(report["results"])
+        return {name: facts for name, facts in sorted(found.items())
+                if "kiln" in facts["times_ms"]}
+
+    def generality(self, grade):
+        """{row: facts} of all quarters there are."""
+        rows = {}
+        for report in self._reports("generality", grade):
+            rows.update(report["results"])
+        return rows
+
+    def latency(self):
+        """{"plain": {what: microseconds}, "mps": ...}, or None."""
+        report = self.reports.get("latency")
+        return report and report["results"]
+
+    def environments(self):
+        """{(gpu, driver, nvrtc, torch): [dates]}, dates sorted."""
+        found = {}
+        for report in self.reports.values():
+            if "gpu" not in report:
+                continue
+            key = tuple(report[name]
+                        for name in ("gpu", "driver", "nvrtc", "torch"))
+            found.setdefault(key, set()).add(report["date"])
+        return {key: sorted(dates) for key, dates in found.items()}
+
+    def of_kind(self, kind):
+        """Results of the files whose part is `kind` or "kind-N"."""
+        return [report["results"] for report in self.reports.values()
+                if report["part"].split("-")[0] == kind]
+
+    def _reports(self, kind, grade):
+        return [report for report in self.reports.values()
+                if report["part"].split("-")[0] == kind and
+                report.get("grade", "fp32") == grade]
