@@ -87,8 +87,8 @@ class Convolution {
       __syncthreads();  // all have multiplied, and split the next
       Load(stage + 2);
       if (stage % Tile::kChunks == Tile::kChunks - 1) {
-        tail.Take(t_, channels, block_, stage / Tile::kChunks, product_.warp, sums_,
-                  shared_.scratch());
+        tail.Take(t_, channels, block_, stage / Tile::kChunks, product_.warp,
+                  sums_, shared_.scratch());
       }
     }
     __syncthreads();

@@ -171,11 +171,9 @@ __device__ void StorePlanes(const typename Spec::Tensors& t,
     if (!planes.HasChannel(block, c)) break;
 #pragma unroll
     for (int next = 0; next < kTogether; ++next) {
-      ForEachPixel<Spec>(
-          block, planes, pixels, c + next,
-          [&](const Point<Index>& at, float value, bool inside, int) {
-            Spec::StoreRead(t, at, value, inside);
-          });
+      ForEachPixel<Spec>(block, planes, pixels, c + next,
+                         [&](const Point<Index>& at, float value, bool inside,
+                             int) { Spec::StoreRead(t, at, value, inside); });
     }
   }
 }

@@ -3,10 +3,10 @@
 // each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
 // arrive by bulk copies.
 //
-// Producers take chunks in turn, or all share each. A scale holds until a chunk does not suit it. A
-// chunk with infinities or NaNs fills its stage twice: without them, and with
-// them alone, which meet the large parts of the weights only; so they come out
-// as in PyTorch.
+// Producers take chunks in turn, or all share each. A scale holds until a chunk
+// does not suit it. A chunk with infinities or NaNs fills its stage twice:
+// without them, and with them alone, which meet the large parts of the weights
+// only; so they come out as in PyTorch.
 #ifndef KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 

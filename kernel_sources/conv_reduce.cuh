@@ -90,7 +90,8 @@ struct ConvTail<Spec, Tail::kChannels> {
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          const float value = Spec::Read(t, at, sums.d[m][4 * j + i], inside, channels(at));
+          const float value =
+              Spec::Read(t, at, sums.d[m][4 * j + i], inside, channels(at));
           x[2 * m + i / 2][2 * j + i % 2] =
               kHasAll || inside ? value : Spec::Neutral();
         });

@@ -87,8 +87,7 @@ class RunTail {
   static __device__ void Compute(const typename Spec::Tensors& t,
                                  const Point<Index>& at,
                                  const typename Spec::Channel& channel,
-                                 int half, float scale,
-                                 float (&sums)[kCount]) {
+                                 int half, float scale, float (&sums)[kCount]) {
 #pragma unroll
     for (int i = 0; i < kCount; i += 4) {
 #pragma unroll
@@ -152,9 +151,8 @@ class RunTail {
     const int column = 8 * mine + 2 * (pair_ - mine);
     const int h = (block.top(tile) + part_ * kRows) / Spec::kPoolH;
     const int w = (block.left() + column) / Spec::kPoolW;
-    const int columns = min(Spec::kTileW,
-                            Windows::kW * Spec::kPoolW - block.left()) -
-                        column;
+    const int columns =
+        min(Spec::kTileW, Windows::kW * Spec::kPoolW - block.left()) - column;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int channel = first_ + 8 * half;

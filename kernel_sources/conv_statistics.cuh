@@ -36,7 +36,8 @@ struct ConvTail<Spec, Tail::kMoments> {
       if (inside == 0) first_row = row;
       ++inside;
     }
-    if (pixels == 0) TakePivots(t, channels, block, tile, warp, sums, first_row);
+    if (pixels == 0)
+      TakePivots(t, channels, block, tile, warp, sums, first_row);
     pixels += inside;
     ForEachElement<Spec>(
         block, tile, warp,

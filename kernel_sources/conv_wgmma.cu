@@ -227,9 +227,8 @@ class ConvConsumer {
   __device__ void ScalesOf(float factor, float (&scales)[2]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      scales[half] = Spec::kScales
-                         ? ProductOfPowers(factor, weight_factors_[half])
-                         : 1.0f;
+      scales[half] =
+          Spec::kScales ? ProductOfPowers(factor, weight_factors_[half]) : 1.0f;
     }
   }
 

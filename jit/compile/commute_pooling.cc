@@ -171,8 +171,8 @@ class Commuting {
     extreme.operands.insert(extreme.operands.begin(), ValueId{base});
     int value = AddValue(base, dims);
     extreme.results = {value};
-    extreme.text = fmt::format("the extreme of windows that decides {}",
-                               old.text);
+    extreme.text =
+        fmt::format("the extreme of windows that decides {}", old.text);
     std::vector<Node> nodes = {extreme};
     for (const int link : chain) {
       Node copy = NodeAt(link);
@@ -186,8 +186,8 @@ class Commuting {
   }
 
   int AddValue(int like, const Dims& dims) {
-    plan_.values.push_back({plan_.values[like].name + "_pooled",
-                            {DataType::kF32, dims}});
+    plan_.values.push_back(
+        {plan_.values[like].name + "_pooled", {DataType::kF32, dims}});
     return static_cast<int>(plan_.values.size()) - 1;
   }
 

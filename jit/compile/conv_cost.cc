@@ -17,20 +17,29 @@ constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;
 constexpr double kInstructionsPerStored = 18.0;   // an element that is stored
 constexpr double kInstructionsPerChannel = 14.0;  // of a thread
-// Of warpgroups, with conv_wgmma.cu: products, what the producer does and what
-// follows the sums hardly overlap.
-constexpr double kOverlap = 0.87;
-constexpr double kInstructionsPerSum = 6.0;  // of statistics in registers
+// Of warpgroups, with conv_wgmma.cu, from the clocks of its roles. Groups take
+// turns, so that a tile takes as long as what is busiest, and a share of the
+// rest.
+constexpr double kShareOfOthers = 0.1;
+constexpr double kCyclesPerTurn = 250.0;      // beside its products
+constexpr double kCyclesPerHandover = 400.0;  // of a stage
+constexpr double kMisaligned = 5.0 / 3.0;     // of three taps in a row two are
+constexpr double kInstructionsPerSum = 5.0;   // of statistics in registers
 constexpr double kInstructionsOfPlanes = 12.0;
-constexpr double kIssuedByGroup = 0.85;  // in a cycle, by four warps
-constexpr double kIssuedByAll = 1.7;
+constexpr double kInstructionsPerGroupChannel = 6.0;  // of a thread
+// A warp's cycles for each instruction of what follows the sums, more with each
+// other warp beside it.
+constexpr double kCyclesPerInstruction = 1.0;
+constexpr double kCyclesPerNeighbour = 0.65;
+constexpr double kIssuedByScheduler = 0.9;  // in a cycle
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.0;
 constexpr double kCyclesPerRead = 3.0;
 constexpr double kInstructionsPerOctet = 60.0;  // loads included
 constexpr double kInstructionsPerPart = 20.0;
-constexpr double kIssuedByProducer = 0.6;  // in a cycle, by four warps
-constexpr double kCyclesPerHandover = 200.0;
+// Of a producer: for a chunk, and for each octet of a thread.
+constexpr double kCyclesPerChunk = 1300.0;
+constexpr double kCyclesPerOctet = 600.0;
 constexpr double kCyclesPerBlock = 4000.0;
 constexpr double kCyclesPerStage = 700.0;
 
@@ -61,39 +70,51 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   if (!g.channel_rows) {
     const double each =
         demands.stores ? kInstructionsPerStored : kInstructionsPerElement;
-    return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
+    return ops + each + kInstructionsPerGroupChannel / (2 * g.tiles_m);
   }
   return (demands.in_registers() ? kInstructionsPerSum : 0.0) + ops +
          (demands.needs_planes() ? kInstructionsOfPlanes : 0.0);
 }
 
-// Of warpgroups: a tile's products, what the producer issues for it, and what
-// follows the sums.
-double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  const double steps = static_cast<double>(g.steps() * g.chunks());
+// Of one warpgroup's products of a chunk. The tensor cores read both operands
+// from shared memory, 128 bytes in a cycle; runs of pixels that a tap moves are
+// not aligned to that.
+double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
-  // Reading A and B from shared memory takes as long as 64 columns at least.
-  const double product = std::max(columns / 2, 16 + columns / 4);
-  const double products =
-      steps * Products(g) * g.tiles_m * g.groups() * product;
-  const int64_t chunk_octets = g.chunk / 8;
-  const auto octets =
-      static_cast<double>(g.chunks() * chunk_octets * g.patch());
-  const double bring =
-      octets / 32 *
-      (kInstructionsPerOctet + kInstructionsPerPart * g.input_parts()) /
-      (kIssuedByProducer * g.producers);
-  const double issued =
-      std::min(kIssuedByGroup * g.groups() * g.resident_blocks, kIssuedByAll);
-  const double elements =
-      static_cast<double>(g.run()) * static_cast<double>(g.block_channels());
-  const double after =
-      elements / 32 *
-      (TailInstructions(g, demands) / issued +
-       static_cast<double>(demands.reads) *
-           (g.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead));
-  const double waiting = static_cast<double>(g.chunks()) * kCyclesPerHandover;
-  return kOverlap * (g.resident_blocks * (products + after + waiting) + bring);
+  const double pixels = g.taps(1) > 1 ? kMisaligned : 1.0;
+  const double reading =
+      g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
+  return static_cast<double>(g.steps()) * Products(g) * g.tiles_m *
+             std::max(columns / 2, reading) +
+         kCyclesPerTurn;
+}
+
+// Of warpgroups: the time of a tile in each block of a multiprocessor.
+double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
+  const auto chunks = static_cast<double>(g.chunks());
+  const int groups = g.groups() * g.resident_blocks;
+  const double turn = CyclesOfTurn(g);
+  const double elements = static_cast<double>(g.run()) *
+                          static_cast<double>(g.block_channels()) / g.groups() /
+                          128;  // of a thread
+  const double reads = static_cast<double>(demands.reads) *
+                       (g.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead);
+  const double sums = g.sums_chunks() ? elements * chunks : 0.0;
+  const double after = elements * TailInstructions(g, demands) + sums;
+  const double slowed = kCyclesPerInstruction + kCyclesPerNeighbour * groups;
+  const double own =
+      chunks * (turn + kCyclesPerHandover) + after * slowed + elements * reads;
+  const double octets = static_cast<double>(g.chunk / 8 * g.patch()) / 128;
+  const double bring = chunks * (kCyclesPerChunk / g.chunk_producers() +
+                                 kCyclesPerOctet * octets / g.producers);
+  const double brought =
+      chunks * octets *
+      (kInstructionsPerOctet + kInstructionsPerPart * g.input_parts());
+  const double issue =
+      (groups * after + g.resident_blocks * brought) / kIssuedByScheduler;
+  const double products = groups * chunks * turn;
+  const double most = std::max({own, bring, issue, products});
+  return most + kShareOfOthers * (own + bring + issue + products - most);
 }
 
 }  // namespace

@@ -289,7 +289,7 @@ class Fusing {
 
   // Statistics and windows' extremes of the same values, from one pass.
   bool TryJoinExtreme(int conv, const std::vector<int>& users,
-                       const ConvProblem& problem) {
+                      const ConvProblem& problem) {
     if (users.size() != 2) return false;
     const auto is_extreme = [&](int user) {
       const int anchor = Group(user).anchor;

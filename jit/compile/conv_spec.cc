@@ -156,8 +156,7 @@ class ConvSpecWriter {
   // A function of Spec that stores `value`.
   void AppendMember(const std::string& name, int value,
                     const std::vector<std::string>& body) {
-    const std::string head =
-        fmt::format("static __device__ void {}(", name);
+    const std::string head = fmt::format("static __device__ void {}(", name);
     const std::string indent(head.size(), ' ');
     std::vector<std::string>& lines = spec_.members;
     lines.push_back(head + "const Tensors& t,");
@@ -246,8 +245,7 @@ class ConvSpecWriter {
                      ? FloatLiteral(*constant)
                      : inner_.ChannelLocal(ValueOf(node.operands[i]));
     }
-    inner_.KeepInChannel("sign",
-                         fmt::format("copysignf(1.0f, {})", product));
+    inner_.KeepInChannel("sign", fmt::format("copysignf(1.0f, {})", product));
     AppendMember("StoreExtreme", node.results[0], code.lines());
   }
 
@@ -347,10 +345,9 @@ class ConvSpecWriter {
   // Whether the ops behind the convolution do.
   bool ReadsElements() const {
     const std::vector<std::string>& lines = inner_.lines();
-    return std::any_of(lines.begin(), lines.end(),
-                       [](const std::string& line) {
-                         return line.find("kiln::Load") != std::string::npos;
-                       });
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("kiln::Load") != std::string::npos;
+    });
   }
   bool StoresInner() const {
     return std::any_of(
@@ -374,8 +371,8 @@ class ConvSpecWriter {
             BoolText("kTailInRegisters", in_registers),
             BoolText("kComputesFirst",
                      !kernel_.group.epilogue.empty() || StoresInner())});
-    const int64_t bytes = geometry_.shared_bytes() + ChannelUnits() * 16 +
-                          scratch_words * 4;
+    const int64_t bytes =
+        geometry_.shared_bytes() + ChannelUnits() * 16 + scratch_words * 4;
     Append({BoolText("kSharesChannels", SharesChannels()),
             IntText("kChannelUnits", ChannelUnits()),
             fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",

@@ -1,8 +1,6 @@
 #include "jit/compile/conv_tiles.h"
 
 #include <limits>
-#include <cstdio>
-#include <cstdlib>
 
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_search.h"
@@ -51,9 +49,6 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
 }
 
 bool ConvTiles::Offer(const ConvGeometry& g) {
-  if (getenv("KF") && demands_.has_statistics == (getenv("KS") != nullptr)) { int v[7]; sscanf(getenv("KF"), "%d,%d,%d,%d,%d,%d,%d", v,v+1,v+2,v+3,v+4,v+5,v+6);
-    const int w[7] = {g.groups_m,g.groups_n,g.tiles_m,g.tiles_n,g.producers,g.stages,g.tile_w};
-    for (int i = 0; i < 7; ++i) if (v[i] >= 0 && v[i] != w[i]) return false; }
   if (demands_.packed_chunk != 0 &&
       (g.chunk != demands_.packed_chunk ||
        g.block_channels() != demands_.packed_channels)) {

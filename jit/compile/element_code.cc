@@ -267,9 +267,9 @@ std::string ElementCode::BatchNormCall(const Node& node) {
   const std::string bias = ChannelVector(node.operands[4], node, "0.0f");
   const int result = node.results[0];
   std::string rstd = schedule_.lowered.values[result].name + "_rstd";
-  const std::string expression = fmt::format(
-      "kiln::ReciprocalStd({}, {})", InChannel(variance),
-      FloatLiteral(norm.eps));
+  const std::string expression =
+      fmt::format("kiln::ReciprocalStd({}, {})", InChannel(variance),
+                  FloatLiteral(norm.eps));
   if (IsInChannel(variance)) {
     rstd = AssignChannel(rstd, expression);
   } else {
@@ -290,9 +290,9 @@ std::string ElementCode::Normalized(const Node& node, const std::string& mean,
                        weight, bias);
   }
   const std::string name = schedule_.lowered.values[node.results[0]].name;
-  const std::string scale = AssignChannel(
-      name + "_scale",
-      fmt::format("{} * {}", InChannel(rstd), InChannel(weight)));
+  const std::string scale =
+      AssignChannel(name + "_scale",
+                    fmt::format("{} * {}", InChannel(rstd), InChannel(weight)));
   const std::string shift = AssignChannel(
       name + "_shift", fmt::format("fmaf(-{}, {}_scale, {})", InChannel(mean),
                                    name, InChannel(bias)));

@@ -43,9 +43,10 @@ class KernelTensors {
 };
 
 // Writes the straight-line code of one element: loads, one line for each
-// pointwise node without what its operands' ranges make dead, stores. `t` is a Spec::Tensors and `at` a kiln::Point over
-// `domain`. Client text never reaches the code: names are ours, numbers are
-// checked integers, floats are hexadecimal literals.
+// pointwise node without what its operands' ranges make dead, stores. `t` is a
+// Spec::Tensors and `at` a kiln::Point over `domain`. Client text never reaches
+// the code: names are ours, numbers are checked integers, floats are
+// hexadecimal literals.
 class ElementCode {
  public:
   ElementCode(const Schedule& schedule, const Dims& domain,
@@ -64,7 +65,8 @@ class ElementCode {
     return channel_lines_;
   }
   std::vector<std::string> ChannelFields() const;
-  // The name of `value`, the same for a whole channel, where those are computed.
+  // The name of `value`, the same for a whole channel, where those are
+  // computed.
   std::string ChannelLocal(int value);
   // Adds a field, computed of such names.
   void KeepInChannel(const std::string& name, const std::string& expression);
