@@ -38,6 +38,11 @@ constexpr int kReceiverWarps = 4;
 constexpr int kCounterWarps = 8;
 constexpr int kFinisherWarps = 8;
 
+constexpr int kGatherer = kMoverWarps + kPublisherWarps;
+constexpr int kFirstReceiver = kGatherer + kGathererWarps;
+constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
+constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
+
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
 constexpr int kRowsInFlight = (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks
@@ -175,90 +180,105 @@ __device__ void ReadStaged(const typename Spec::Tensors& staged,
   }
 }
 
-// The statistics of a chunk, kAtOnce vectors of the thread at a time.
+// The statistics of a chunk.
 template <typename Spec>
 __device__ void CountChunk(const typename Spec::Tensors& staged,
                            const Chunk<Spec>& chunk, int thread,
                            typename Spec::Reducer* state) {
   constexpr int kVector = Spec::kVector;
-  constexpr int kStride = 32 * kRowCounters<Spec> * kVector;
 #pragma unroll 1
-  for (int first = thread * kVector; first < chunk.count;
-       first += Spec::kAtOnce * kStride) {
-    float x[Spec::kAtOnce * kVector];
-    // Past its end, the chunk's last vector stands in: no branch delays a load.
-#pragma unroll
-    for (int k = 0; k < Spec::kAtOnce; ++k) {
-      const int at = min(first + k * kStride, chunk.count - kVector);
-      ReadStaged<Spec>(staged, chunk.begin + at, x + k * kVector);
-    }
-    if (first + (Spec::kAtOnce - 1) * kStride < chunk.count) {
-      Take(state, x);
-      continue;
-    }
-#pragma unroll
-    for (int k = 0; k < Spec::kAtOnce; ++k) {
-      if (first + k * kStride >= chunk.count) continue;
-      float own[kVector];
-#pragma unroll
-      for (int j = 0; j < kVector; ++j) own[j] = x[k * kVector + j];
-      Take(state, own);
-    }
+  for (int at = thread * kVector; at < chunk.count;
+       at += 32 * kRowCounters<Spec> * kVector) {
+    float x[kVector];
+    ReadStaged<Spec>(staged, chunk.begin + at, x);
+    Take(state, x);
   }
 }
 
+// What one thread takes of the block's slice of a row.
 template <typename Spec>
-__device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
-                      TeamMemory<Spec>* memory, int group, int thread) {
+__device__ void CountRow(const typename Spec::Tensors& t, unsigned char* ring,
+                         TeamMemory<Spec>* memory, int row, int thread,
+                         typename Spec::Reducer* state) {
 #pragma unroll 1
-  for (int row = group; row < static_cast<int>(Spec::kRows);
-       row += Spec::kRowGroups) {
-    typename Spec::Reducer state;
-#pragma unroll 1
-    for (int k = 0; k < Spec::kChunks; ++k) {
-      const Chunk<Spec> chunk(row * Spec::kChunks + k);
-      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-      const auto staged =
-          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
-      CountChunk<Spec>(staged, chunk, thread, &state);
-    }
-    MergeLanes<32>(thread % 32, &state);
-    if (thread % 32 == 0) memory->StatesOf(row)[thread / 32] = state;
-    ptx::Arrive(&memory->counted[row % kRowsInFlight<Spec>]);
+  for (int k = 0; k < Spec::kChunks; ++k) {
+    const Chunk<Spec> chunk(row * Spec::kChunks + k);
+    ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+    const auto staged =
+        Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+    CountChunk<Spec>(staged, chunk, thread, state);
   }
 }
 
+enum class Merger : unsigned char { kCounter, kPublisher, kGatherer };
+
+// Who merges states, and of which rows: first, first + stride, ...
 template <typename Spec>
-__device__ void PublishRows(const typename Spec::Tensors& t,
-                            TeamMemory<Spec>* memory, int lane) {
+struct MergeWork {
+  Merger merger;
+  int first, stride;
+  int thread;  // of those who share a row
+
+  __device__ MergeWork(int warp, int lane) {
+    thread = lane;
+    if (warp < kGatherer) {
+      merger = Merger::kPublisher;
+      first = 0;
+      stride = 1;
+    } else if (warp < kFirstReceiver) {
+      merger = Merger::kGatherer;
+      first = blockIdx.x;
+      stride = Spec::kTeam;
+    } else {
+      merger = Merger::kCounter;
+      first = (warp - kFirstCounter) / kRowCounters<Spec>;
+      stride = Spec::kRowGroups;
+      thread += (warp - kFirstCounter) % kRowCounters<Spec> * 32;
+    }
+  }
+};
+
+// Counters merge what their threads have taken, the publisher what the warps
+// of counters have, the gatherer what the members of the team have. One loop
+// for all, because the code of merging is long, and takes long to compile.
+//
+// Each member gathers some rows, once it has published its own part: all that
+// wait for others would slow the cache lines they wait for.
+template <typename Spec>
+__device__ void MergeRows(const typename Spec::Tensors& t, unsigned char* ring,
+                          TeamMemory<Spec>* memory,
+                          const MergeWork<Spec>& work) {
+  const int lane = work.thread % 32;
+  const bool counts = work.merger == Merger::kCounter;
+  const bool publishes = work.merger == Merger::kPublisher;
 #pragma unroll 1
-  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+  for (int row = work.first; row < static_cast<int>(Spec::kRows);
+       row += work.stride) {
     const int place = row % kRowsInFlight<Spec>;
-    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-    typename Spec::Reducer state =
-        memory->StatesOf(row)[lane % kRowCounters<Spec>];
-    MergeLanes<kRowCounters<Spec>>(lane, &state);
-    if (lane == 0) {
-      const Records<Spec> records(t.records, row);
-      ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
+    const Records<Spec> records(t.records, row);
+    unsigned long long* const own = records.members + blockIdx.x;
+    typename Spec::Reducer state;
+    if (counts) {
+      CountRow<Spec>(t, ring, memory, row, work.thread, &state);
+    } else if (publishes) {
+      ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
+      state = memory->StatesOf(row)[lane % kRowCounters<Spec>];
+    } else {
+      while (ptx::LoadRelaxed(own) == 0) continue;
+      Gather<Spec>(records.members, lane, &state);
+    }
+    // Lanes may come from their loops apart.
+    __syncwarp();
+    MergeLanes(lane, publishes ? kRowCounters<Spec> : 32, &state);
+    if (counts) {
+      if (lane == 0) memory->StatesOf(row)[work.thread / 32] = state;
+      ptx::Arrive(&memory->counted[place]);
+    } else if (lane == 0) {
+      ptx::StoreRelaxed(publishes ? own : records.total, Publish(state));
     }
     // Only now may counters write where the states of this row were. The
     // exchange implies it, but by way of global memory.
-    ptx::Arrive(&memory->known[place]);
-  }
-}
-
-// Each member gathers the statistics of some rows, once it has published its
-// own: all that wait for others would slow the cache lines they wait for.
-template <typename Spec>
-__device__ void GatherRows(const typename Spec::Tensors& t, int lane) {
-#pragma unroll 1
-  for (int row = blockIdx.x; row < static_cast<int>(Spec::kRows);
-       row += Spec::kTeam) {
-    const Records<Spec> records(t.records, row);
-    while (ptx::LoadRelaxed(records.members + blockIdx.x) == 0) continue;
-    const auto total = Gather<Spec>(records.members, lane);
-    if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
+    if (publishes) ptx::Arrive(&memory->known[place]);
   }
 }
 
@@ -302,7 +322,7 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
                     VectorPointOf<typename Spec::Domain, kVector>(first, k),
                     x[k], statistics);
     }
-    Spec::PutResults(t, first.i, is_aligned, held);
+    Spec::PutResults(t, first.i, Opaque(is_aligned), held);
   }
 }
 
@@ -333,15 +353,14 @@ __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
 // but racecheck does not follow that order.
 template <typename Spec>
 __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
-#pragma unroll 1
-  for (int slot = 0; slot < Spec::kSlots; ++slot) {
-    ptx::InitBarrier(&memory->loaded[slot], 1);
-    ptx::InitBarrier(&memory->done[slot], 32 * kRowFinishers<Spec>);
+  const int i = threadIdx.x;
+  if (i < Spec::kSlots) {
+    ptx::InitBarrier(&memory->loaded[i], 1);
+    ptx::InitBarrier(&memory->done[i], 32 * kRowFinishers<Spec>);
   }
-#pragma unroll 1
-  for (int row = 0; row < kRowsInFlight<Spec>; ++row) {
-    ptx::InitBarrier(&memory->counted[row], 32 * kRowCounters<Spec>);
-    ptx::InitBarrier(&memory->known[row], 2 * 32);  // publisher and receiver
+  if (i < kRowsInFlight<Spec>) {
+    ptx::InitBarrier(&memory->counted[i], 32 * kRowCounters<Spec>);
+    ptx::InitBarrier(&memory->known[i], 2 * 32);  // publisher and receiver
   }
   ptx::FenceBarrierInit();
 }
@@ -358,32 +377,22 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   extern __shared__ __align__(128) unsigned char ring[];
   __shared__ alignas(16) unsigned char control[sizeof(TeamMemory<Spec>)];
   auto* memory = reinterpret_cast<TeamMemory<Spec>*>(control);
-  if (threadIdx.x == 0) InitTeamMemory(memory);
+  InitTeamMemory(memory);
   // Barriers are ready before anybody uses them.
   __syncthreads();
 
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  constexpr int kGatherer = kMoverWarps + kPublisherWarps;
-  constexpr int kFirstReceiver = kGatherer + kGathererWarps;
-  constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
-  constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
   if (warp < kMoverWarps) {
     LoadRows<Spec>(t, ring, memory, lane);
-  } else if (warp < kGatherer) {
-    PublishRows<Spec>(t, memory, lane);
-  } else if (warp < kFirstReceiver) {
-    GatherRows<Spec>(t, lane);
-  } else if (warp < kFirstCounter) {
-    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
-  } else if (warp < kFirstFinisher) {
-    constexpr int kThreads = 32 * kRowCounters<Spec>;
-    const int thread = threadIdx.x - 32 * kFirstCounter;
-    Count<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
-  } else {
+  } else if (warp >= kFirstFinisher) {
     constexpr int kThreads = 32 * kRowFinishers<Spec>;
     const int thread = threadIdx.x - 32 * kFirstFinisher;
     FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
+  } else if (warp >= kFirstReceiver && warp < kFirstCounter) {
+    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
+  } else {
+    MergeRows<Spec>(t, ring, memory, MergeWork<Spec>(warp, lane));
   }
 }
 
