@@ -22,7 +22,9 @@
 // by way of the ring and the copy engine they would hold their places longer,
 // and wait behind the loads.
 //
-// All blocks must be resident: a cooperative launch of kTeam blocks.
+// All blocks must be resident: a cooperative launch of kTeam blocks. Where they
+// cannot be, three launches take their turns, in which no block waits for
+// another: Turn, the second extent of the grid.
 #include "math.cuh"
 #include "merge_lanes.cuh"
 #include "ptx_bulk.cuh"
@@ -42,6 +44,16 @@ constexpr int kGatherer = kMoverWarps + kPublisherWarps;
 constexpr int kFirstReceiver = kGatherer + kGathererWarps;
 constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
 constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
+
+// What a launch does. As many blocks as that behind each other, of which only
+// the first works, say so.
+enum class Turn : unsigned {
+  kAll = 1,      // everything; finds what the turns before have left
+  kPublish = 2,  // members publish their statistics, and no more
+  kGather = 3,   // gatherers publish the totals
+};
+
+__device__ inline Turn ThisTurn() { return static_cast<Turn>(gridDim.y); }
 
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
@@ -180,101 +192,144 @@ __device__ void ReadStaged(const typename Spec::Tensors& staged,
   }
 }
 
-// The statistics of a chunk.
+// What a thread does with its elements of a row: takes its statistics, or
+// computes the results.
 template <typename Spec>
-__device__ void CountChunk(const typename Spec::Tensors& staged,
-                           const Chunk<Spec>& chunk, int thread,
-                           typename Spec::Reducer* state) {
+struct RowTask {
+  bool finishes;
+  bool is_aligned;
+  typename Spec::Reducer state;
+  typename Spec::Statistics statistics;
+};
+
+template <typename Spec>
+__device__ void FinishStaged(const typename Spec::Tensors& t,
+                             const typename Spec::Tensors& staged,
+                             typename Spec::Index i, float* x,
+                             const RowTask<Spec>& task) {
   constexpr int kVector = Spec::kVector;
-#pragma unroll 1
-  for (int at = thread * kVector; at < chunk.count;
-       at += 32 * kRowCounters<Spec> * kVector) {
-    float x[kVector];
-    ReadStaged<Spec>(staged, chunk.begin + at, x);
-    Take(state, x);
+  typename Spec::template Held<kVector> held;
+  const auto first = PointOf<typename Spec::Domain>(i);
+  Spec::FetchForElement(staged, first, true, &held);
+#pragma unroll
+  for (int k = 0; k < kVector; ++k) {
+    Spec::Element(held, VectorPointOf<typename Spec::Domain, kVector>(first, k),
+                  x[k], task.statistics);
   }
+  Spec::PutResults(t, i, Opaque(task.is_aligned), held);
 }
 
-// What one thread takes of the block's slice of a row.
+// Counters and finishers walk through their rows by the same code, since what
+// both read may be long.
 template <typename Spec>
-__device__ void CountRow(const typename Spec::Tensors& t, unsigned char* ring,
-                         TeamMemory<Spec>* memory, int row, int thread,
-                         typename Spec::Reducer* state) {
+__device__ void WalkRow(const typename Spec::Tensors& t, unsigned char* ring,
+                        TeamMemory<Spec>* memory, int row, int thread,
+                        RowTask<Spec>* task) {
+  constexpr int kVector = Spec::kVector;
 #pragma unroll 1
   for (int k = 0; k < Spec::kChunks; ++k) {
     const Chunk<Spec> chunk(row * Spec::kChunks + k);
+    // Known statistics imply it; waiting makes the copy engine's writes seen.
     ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
     const auto staged =
         Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
-    CountChunk<Spec>(staged, chunk, thread, state);
+    // In the turn of publishing, finishers only make room.
+    const bool passes = task->finishes && ThisTurn() == Turn::kPublish;
+#pragma unroll 1
+    for (int at = passes ? chunk.count : thread * kVector; at < chunk.count;
+         at += 32 * kRowCounters<Spec> * kVector) {
+      float x[kVector];
+      ReadStaged<Spec>(staged, chunk.begin + at, x);
+      if (Opaque(task->finishes)) {
+        FinishStaged<Spec>(t, staged, chunk.begin + at, x, *task);
+      } else {
+        Take(&task->state, x);
+      }
+    }
+    if (task->finishes) ptx::Arrive(&memory->done[chunk.slot]);
   }
 }
 
-enum class Merger : unsigned char { kCounter, kPublisher, kGatherer };
+enum class Role : unsigned char {
+  kFinisher,
+  kCounter,    // merges what its threads have taken
+  kPublisher,  // what the warps of counters have
+  kGatherer,   // what the members of the team have
+};
 
-// Who merges states, and of which rows: first, first + stride, ...
+// Who works on which rows: first, first + stride, ...
 template <typename Spec>
-struct MergeWork {
-  Merger merger;
+struct RowWork {
+  Role role;
   int first, stride;
   int thread;  // of those who share a row
 
-  __device__ MergeWork(int warp, int lane) {
+  __device__ RowWork(int warp, int lane) {
     thread = lane;
     if (warp < kGatherer) {
-      merger = Merger::kPublisher;
+      role = Role::kPublisher;
       first = 0;
       stride = 1;
     } else if (warp < kFirstReceiver) {
-      merger = Merger::kGatherer;
+      role = Role::kGatherer;
       first = blockIdx.x;
       stride = Spec::kTeam;
     } else {
-      merger = Merger::kCounter;
-      first = (warp - kFirstCounter) / kRowCounters<Spec>;
+      role = warp < kFirstFinisher ? Role::kCounter : Role::kFinisher;
+      const int worker = (warp - kFirstCounter) % kCounterWarps;
+      first = worker / kRowCounters<Spec>;
       stride = Spec::kRowGroups;
-      thread += (warp - kFirstCounter) % kRowCounters<Spec> * 32;
+      thread += worker % kRowCounters<Spec> * 32;
     }
   }
 };
 
-// Counters merge what their threads have taken, the publisher what the warps
-// of counters have, the gatherer what the members of the team have. One loop
-// for all, because the code of merging is long, and takes long to compile.
+// One loop for all who merge states, because the code of merging is long, and
+// takes long to compile.
 //
 // Each member gathers some rows, once it has published its own part: all that
 // wait for others would slow the cache lines they wait for.
 template <typename Spec>
-__device__ void MergeRows(const typename Spec::Tensors& t, unsigned char* ring,
-                          TeamMemory<Spec>* memory,
-                          const MergeWork<Spec>& work) {
+__device__ void WorkOnRows(const typename Spec::Tensors& t, unsigned char* ring,
+                           TeamMemory<Spec>* memory,
+                           const RowWork<Spec>& work) {
   const int lane = work.thread % 32;
-  const bool counts = work.merger == Merger::kCounter;
-  const bool publishes = work.merger == Merger::kPublisher;
+  const bool counts = work.role == Role::kCounter;
+  const bool publishes = work.role == Role::kPublisher;
+  const bool finishes = work.role == Role::kFinisher;
+  const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
   for (int row = work.first; row < static_cast<int>(Spec::kRows);
        row += work.stride) {
     const int place = row % kRowsInFlight<Spec>;
+    const unsigned parity = row / kRowsInFlight<Spec> % 2;
     const Records<Spec> records(t.records, row);
     unsigned long long* const own = records.members + blockIdx.x;
-    typename Spec::Reducer state;
-    if (counts) {
-      CountRow<Spec>(t, ring, memory, row, work.thread, &state);
+    RowTask<Spec> task;
+    task.finishes = finishes;
+    task.is_aligned = is_aligned;
+    if (finishes) {
+      ptx::Wait(&memory->known[place], parity);
+      task.statistics = memory->statistics[place];
+    }
+    if (counts || finishes) {
+      WalkRow<Spec>(t, ring, memory, row, work.thread, &task);
+      if (finishes) continue;
     } else if (publishes) {
-      ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-      state = memory->StatesOf(row)[lane % kRowCounters<Spec>];
+      ptx::Wait(&memory->counted[place], parity);
+      task.state = memory->StatesOf(row)[lane % kRowCounters<Spec>];
     } else {
       while (ptx::LoadRelaxed(own) == 0) continue;
-      Gather<Spec>(records.members, lane, &state);
+      Gather<Spec>(records.members, lane, &task.state);
     }
     // Lanes may come from their loops apart.
     __syncwarp();
-    MergeLanes(lane, publishes ? kRowCounters<Spec> : 32, &state);
+    MergeLanes(lane, publishes ? kRowCounters<Spec> : 32, &task.state);
     if (counts) {
-      if (lane == 0) memory->StatesOf(row)[work.thread / 32] = state;
+      if (lane == 0) memory->StatesOf(row)[work.thread / 32] = task.state;
       ptx::Arrive(&memory->counted[place]);
     } else if (lane == 0) {
-      ptx::StoreRelaxed(publishes ? own : records.total, Publish(state));
+      ptx::StoreRelaxed(publishes ? own : records.total, Publish(task.state));
     }
     // Only now may counters write where the states of this row were. The
     // exchange implies it, but by way of global memory.
@@ -293,59 +348,13 @@ __device__ void ReceiveRows(const typename Spec::Tensors& t,
     // Before, there is nothing to ask for.
     ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
     unsigned long long total = 0;
-    while (total == 0) total = ptx::LoadRelaxed(records.total);
+    while (total == 0 && ThisTurn() == Turn::kAll) {
+      total = ptx::LoadRelaxed(records.total);
+    }
     typename Spec::Reducer state;
     Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
     if (lane == 0) memory->statistics[place] = Spec::Finish(state);
     ptx::Arrive(&memory->known[place]);
-  }
-}
-
-template <typename Spec>
-__device__ void FinishChunk(const typename Spec::Tensors& t,
-                            const typename Spec::Tensors& staged,
-                            bool is_aligned, const Chunk<Spec>& chunk,
-                            int thread,
-                            const typename Spec::Statistics& statistics) {
-  constexpr int kVector = Spec::kVector;
-#pragma unroll 1
-  for (int at = thread * kVector; at < chunk.count;
-       at += 32 * kRowFinishers<Spec> * kVector) {
-    float x[kVector];
-    ReadStaged<Spec>(staged, chunk.begin + at, x);
-    typename Spec::template Held<kVector> held;
-    const auto first = PointOf<typename Spec::Domain>(chunk.begin + at);
-    Spec::FetchForElement(staged, first, true, &held);
-#pragma unroll
-    for (int k = 0; k < kVector; ++k) {
-      Spec::Element(held,
-                    VectorPointOf<typename Spec::Domain, kVector>(first, k),
-                    x[k], statistics);
-    }
-    Spec::PutResults(t, first.i, Opaque(is_aligned), held);
-  }
-}
-
-template <typename Spec>
-__device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
-                           TeamMemory<Spec>* memory, int group, int thread) {
-  const bool is_aligned = Spec::IsAligned(t);
-#pragma unroll 1
-  for (int row = group; row < static_cast<int>(Spec::kRows);
-       row += Spec::kRowGroups) {
-    const int place = row % kRowsInFlight<Spec>;
-    ptx::Wait(&memory->known[place], row / kRowsInFlight<Spec> % 2);
-    const typename Spec::Statistics statistics = memory->statistics[place];
-#pragma unroll 1
-    for (int k = 0; k < Spec::kChunks; ++k) {
-      const Chunk<Spec> chunk(row * Spec::kChunks + k);
-      // Known statistics imply it; waiting makes the copy engine's writes seen.
-      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-      const auto staged =
-          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
-      FinishChunk<Spec>(t, staged, is_aligned, chunk, thread, statistics);
-      ptx::Arrive(&memory->done[chunk.slot]);
-    }
   }
 }
 
@@ -356,7 +365,7 @@ __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
   const int i = threadIdx.x;
   if (i < Spec::kSlots) {
     ptx::InitBarrier(&memory->loaded[i], 1);
-    ptx::InitBarrier(&memory->done[i], 32 * kRowFinishers<Spec>);
+    ptx::InitBarrier(&memory->done[i], 32 * kRowCounters<Spec>);
   }
   if (i < kRowsInFlight<Spec>) {
     ptx::InitBarrier(&memory->counted[i], 32 * kRowCounters<Spec>);
@@ -377,22 +386,23 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   extern __shared__ __align__(128) unsigned char ring[];
   __shared__ alignas(16) unsigned char control[sizeof(TeamMemory<Spec>)];
   auto* memory = reinterpret_cast<TeamMemory<Spec>*>(control);
+  if (blockIdx.y > 0) return;
   InitTeamMemory(memory);
   // Barriers are ready before anybody uses them.
   __syncthreads();
 
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
+  const bool gathers = kGatherer <= warp && warp < kFirstReceiver;
+  if (ThisTurn() != Turn::kAll && gathers != (ThisTurn() == Turn::kGather)) {
+    return;
+  }
   if (warp < kMoverWarps) {
     LoadRows<Spec>(t, ring, memory, lane);
-  } else if (warp >= kFirstFinisher) {
-    constexpr int kThreads = 32 * kRowFinishers<Spec>;
-    const int thread = threadIdx.x - 32 * kFirstFinisher;
-    FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   } else if (warp >= kFirstReceiver && warp < kFirstCounter) {
     ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
   } else {
-    MergeRows<Spec>(t, ring, memory, MergeWork<Spec>(warp, lane));
+    WorkOnRows<Spec>(t, ring, memory, RowWork<Spec>(warp, lane));
   }
 }
 
