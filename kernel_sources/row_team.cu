@@ -39,11 +39,17 @@ constexpr int kGathererWarps = 1;
 constexpr int kReceiverWarps = 4;
 constexpr int kCounterWarps = 8;
 constexpr int kFinisherWarps = 8;
+static_assert(kCounterWarps == kFinisherWarps,
+              "They share chunks in the same way.");
 
-constexpr int kGatherer = kMoverWarps + kPublisherWarps;
-constexpr int kFirstReceiver = kGatherer + kGathererWarps;
-constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
-constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
+enum class Role : unsigned char {
+  kMover,
+  kPublisher,
+  kGatherer,
+  kReceiver,
+  kCounter,
+  kFinisher,
+};
 
 // What a launch does. As many blocks as that behind each other, of which only
 // the first works, say so.
@@ -60,12 +66,10 @@ template <typename Spec>
 constexpr int kRowsInFlight = (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks
                               + 2;
 
-// Warps of each kind that work on a row; rows take turns between kRowGroups
-// of them, because what a short row costs is mostly waiting.
+// Counters, and finishers, that work on a row; rows take turns between
+// kRowGroups of them, because what a short row costs is mostly waiting.
 template <typename Spec>
-constexpr int kRowCounters = kCounterWarps / Spec::kRowGroups;
-template <typename Spec>
-constexpr int kRowFinishers = kFinisherWarps / Spec::kRowGroups;
+constexpr int kRowWarps = kCounterWarps / Spec::kRowGroups;
 
 template <typename Spec>
 struct TeamMemory {
@@ -74,7 +78,7 @@ struct TeamMemory {
   ptx::Barrier counted[kRowsInFlight<Spec>];
   ptx::Barrier known[kRowsInFlight<Spec>];
   typename Spec::Statistics statistics[kRowsInFlight<Spec>];
-  float states[kRowsInFlight<Spec>][kRowCounters<Spec> *
+  float states[kRowsInFlight<Spec>][kRowWarps<Spec> *
                                     sizeof(typename Spec::Reducer) /
                                     sizeof(float)];
 
@@ -143,11 +147,10 @@ struct LoadPart {
 };
 
 template <typename Spec>
-__device__ void LoadChunk(const typename Spec::Tensors& t, unsigned char* ring,
+__device__ void LoadChunk(const typename Spec::Tensors& t, unsigned char* slot,
                           const Chunk<Spec>& chunk, bool is_aligned, int lane,
                           ptx::Barrier* loaded) {
   using Index = typename Spec::Index;
-  unsigned char* slot = ring + chunk.slot * Spec::kSlotBytes;
   if (!is_aligned) {
     Spec::ForEachInput(t,
                        LoadPart<Index>{slot, chunk.begin, chunk.count, lane});
@@ -159,22 +162,6 @@ __device__ void LoadChunk(const typename Spec::Tensors& t, unsigned char* ring,
     if (chunk.count == 0) return;
     Spec::ForEachInput(
         t, BulkLoadPart<Index>{slot, chunk.begin, chunk.count, loaded});
-  }
-}
-
-template <typename Spec>
-__device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
-                         TeamMemory<Spec>* memory, int lane) {
-  const bool is_aligned = Spec::IsAligned(t);
-#pragma unroll 1
-  for (int number = 0; number < kNumChunks<Spec>; ++number) {
-    const Chunk<Spec> chunk(number);
-    if (number >= Spec::kSlots) {
-      // The end of the phase before: its last chunk is done.
-      ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
-    }
-    LoadChunk<Spec>(t, ring, chunk, is_aligned, lane,
-                    &memory->loaded[chunk.slot]);
   }
 }
 
@@ -192,71 +179,6 @@ __device__ void ReadStaged(const typename Spec::Tensors& staged,
   }
 }
 
-// What a thread does with its elements of a row: takes its statistics, or
-// computes the results.
-template <typename Spec>
-struct RowTask {
-  bool finishes;
-  bool is_aligned;
-  typename Spec::Reducer state;
-  typename Spec::Statistics statistics;
-};
-
-template <typename Spec>
-__device__ void FinishStaged(const typename Spec::Tensors& t,
-                             const typename Spec::Tensors& staged,
-                             typename Spec::Index i, float* x,
-                             const RowTask<Spec>& task) {
-  constexpr int kVector = Spec::kVector;
-  typename Spec::template Held<kVector> held;
-  const auto first = PointOf<typename Spec::Domain>(i);
-  Spec::FetchForElement(staged, first, true, &held);
-#pragma unroll
-  for (int k = 0; k < kVector; ++k) {
-    Spec::Element(held, VectorPointOf<typename Spec::Domain, kVector>(first, k),
-                  x[k], task.statistics);
-  }
-  Spec::PutResults(t, i, Opaque(task.is_aligned), held);
-}
-
-// Counters and finishers walk through their rows by the same code, since what
-// both read may be long.
-template <typename Spec>
-__device__ void WalkRow(const typename Spec::Tensors& t, unsigned char* ring,
-                        TeamMemory<Spec>* memory, int row, int thread,
-                        RowTask<Spec>* task) {
-  constexpr int kVector = Spec::kVector;
-#pragma unroll 1
-  for (int k = 0; k < Spec::kChunks; ++k) {
-    const Chunk<Spec> chunk(row * Spec::kChunks + k);
-    // Known statistics imply it; waiting makes the copy engine's writes seen.
-    ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-    const auto staged =
-        Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
-    // In the turn of publishing, finishers only make room.
-    const bool passes = task->finishes && ThisTurn() == Turn::kPublish;
-#pragma unroll 1
-    for (int at = passes ? chunk.count : thread * kVector; at < chunk.count;
-         at += 32 * kRowCounters<Spec> * kVector) {
-      float x[kVector];
-      ReadStaged<Spec>(staged, chunk.begin + at, x);
-      if (Opaque(task->finishes)) {
-        FinishStaged<Spec>(t, staged, chunk.begin + at, x, *task);
-      } else {
-        Take(&task->state, x);
-      }
-    }
-    if (task->finishes) ptx::Arrive(&memory->done[chunk.slot]);
-  }
-}
-
-enum class Role : unsigned char {
-  kFinisher,
-  kCounter,    // merges what its threads have taken
-  kPublisher,  // what the warps of counters have
-  kGatherer,   // what the members of the team have
-};
-
 // Who works on which rows: first, first + stride, ...
 template <typename Spec>
 struct RowWork {
@@ -266,26 +188,129 @@ struct RowWork {
 
   __device__ RowWork(int warp, int lane) {
     thread = lane;
-    if (warp < kGatherer) {
+    first = 0;
+    stride = 1;
+    constexpr int kGatherer = kMoverWarps + kPublisherWarps;
+    constexpr int kFirstReceiver = kGatherer + kGathererWarps;
+    constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
+    constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
+    if (warp < kMoverWarps) {
+      role = Role::kMover;
+    } else if (warp < kGatherer) {
       role = Role::kPublisher;
-      first = 0;
-      stride = 1;
     } else if (warp < kFirstReceiver) {
       role = Role::kGatherer;
       first = blockIdx.x;
       stride = Spec::kTeam;
+    } else if (warp < kFirstCounter) {
+      role = Role::kReceiver;
+      first = warp - kFirstReceiver;
+      stride = kReceiverWarps;
     } else {
       role = warp < kFirstFinisher ? Role::kCounter : Role::kFinisher;
       const int worker = (warp - kFirstCounter) % kCounterWarps;
-      first = worker / kRowCounters<Spec>;
+      first = worker / kRowWarps<Spec>;
       stride = Spec::kRowGroups;
-      thread += worker % kRowCounters<Spec> * 32;
+      thread += worker % kRowWarps<Spec> * 32;
     }
+  }
+  __device__ bool Is(Role other) const { return role == other; }
+  // The mover, counters and finishers.
+  __device__ bool Walks() const {
+    return Is(Role::kMover) || role >= Role::kCounter;
   }
 };
 
-// One loop for all who merge states, because the code of merging is long, and
-// takes long to compile.
+template <typename Spec>
+__device__ void FinishStaged(const typename Spec::Tensors& t,
+                             const typename Spec::Tensors& staged,
+                             typename Spec::Index i, float* x, bool is_aligned,
+                             const typename Spec::Statistics& statistics) {
+  constexpr int kVector = Spec::kVector;
+  typename Spec::template Held<kVector> held;
+  const auto first = PointOf<typename Spec::Domain>(i);
+  Spec::FetchForElement(staged, first, true, &held);
+#pragma unroll
+  for (int k = 0; k < kVector; ++k) {
+    Spec::Element(held, VectorPointOf<typename Spec::Domain, kVector>(first, k),
+                  x[k], statistics);
+  }
+  Spec::PutResults(t, i, Opaque(is_aligned), held);
+}
+
+// What counters and finishers do with a chunk. The same code reads it, since
+// that may be long.
+template <typename Spec>
+__device__ void WorkOnChunk(const typename Spec::Tensors& t,
+                            const typename Spec::Tensors& staged,
+                            const Chunk<Spec>& chunk, int thread, bool finishes,
+                            bool is_aligned,
+                            const typename Spec::Statistics& statistics,
+                            typename Spec::Reducer* state) {
+  constexpr int kVector = Spec::kVector;
+#pragma unroll 1
+  for (int at = thread * kVector; at < chunk.count;
+       at += 32 * kRowWarps<Spec> * kVector) {
+    float x[kVector];
+    ReadStaged<Spec>(staged, chunk.begin + at, x);
+    if (Opaque(finishes)) {
+      FinishStaged<Spec>(t, staged, chunk.begin + at, x, is_aligned,
+                         statistics);
+    } else {
+      Take(state, x);
+    }
+  }
+}
+
+// The chunks of a row, one after another.
+template <typename Spec>
+__device__ void WalkRow(const typename Spec::Tensors& t, unsigned char* ring,
+                        TeamMemory<Spec>* memory, const RowWork<Spec>& work,
+                        int row, bool is_aligned,
+                        const typename Spec::Statistics& statistics,
+                        typename Spec::Reducer* state) {
+  const bool finishes = work.Is(Role::kFinisher);
+#pragma unroll 1
+  for (int k = 0; k < Spec::kChunks; ++k) {
+    const int number = row * Spec::kChunks + k;
+    const Chunk<Spec> chunk(number);
+    unsigned char* const slot = ring + chunk.slot * Spec::kSlotBytes;
+    if (work.Is(Role::kMover)) {
+      if (number >= Spec::kSlots) {
+        // The end of the phase before: its last chunk is done.
+        ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
+      }
+      LoadChunk<Spec>(t, slot, chunk, is_aligned, work.thread,
+                      &memory->loaded[chunk.slot]);
+      continue;
+    }
+    // Known statistics imply it; waiting makes the copy engine's writes seen.
+    ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+    // In the turn of publishing, finishers only make room.
+    if (!finishes || ThisTurn() != Turn::kPublish) {
+      WorkOnChunk<Spec>(t, Spec::Staged(t, slot, chunk.begin), chunk,
+                        work.thread, finishes, is_aligned, statistics, state);
+    }
+    if (finishes) ptx::Arrive(&memory->done[chunk.slot]);
+  }
+}
+
+// The statistics of a row, once its total is there.
+template <typename Spec>
+__device__ typename Spec::Statistics Receive(const unsigned long long* record) {
+  unsigned long long total = 0;
+  while (total == 0 && ThisTurn() != Turn::kPublish) {
+    total = ptx::LoadRelaxed(record);
+  }
+  typename Spec::Reducer state;
+  Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
+  return Spec::Finish(state);
+}
+
+// One loop for all roles, because the code of walking through rows and that of
+// merging states are long, and take long to compile. Counters merge what their
+// threads have taken, the publisher what the warps of counters have, the
+// gatherer what the members of the team have.
 //
 // Each member gathers some rows, once it has published its own part: all that
 // wait for others would slow the cache lines they wait for.
@@ -294,9 +319,8 @@ __device__ void WorkOnRows(const typename Spec::Tensors& t, unsigned char* ring,
                            TeamMemory<Spec>* memory,
                            const RowWork<Spec>& work) {
   const int lane = work.thread % 32;
-  const bool counts = work.role == Role::kCounter;
-  const bool publishes = work.role == Role::kPublisher;
-  const bool finishes = work.role == Role::kFinisher;
+  const bool counts = work.Is(Role::kCounter);
+  const bool publishes = work.Is(Role::kPublisher);
   const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
   for (int row = work.first; row < static_cast<int>(Spec::kRows);
@@ -305,56 +329,42 @@ __device__ void WorkOnRows(const typename Spec::Tensors& t, unsigned char* ring,
     const unsigned parity = row / kRowsInFlight<Spec> % 2;
     const Records<Spec> records(t.records, row);
     unsigned long long* const own = records.members + blockIdx.x;
-    RowTask<Spec> task;
-    task.finishes = finishes;
-    task.is_aligned = is_aligned;
-    if (finishes) {
-      ptx::Wait(&memory->known[place], parity);
-      task.statistics = memory->statistics[place];
-    }
-    if (counts || finishes) {
-      WalkRow<Spec>(t, ring, memory, row, work.thread, &task);
-      if (finishes) continue;
-    } else if (publishes) {
-      ptx::Wait(&memory->counted[place], parity);
-      task.state = memory->StatesOf(row)[lane % kRowCounters<Spec>];
-    } else {
+    typename Spec::Reducer state;
+    if (work.Walks()) {
+      typename Spec::Statistics statistics;
+      if (work.Is(Role::kFinisher)) {
+        ptx::Wait(&memory->known[place], parity);
+        statistics = memory->statistics[place];
+      }
+      WalkRow<Spec>(t, ring, memory, work, row, is_aligned, statistics, &state);
+      if (!counts) continue;
+    } else if (work.Is(Role::kGatherer)) {
       while (ptx::LoadRelaxed(own) == 0) continue;
-      Gather<Spec>(records.members, lane, &task.state);
+      Gather<Spec>(records.members, lane, &state);
+    } else {
+      // Before, there is nothing to publish, or to ask for.
+      ptx::Wait(&memory->counted[place], parity);
+      if (publishes) {
+        state = memory->StatesOf(row)[lane % kRowWarps<Spec>];
+      } else {
+        const auto statistics = Receive<Spec>(records.total);
+        if (lane == 0) memory->statistics[place] = statistics;
+        ptx::Arrive(&memory->known[place]);
+        continue;
+      }
     }
     // Lanes may come from their loops apart.
     __syncwarp();
-    MergeLanes(lane, publishes ? kRowCounters<Spec> : 32, &task.state);
+    MergeLanes(lane, publishes ? kRowWarps<Spec> : 32, &state);
     if (counts) {
-      if (lane == 0) memory->StatesOf(row)[work.thread / 32] = task.state;
+      if (lane == 0) memory->StatesOf(row)[work.thread / 32] = state;
       ptx::Arrive(&memory->counted[place]);
     } else if (lane == 0) {
-      ptx::StoreRelaxed(publishes ? own : records.total, Publish(task.state));
+      ptx::StoreRelaxed(publishes ? own : records.total, Publish(state));
     }
     // Only now may counters write where the states of this row were. The
     // exchange implies it, but by way of global memory.
     if (publishes) ptx::Arrive(&memory->known[place]);
-  }
-}
-
-template <typename Spec>
-__device__ void ReceiveRows(const typename Spec::Tensors& t,
-                            TeamMemory<Spec>* memory, int receiver, int lane) {
-#pragma unroll 1
-  for (int row = receiver; row < static_cast<int>(Spec::kRows);
-       row += kReceiverWarps) {
-    const int place = row % kRowsInFlight<Spec>;
-    const Records<Spec> records(t.records, row);
-    // Before, there is nothing to ask for.
-    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-    unsigned long long total = 0;
-    while (total == 0 && ThisTurn() == Turn::kAll) {
-      total = ptx::LoadRelaxed(records.total);
-    }
-    typename Spec::Reducer state;
-    Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
-    if (lane == 0) memory->statistics[place] = Spec::Finish(state);
-    ptx::Arrive(&memory->known[place]);
   }
 }
 
@@ -365,10 +375,10 @@ __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
   const int i = threadIdx.x;
   if (i < Spec::kSlots) {
     ptx::InitBarrier(&memory->loaded[i], 1);
-    ptx::InitBarrier(&memory->done[i], 32 * kRowCounters<Spec>);
+    ptx::InitBarrier(&memory->done[i], 32 * kRowWarps<Spec>);
   }
   if (i < kRowsInFlight<Spec>) {
-    ptx::InitBarrier(&memory->counted[i], 32 * kRowCounters<Spec>);
+    ptx::InitBarrier(&memory->counted[i], 32 * kRowWarps<Spec>);
     ptx::InitBarrier(&memory->known[i], 2 * 32);  // publisher and receiver
   }
   ptx::FenceBarrierInit();
@@ -391,19 +401,12 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   // Barriers are ready before anybody uses them.
   __syncthreads();
 
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const bool gathers = kGatherer <= warp && warp < kFirstReceiver;
-  if (ThisTurn() != Turn::kAll && gathers != (ThisTurn() == Turn::kGather)) {
+  const RowWork<Spec> work(threadIdx.x / 32, threadIdx.x % 32);
+  if (ThisTurn() != Turn::kAll &&
+      work.Is(Role::kGatherer) != (ThisTurn() == Turn::kGather)) {
     return;
   }
-  if (warp < kMoverWarps) {
-    LoadRows<Spec>(t, ring, memory, lane);
-  } else if (warp >= kFirstReceiver && warp < kFirstCounter) {
-    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
-  } else {
-    WorkOnRows<Spec>(t, ring, memory, RowWork<Spec>(warp, lane));
-  }
+  WorkOnRows<Spec>(t, ring, memory, work);
 }
 
 }  // namespace kiln
