@@ -22,9 +22,7 @@ namespace kiln {
 // Two numbers of which the second is never negative: with its sign bit set it
 // is never 0.
 __device__ inline unsigned long long Pack(float first, float second) {
-  const unsigned sign = 0x80000000u;
-  const unsigned long long high =
-      __float_as_uint(second == second ? fabsf(second) : second) | sign;
+  const unsigned long long high = __float_as_uint(second) | 0x80000000u;
   return high << 32 | __float_as_uint(first);
 }
 

@@ -394,7 +394,7 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
       static_cast<long long>(Spec::kRows) * Spec::kChunks == kNumChunks<Spec>,
       "An int must hold the number of chunks.");
   extern __shared__ __align__(128) unsigned char ring[];
-  __shared__ alignas(16) unsigned char control[sizeof(TeamMemory<Spec>)];
+  alignas(16) __shared__ unsigned char control[sizeof(TeamMemory<Spec>)];
   auto* memory = reinterpret_cast<TeamMemory<Spec>*>(control);
   if (blockIdx.y > 0) return;
   InitTeamMemory(memory);
