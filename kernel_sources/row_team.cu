@@ -78,9 +78,9 @@ struct TeamMemory {
   ptx::Barrier counted[kRowsInFlight<Spec>];
   ptx::Barrier known[kRowsInFlight<Spec>];
   typename Spec::Statistics statistics[kRowsInFlight<Spec>];
-  float states[kRowsInFlight<Spec>][kRowWarps<Spec> *
-                                    sizeof(typename Spec::Reducer) /
-                                    sizeof(float)];
+  float
+      states[kRowsInFlight<Spec>]
+            [kRowWarps<Spec> * sizeof(typename Spec::Reducer) / sizeof(float)];
 
   __device__ typename Spec::Reducer* StatesOf(int row) {
     return reinterpret_cast<typename Spec::Reducer*>(

@@ -284,8 +284,8 @@ class RowMerging {
 
 std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
                                      const Target& target,
-                                     std::vector<KernelGroup> groups,
-                                     int rank, bool freely) {
+                                     std::vector<KernelGroup> groups, int rank,
+                                     bool freely) {
   return RowMerging(plan, target, std::move(groups), rank, freely).Run();
 }
 

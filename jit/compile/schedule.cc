@@ -20,7 +20,7 @@ constexpr int64_t kTeamTotalBytes = 32;
 // Which kernels keep rows on chip.
 enum class RowUse : uint8_t {
   kNone,
-  kFree,  // all, but nothing is asked of the device
+  kFree,     // all, but nothing is asked of the device
   kFastest,  // all
 };
 
@@ -81,9 +81,9 @@ class Scheduling {
   Schedule Fill(ConvFusion fusion, RowUse rows, int row_rank) {
     std::vector<RowGroup> groups;
     if (rows != RowUse::kNone) {
-      groups = KeepRowsOnChip(schedule_.lowered, target_,
-                              std::move(fusion.groups), row_rank,
-                              rows == RowUse::kFree);
+      groups =
+          KeepRowsOnChip(schedule_.lowered, target_, std::move(fusion.groups),
+                         row_rank, rows == RowUse::kFree);
     } else {
       for (KernelGroup& group : fusion.groups) {
         groups.push_back({std::move(group), std::nullopt});

@@ -34,8 +34,8 @@ void Update(Barrier* barrier, Change change) {
       ++state.phase;
       state.missing = state.expected;
     }
-  } while (!word.compare_exchange_weak(
-      old, HostBitCast<unsigned long long>(state)));
+  } while (
+      !word.compare_exchange_weak(old, HostBitCast<unsigned long long>(state)));
   word.notify_all();
 }
 
