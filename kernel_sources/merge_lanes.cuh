@@ -34,6 +34,25 @@ __device__ void MergeLanes(int lane, Reducer* state) {
   MergeLanes(lane, kLanes, state);
 }
 
+// The same for values, whose order does not matter.
+template <int kLanes>
+__device__ float LargestOfLanes(float x) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, mask));
+  }
+  return x;
+}
+
+template <int kLanes>
+__device__ float SumOfLanes(float x) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    x += __shfl_xor_sync(0xffffffff, x, mask);
+  }
+  return x;
+}
+
 }  // namespace kiln
 
 #endif  // KILN_KERNEL_SOURCES_MERGE_LANES_CUH_

@@ -40,8 +40,10 @@ void Update(Barrier* barrier, Change change) {
 }
 
 inline void InitBarrier(Barrier* barrier, unsigned arrivals) {
-  barrier->state =
-      HostBitCast<unsigned long long>(BarrierState{0, arrivals, arrivals, 0});
+  BarrierState state{};
+  state.expected = arrivals;
+  state.missing = arrivals;
+  barrier->state = HostBitCast<unsigned long long>(state);
 }
 
 inline void FenceBarrierInit() {}
