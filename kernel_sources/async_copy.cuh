@@ -39,9 +39,9 @@ __device__ void BeginCopy(const T* tensor, Index i, bool is_aligned, T* place) {
     if (is_aligned) return CopyAccess<kCount * sizeof(T)>(place, tensor + i);
   }
 #endif
-  Vector<T, kCount> vector;
-  Fetch(tensor, i, is_aligned, &vector);
-  Put(vector, true, place, 0);
+  // A loop: this is rare, and code costs time to compile.
+#pragma unroll 1
+  for (int k = 0; k < kCount; ++k) place[k] = tensor[i + k];
 }
 
 __device__ inline void CommitCopies() {

@@ -7,13 +7,13 @@
 
 namespace kiln {
 
-// Merges the states of kLanes neighbouring lanes, a power of two, into each of
+// Merges the states of `lanes` neighbouring lanes, a power of two, into each of
 // them. The lower lane's state always comes first, so all get the same bits.
-template <int kLanes, typename Reducer>
-__device__ void MergeLanes(int lane, Reducer* state) {
+template <typename Reducer>
+__device__ void MergeLanes(int lane, int lanes, Reducer* state) {
   constexpr int kWords = sizeof(Reducer) / sizeof(float);
 #pragma unroll 1
-  for (int mask = 1; mask < kLanes; mask *= 2) {
+  for (int mask = 1; mask < lanes; mask *= 2) {
     const bool is_lower = (lane & mask) == 0;
     Reducer lower, upper;
     // Word by word: a choice between structs would send them through memory.
@@ -27,6 +27,30 @@ __device__ void MergeLanes(int lane, Reducer* state) {
     lower.Merge(upper);
     *state = lower;
   }
+}
+
+template <int kLanes, typename Reducer>
+__device__ void MergeLanes(int lane, Reducer* state) {
+  MergeLanes(lane, kLanes, state);
+}
+
+// The same for values, whose order does not matter.
+template <int kLanes>
+__device__ float LargestOfLanes(float x) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, mask));
+  }
+  return x;
+}
+
+template <int kLanes>
+__device__ float SumOfLanes(float x) {
+#pragma unroll
+  for (int mask = 1; mask < kLanes; mask *= 2) {
+    x += __shfl_xor_sync(0xffffffff, x, mask);
+  }
+  return x;
 }
 
 }  // namespace kiln

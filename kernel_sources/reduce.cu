@@ -17,6 +17,7 @@
 // Spec::Read gives an input element, computed from whatever lies in memory;
 // Spec::Element receives the merged state. No atomics; one fixed order.
 #include "math.cuh"
+#include "merge_lanes.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
 #include "storage_types.cuh"
@@ -165,12 +166,7 @@ __device__ Reducer OfLane(const Reducer& state, int mask) {
 template <int kLanes, typename Reducer>
 __device__ void MergeWarp(Reducer* state) {
   if constexpr (kHasScale<Reducer>) {
-    float largest = state->largest;
-#pragma unroll
-    for (int mask = 1; mask < kLanes; mask *= 2) {
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, mask));
-    }
-    state->RaiseTo(largest);
+    state->RaiseTo(LargestOfLanes<kLanes>(state->largest));
     MergeWarp<kLanes>(&state->scaled);
   } else {
 #pragma unroll 1

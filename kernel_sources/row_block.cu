@@ -83,6 +83,21 @@ __device__ void CopyRow(const typename Spec::Tensors& t,
   }
 }
 
+// Takes the first `count` vectors of `x`, one after another: the code of taking
+// is long, so it is a loop, through which the others move up.
+template <int kVector, int kCount, typename Index, typename Reducer>
+__device__ void TakeFirst(Index count, float (&x)[kCount], Reducer* state) {
+#pragma unroll 1
+  for (Index k = 0; k < count; ++k) {
+    float first[kVector];
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) first[j] = x[j];
+    Take(state, first);
+#pragma unroll
+    for (int j = 0; j + kVector < kCount; ++j) x[j] = x[j + kVector];
+  }
+}
+
 // Takes the thread's elements, kAtOnce vectors at a time, and keeps them.
 template <typename Spec, typename Reducer>
 __device__ void TakeRow(const typename Spec::Tensors& t,
@@ -108,19 +123,20 @@ __device__ void TakeRow(const typename Spec::Tensors& t,
       ReadVector<Spec>(t, places, step + k, part.row_begin + at,
                        part.is_aligned, x + k * kVector);
     }
+    if constexpr (Spec::kPutsRead) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (RowPart<Spec>::kIsWhole || first + k * kStride < part.end) {
+          places.Put(step + k, x + k * kVector);
+        }
+      }
+    }
     const bool all_inside =
         RowPart<Spec>::kIsWhole || first + (kAtOnce - 1) * kStride < part.end;
-    if (kAtOnce > 1 && all_inside) Take(state, x);
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (!all_inside && first + k * kStride >= part.end) continue;
-      float own[kVector];
-#pragma unroll
-      for (int j = 0; j < kVector; ++j) own[j] = x[k * kVector + j];
-      if (kAtOnce == 1 || !all_inside) Take(state, own);
-      if constexpr (Spec::kPutsRead) {
-        places.Put(step + k, own);
-      }
+    if (all_inside) {
+      Take(state, x);
+    } else if constexpr (kAtOnce > 1) {
+      TakeFirst<kVector>((part.end - first + kStride - 1) / kStride, x, state);
     }
     if constexpr (Spec::kCopied) CommitCopies();
   }

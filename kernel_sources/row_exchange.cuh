@@ -22,9 +22,7 @@ namespace kiln {
 // Two numbers of which the second is never negative: with its sign bit set it
 // is never 0.
 __device__ inline unsigned long long Pack(float first, float second) {
-  const unsigned sign = 0x80000000u;
-  const unsigned long long high =
-      __float_as_uint(second == second ? fabsf(second) : second) | sign;
+  const unsigned long long high = __float_as_uint(second) | 0x80000000u;
   return high << 32 | __float_as_uint(first);
 }
 
@@ -67,43 +65,44 @@ struct Records {
   }
 };
 
-// The merged statistics of all members of the team, in every lane.
+// Merges the statistics of the lane's share of the members into `total`.
+// Records are asked for all at once and merged in a loop: the code of a merge
+// is long.
 template <typename Spec>
-__device__ typename Spec::Reducer Gather(const unsigned long long* members,
-                                         int lane) {
+__device__ void Gather(const unsigned long long* members, int lane,
+                       typename Spec::Reducer* total) {
   constexpr int kRecords = (Spec::kTeam + 31) / 32;  // of each lane
-  constexpr long long kSlice =
-      static_cast<long long>(Spec::kChunks) * Spec::kChunk;
+  constexpr int kSlice = Spec::kChunks * Spec::kChunk;
   unsigned long long record[kRecords];
-#pragma unroll
-  for (int k = 0; k < kRecords; ++k) {
-    record[k] = lane + 32 * k < Spec::kTeam ? 0 : 1;
-  }
   bool is_missing = true;
 #pragma unroll 1
   while (is_missing) {
     is_missing = false;
 #pragma unroll
     for (int k = 0; k < kRecords; ++k) {
-      if (record[k] == 0) record[k] = ptx::LoadRelaxed(members + lane + 32 * k);
+      // Lanes behind the last member ask for its record, and drop it below.
+      const int member = min(lane + 32 * k, Spec::kTeam - 1);
+      record[k] = ptx::LoadRelaxed(members + member);
       is_missing |= record[k] == 0;
     }
   }
-  typename Spec::Reducer total;
-#pragma unroll
+  int member = lane;
+#pragma unroll 1
   for (int k = 0; k < kRecords; ++k) {
-    const int member = lane + 32 * k;
-    const long long rest = Spec::kRowLength - member * kSlice;
-    typename Spec::Reducer state;
+    const typename Spec::Index rest =
+        Spec::kRowLength - static_cast<typename Spec::Index>(member) * kSlice;
     if (member < Spec::kTeam && rest > 0) {
-      Unpublish(record[k], static_cast<float>(min(rest, kSlice)), &state);
+      typename Spec::Reducer state;
+      Unpublish(record[0],
+                static_cast<float>(
+                    min(rest, static_cast<typename Spec::Index>(kSlice))),
+                &state);
+      total->Merge(state);
     }
-    total.Merge(state);
+    member += 32;
+#pragma unroll
+    for (int j = 1; j < kRecords; ++j) record[j - 1] = record[j];
   }
-  // Lanes may have left the loop apart.
-  __syncwarp();
-  MergeLanes<32>(lane, &total);
-  return total;
 }
 
 }  // namespace kiln

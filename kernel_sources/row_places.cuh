@@ -126,7 +126,7 @@ __device__ void FinishVector(const typename Spec::Tensors& t,
     Spec::Element(held, VectorPointOf<Domain, kVector>(first, k), x[k],
                   statistics[kOwn ? k : 0]);
   }
-  Spec::PutResults(t, first.i, is_aligned, held);
+  Spec::PutResults(t, first.i, Opaque(is_aligned), held);
 }
 
 }  // namespace kiln

@@ -22,10 +22,13 @@
 // by way of the ring and the copy engine they would hold their places longer,
 // and wait behind the loads.
 //
-// All blocks must be resident: a cooperative launch of kTeam blocks.
+// All blocks must be resident: a cooperative launch of kTeam blocks. Where they
+// cannot be, three launches take their turns, in which no block waits for
+// another: Turn, the second extent of the grid.
 #include "math.cuh"
 #include "merge_lanes.cuh"
 #include "ptx_bulk.cuh"
+#include "row_chunks.cuh"
 #include "row_exchange.cuh"
 #include "vectors.cuh"
 
@@ -37,18 +40,37 @@ constexpr int kGathererWarps = 1;
 constexpr int kReceiverWarps = 4;
 constexpr int kCounterWarps = 8;
 constexpr int kFinisherWarps = 8;
+static_assert(kCounterWarps == kFinisherWarps,
+              "They share chunks in the same way.");
+
+enum class Role : unsigned char {
+  kMover,
+  kPublisher,
+  kGatherer,
+  kReceiver,
+  kCounter,
+  kFinisher,
+};
+
+// What a launch does. As many blocks as that behind each other, of which only
+// the first works, say so.
+enum class Turn : unsigned {
+  kAll = 1,      // everything; finds what the turns before have left
+  kPublish = 2,  // members publish their statistics, and no more
+  kGather = 3,   // gatherers publish the totals
+};
+
+__device__ inline Turn ThisTurn() { return static_cast<Turn>(gridDim.y); }
 
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
 constexpr int kRowsInFlight = (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks
                               + 2;
 
-// Warps of each kind that work on a row; rows take turns between kRowGroups
-// of them, because what a short row costs is mostly waiting.
+// Counters, and finishers, that work on a row; rows take turns between
+// kRowGroups of them, because what a short row costs is mostly waiting.
 template <typename Spec>
-constexpr int kRowCounters = kCounterWarps / Spec::kRowGroups;
-template <typename Spec>
-constexpr int kRowFinishers = kFinisherWarps / Spec::kRowGroups;
+constexpr int kRowWarps = kCounterWarps / Spec::kRowGroups;
 
 template <typename Spec>
 struct TeamMemory {
@@ -57,109 +79,15 @@ struct TeamMemory {
   ptx::Barrier counted[kRowsInFlight<Spec>];
   ptx::Barrier known[kRowsInFlight<Spec>];
   typename Spec::Statistics statistics[kRowsInFlight<Spec>];
-  float states[kRowsInFlight<Spec>][kRowCounters<Spec> *
-                                    sizeof(typename Spec::Reducer) /
-                                    sizeof(float)];
+  float
+      states[kRowsInFlight<Spec>]
+            [kRowWarps<Spec> * sizeof(typename Spec::Reducer) / sizeof(float)];
 
   __device__ typename Spec::Reducer* StatesOf(int row) {
     return reinterpret_cast<typename Spec::Reducer*>(
         states[row % kRowsInFlight<Spec>]);
   }
 };
-
-// Chunk number `number` of this block: which part of memory, which place.
-template <typename Spec>
-struct Chunk {
-  using Index = typename Spec::Index;
-  int slot;
-  unsigned parity;  // of the place's barriers
-  Index begin;      // in memory
-  int count;        // of elements; 0 past the end of the row
-
-  __device__ explicit Chunk(int number) {
-    const int row = number / Spec::kChunks;
-    slot = number % Spec::kSlots;
-    parity = number / Spec::kSlots % 2;
-    const Index in_row = static_cast<Index>(blockIdx.x * Spec::kChunks +
-                                            number % Spec::kChunks) *
-                         Spec::kChunk;
-    begin = static_cast<Index>(row) * Spec::kRowLength + in_row;
-    const Index rest = Spec::kRowLength - in_row;
-    count = static_cast<int>(max(min(rest, static_cast<Index>(Spec::kChunk)),
-                                 static_cast<Index>(0)));
-  }
-};
-
-template <typename Spec>
-constexpr int kNumChunks = static_cast<int>(Spec::kRows) * Spec::kChunks;
-
-// One chunk's part of a tensor, to its place in the ring. NVRTC takes no
-// lambdas without options, so these are structs.
-template <typename Index>
-struct BulkLoadPart {
-  unsigned char* slot;
-  Index begin;
-  int count;
-  ptx::Barrier* loaded;
-
-  template <typename T>
-  __device__ void operator()(const T* tensor, int offset) const {
-    ptx::BulkLoad(slot + offset, tensor + begin, count * sizeof(T), loaded);
-  }
-};
-
-// The same by the lanes of a warp, for tensors that the copy engine does not
-// take: those not aligned to 16 bytes.
-template <typename Index>
-struct LoadPart {
-  unsigned char* slot;
-  Index begin;
-  int count;
-  int lane;
-
-  template <typename T>
-  __device__ void operator()(const T* tensor, int offset) const {
-    T* to = reinterpret_cast<T*>(slot + offset);
-#pragma unroll 1
-    for (int k = lane; k < count; k += 32) to[k] = tensor[begin + k];
-  }
-};
-
-template <typename Spec>
-__device__ void LoadChunk(const typename Spec::Tensors& t, unsigned char* ring,
-                          const Chunk<Spec>& chunk, bool is_aligned, int lane,
-                          ptx::Barrier* loaded) {
-  using Index = typename Spec::Index;
-  unsigned char* slot = ring + chunk.slot * Spec::kSlotBytes;
-  if (!is_aligned) {
-    Spec::ForEachInput(t,
-                       LoadPart<Index>{slot, chunk.begin, chunk.count, lane});
-    // The other lanes have written; lane 0 answers for all.
-    __syncwarp();
-    if (lane == 0) ptx::Arrive(loaded);
-  } else if (lane == 0) {
-    ptx::ArriveExpecting(loaded, chunk.count * Spec::kLoadedBytes);
-    if (chunk.count == 0) return;
-    Spec::ForEachInput(
-        t, BulkLoadPart<Index>{slot, chunk.begin, chunk.count, loaded});
-  }
-}
-
-template <typename Spec>
-__device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
-                         TeamMemory<Spec>* memory, int lane) {
-  const bool is_aligned = Spec::IsAligned(t);
-#pragma unroll 1
-  for (int number = 0; number < kNumChunks<Spec>; ++number) {
-    const Chunk<Spec> chunk(number);
-    if (number >= Spec::kSlots) {
-      // The end of the phase before: its last chunk is done.
-      ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
-    }
-    LoadChunk<Spec>(t, ring, chunk, is_aligned, lane,
-                    &memory->loaded[chunk.slot]);
-  }
-}
 
 // Spec::Read of the vector at position i, from the ring.
 template <typename Spec>
@@ -175,157 +103,192 @@ __device__ void ReadStaged(const typename Spec::Tensors& staged,
   }
 }
 
-// The statistics of a chunk, kAtOnce vectors of the thread at a time.
+// Who works on which rows: first, first + stride, ...
 template <typename Spec>
-__device__ void CountChunk(const typename Spec::Tensors& staged,
-                           const Chunk<Spec>& chunk, int thread,
-                           typename Spec::Reducer* state) {
+struct RowWork {
+  Role role;
+  int first, stride;
+  int thread;  // of those who share a row
+
+  __device__ RowWork(int warp, int lane) {
+    thread = lane;
+    first = 0;
+    stride = 1;
+    constexpr int kGatherer = kMoverWarps + kPublisherWarps;
+    constexpr int kFirstReceiver = kGatherer + kGathererWarps;
+    constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
+    constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
+    if (warp < kMoverWarps) {
+      role = Role::kMover;
+    } else if (warp < kGatherer) {
+      role = Role::kPublisher;
+    } else if (warp < kFirstReceiver) {
+      role = Role::kGatherer;
+      first = blockIdx.x;
+      stride = Spec::kTeam;
+    } else if (warp < kFirstCounter) {
+      role = Role::kReceiver;
+      first = warp - kFirstReceiver;
+      stride = kReceiverWarps;
+    } else {
+      role = warp < kFirstFinisher ? Role::kCounter : Role::kFinisher;
+      const int worker = (warp - kFirstCounter) % kCounterWarps;
+      first = worker / kRowWarps<Spec>;
+      stride = Spec::kRowGroups;
+      thread += worker % kRowWarps<Spec> * 32;
+    }
+  }
+  __device__ bool Is(Role other) const { return role == other; }
+  // The mover, counters and finishers.
+  __device__ bool Walks() const {
+    return Is(Role::kMover) || role >= Role::kCounter;
+  }
+};
+
+template <typename Spec>
+__device__ void FinishStaged(const typename Spec::Tensors& t,
+                             const typename Spec::Tensors& staged,
+                             typename Spec::Index i, float* x, bool is_aligned,
+                             const typename Spec::Statistics& statistics) {
   constexpr int kVector = Spec::kVector;
-  constexpr int kStride = 32 * kRowCounters<Spec> * kVector;
-#pragma unroll 1
-  for (int first = thread * kVector; first < chunk.count;
-       first += Spec::kAtOnce * kStride) {
-    float x[Spec::kAtOnce * kVector];
-    // Past its end, the chunk's last vector stands in: no branch delays a load.
+  typename Spec::template Held<kVector> held;
+  const auto first = PointOf<typename Spec::Domain>(i);
+  Spec::FetchForElement(staged, first, true, &held);
 #pragma unroll
-    for (int k = 0; k < Spec::kAtOnce; ++k) {
-      const int at = min(first + k * kStride, chunk.count - kVector);
-      ReadStaged<Spec>(staged, chunk.begin + at, x + k * kVector);
-    }
-    if (first + (Spec::kAtOnce - 1) * kStride < chunk.count) {
-      Take(state, x);
-      continue;
-    }
-#pragma unroll
-    for (int k = 0; k < Spec::kAtOnce; ++k) {
-      if (first + k * kStride >= chunk.count) continue;
-      float own[kVector];
-#pragma unroll
-      for (int j = 0; j < kVector; ++j) own[j] = x[k * kVector + j];
-      Take(state, own);
-    }
+  for (int k = 0; k < kVector; ++k) {
+    Spec::Element(held, VectorPointOf<typename Spec::Domain, kVector>(first, k),
+                  x[k], statistics);
   }
+  Spec::PutResults(t, i, Opaque(is_aligned), held);
 }
 
+// What counters and finishers do with a chunk. The same code reads it, since
+// that may be long.
 template <typename Spec>
-__device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
-                      TeamMemory<Spec>* memory, int group, int thread) {
-#pragma unroll 1
-  for (int row = group; row < static_cast<int>(Spec::kRows);
-       row += Spec::kRowGroups) {
-    typename Spec::Reducer state;
-#pragma unroll 1
-    for (int k = 0; k < Spec::kChunks; ++k) {
-      const Chunk<Spec> chunk(row * Spec::kChunks + k);
-      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-      const auto staged =
-          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
-      CountChunk<Spec>(staged, chunk, thread, &state);
-    }
-    MergeLanes<32>(thread % 32, &state);
-    if (thread % 32 == 0) memory->StatesOf(row)[thread / 32] = state;
-    ptx::Arrive(&memory->counted[row % kRowsInFlight<Spec>]);
-  }
-}
-
-template <typename Spec>
-__device__ void PublishRows(const typename Spec::Tensors& t,
-                            TeamMemory<Spec>* memory, int lane) {
-#pragma unroll 1
-  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
-    const int place = row % kRowsInFlight<Spec>;
-    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-    typename Spec::Reducer state =
-        memory->StatesOf(row)[lane % kRowCounters<Spec>];
-    MergeLanes<kRowCounters<Spec>>(lane, &state);
-    if (lane == 0) {
-      const Records<Spec> records(t.records, row);
-      ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
-    }
-    // Only now may counters write where the states of this row were. The
-    // exchange implies it, but by way of global memory.
-    ptx::Arrive(&memory->known[place]);
-  }
-}
-
-// Each member gathers the statistics of some rows, once it has published its
-// own: all that wait for others would slow the cache lines they wait for.
-template <typename Spec>
-__device__ void GatherRows(const typename Spec::Tensors& t, int lane) {
-#pragma unroll 1
-  for (int row = blockIdx.x; row < static_cast<int>(Spec::kRows);
-       row += Spec::kTeam) {
-    const Records<Spec> records(t.records, row);
-    while (ptx::LoadRelaxed(records.members + blockIdx.x) == 0) continue;
-    const auto total = Gather<Spec>(records.members, lane);
-    if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
-  }
-}
-
-template <typename Spec>
-__device__ void ReceiveRows(const typename Spec::Tensors& t,
-                            TeamMemory<Spec>* memory, int receiver, int lane) {
-#pragma unroll 1
-  for (int row = receiver; row < static_cast<int>(Spec::kRows);
-       row += kReceiverWarps) {
-    const int place = row % kRowsInFlight<Spec>;
-    const Records<Spec> records(t.records, row);
-    // Before, there is nothing to ask for.
-    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-    unsigned long long total = 0;
-    while (total == 0) total = ptx::LoadRelaxed(records.total);
-    typename Spec::Reducer state;
-    Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
-    if (lane == 0) memory->statistics[place] = Spec::Finish(state);
-    ptx::Arrive(&memory->known[place]);
-  }
-}
-
-template <typename Spec>
-__device__ void FinishChunk(const typename Spec::Tensors& t,
+__device__ void WorkOnChunk(const typename Spec::Tensors& t,
                             const typename Spec::Tensors& staged,
-                            bool is_aligned, const Chunk<Spec>& chunk,
-                            int thread,
-                            const typename Spec::Statistics& statistics) {
+                            const Chunk<Spec>& chunk, int thread, bool finishes,
+                            bool is_aligned,
+                            const typename Spec::Statistics& statistics,
+                            typename Spec::Reducer* state) {
   constexpr int kVector = Spec::kVector;
 #pragma unroll 1
   for (int at = thread * kVector; at < chunk.count;
-       at += 32 * kRowFinishers<Spec> * kVector) {
+       at += 32 * kRowWarps<Spec> * kVector) {
     float x[kVector];
     ReadStaged<Spec>(staged, chunk.begin + at, x);
-    typename Spec::template Held<kVector> held;
-    const auto first = PointOf<typename Spec::Domain>(chunk.begin + at);
-    Spec::FetchForElement(staged, first, true, &held);
-#pragma unroll
-    for (int k = 0; k < kVector; ++k) {
-      Spec::Element(held,
-                    VectorPointOf<typename Spec::Domain, kVector>(first, k),
-                    x[k], statistics);
+    if (Opaque(finishes)) {
+      FinishStaged<Spec>(t, staged, chunk.begin + at, x, is_aligned,
+                         statistics);
+    } else {
+      Take(state, x);
     }
-    Spec::PutResults(t, first.i, is_aligned, held);
   }
 }
 
+// The chunks of a row, one after another.
 template <typename Spec>
-__device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
-                           TeamMemory<Spec>* memory, int group, int thread) {
+__device__ void WalkRow(const typename Spec::Tensors& t, unsigned char* ring,
+                        TeamMemory<Spec>* memory, const RowWork<Spec>& work,
+                        int row, bool is_aligned,
+                        const typename Spec::Statistics& statistics,
+                        typename Spec::Reducer* state) {
+  const bool finishes = work.Is(Role::kFinisher);
+#pragma unroll 1
+  for (int k = 0; k < Spec::kChunks; ++k) {
+    const int number = row * Spec::kChunks + k;
+    const Chunk<Spec> chunk(number);
+    unsigned char* const slot = ring + chunk.slot * Spec::kSlotBytes;
+    if (work.Is(Role::kMover)) {
+      if (number >= Spec::kSlots) {
+        // The end of the phase before: its last chunk is done.
+        ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
+      }
+      LoadChunk<Spec>(t, slot, chunk, is_aligned, work.thread,
+                      &memory->loaded[chunk.slot]);
+      continue;
+    }
+    // Known statistics imply it; waiting makes the copy engine's writes seen.
+    ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+    // In the turn of publishing, finishers only make room.
+    if (!finishes || ThisTurn() != Turn::kPublish) {
+      WorkOnChunk<Spec>(t, Spec::Staged(t, slot, chunk.begin), chunk,
+                        work.thread, finishes, is_aligned, statistics, state);
+    }
+    if (finishes) ptx::Arrive(&memory->done[chunk.slot]);
+  }
+}
+
+// The statistics of a row, once its total is there.
+template <typename Spec>
+__device__ typename Spec::Statistics Receive(const unsigned long long* record) {
+  unsigned long long total = 0;
+  while (total == 0 && ThisTurn() != Turn::kPublish) {
+    total = ptx::LoadRelaxed(record);
+  }
+  typename Spec::Reducer state;
+  Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
+  return Spec::Finish(state);
+}
+
+// One loop for all roles, because the code of walking through rows and that of
+// merging states are long, and take long to compile. Counters merge what their
+// threads have taken, the publisher what the warps of counters have, the
+// gatherer what the members of the team have.
+//
+// Each member gathers some rows, once it has published its own part: all that
+// wait for others would slow the cache lines they wait for.
+template <typename Spec>
+__device__ void WorkOnRows(const typename Spec::Tensors& t, unsigned char* ring,
+                           TeamMemory<Spec>* memory,
+                           const RowWork<Spec>& work) {
+  const int lane = work.thread % 32;
+  const bool counts = work.Is(Role::kCounter);
+  const bool publishes = work.Is(Role::kPublisher);
   const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
-  for (int row = group; row < static_cast<int>(Spec::kRows);
-       row += Spec::kRowGroups) {
+  for (int row = work.first; row < static_cast<int>(Spec::kRows);
+       row += work.stride) {
     const int place = row % kRowsInFlight<Spec>;
-    ptx::Wait(&memory->known[place], row / kRowsInFlight<Spec> % 2);
-    const typename Spec::Statistics statistics = memory->statistics[place];
-#pragma unroll 1
-    for (int k = 0; k < Spec::kChunks; ++k) {
-      const Chunk<Spec> chunk(row * Spec::kChunks + k);
-      // Known statistics imply it; waiting makes the copy engine's writes seen.
-      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-      const auto staged =
-          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
-      FinishChunk<Spec>(t, staged, is_aligned, chunk, thread, statistics);
-      ptx::Arrive(&memory->done[chunk.slot]);
+    const unsigned parity = row / kRowsInFlight<Spec> % 2;
+    const Records<Spec> records(t.records, row);
+    unsigned long long* const own = records.members + blockIdx.x;
+    typename Spec::Reducer state;
+    if (work.Walks()) {
+      typename Spec::Statistics statistics;
+      if (work.Is(Role::kFinisher)) {
+        ptx::Wait(&memory->known[place], parity);
+        statistics = memory->statistics[place];
+      }
+      WalkRow<Spec>(t, ring, memory, work, row, is_aligned, statistics, &state);
+      if (!counts) continue;
+    } else if (work.Is(Role::kGatherer)) {
+      while (ptx::LoadRelaxed(own) == 0) continue;
+      Gather<Spec>(records.members, lane, &state);
+    } else {
+      // Before, there is nothing to publish, or to ask for.
+      ptx::Wait(&memory->counted[place], parity);
+      if (publishes) {
+        state = memory->StatesOf(row)[lane % kRowWarps<Spec>];
+      } else {
+        const auto statistics = Receive<Spec>(records.total);
+        if (lane == 0) memory->statistics[place] = statistics;
+        ptx::Arrive(&memory->known[place]);
+        continue;
+      }
     }
+    // Lanes may come from their loops apart.
+    __syncwarp();
+    MergeLanes(lane, publishes ? kRowWarps<Spec> : 32, &state);
+    if (counts) {
+      if (lane == 0) memory->StatesOf(row)[work.thread / 32] = state;
+      ptx::Arrive(&memory->counted[place]);
+    } else if (lane == 0) {
+      ptx::StoreRelaxed(publishes ? own : records.total, Publish(state));
+    }
+    // Only now may counters write where the states of this row were. The
+    // exchange implies it, but by way of global memory.
+    if (publishes) ptx::Arrive(&memory->known[place]);
   }
 }
 
@@ -333,15 +296,14 @@ __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
 // but racecheck does not follow that order.
 template <typename Spec>
 __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
-#pragma unroll 1
-  for (int slot = 0; slot < Spec::kSlots; ++slot) {
-    ptx::InitBarrier(&memory->loaded[slot], 1);
-    ptx::InitBarrier(&memory->done[slot], 32 * kRowFinishers<Spec>);
+  const int i = threadIdx.x;
+  if (i < Spec::kSlots) {
+    ptx::InitBarrier(&memory->loaded[i], 1);
+    ptx::InitBarrier(&memory->done[i], 32 * kRowWarps<Spec>);
   }
-#pragma unroll 1
-  for (int row = 0; row < kRowsInFlight<Spec>; ++row) {
-    ptx::InitBarrier(&memory->counted[row], 32 * kRowCounters<Spec>);
-    ptx::InitBarrier(&memory->known[row], 2 * 32);  // publisher and receiver
+  if (i < kRowsInFlight<Spec>) {
+    ptx::InitBarrier(&memory->counted[i], 32 * kRowWarps<Spec>);
+    ptx::InitBarrier(&memory->known[i], 2 * 32);  // publisher and receiver
   }
   ptx::FenceBarrierInit();
 }
@@ -356,35 +318,19 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
       static_cast<long long>(Spec::kRows) * Spec::kChunks == kNumChunks<Spec>,
       "An int must hold the number of chunks.");
   extern __shared__ __align__(128) unsigned char ring[];
-  __shared__ alignas(16) unsigned char control[sizeof(TeamMemory<Spec>)];
+  alignas(16) __shared__ unsigned char control[sizeof(TeamMemory<Spec>)];
   auto* memory = reinterpret_cast<TeamMemory<Spec>*>(control);
-  if (threadIdx.x == 0) InitTeamMemory(memory);
+  if (blockIdx.y > 0) return;
+  InitTeamMemory(memory);
   // Barriers are ready before anybody uses them.
   __syncthreads();
 
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  constexpr int kGatherer = kMoverWarps + kPublisherWarps;
-  constexpr int kFirstReceiver = kGatherer + kGathererWarps;
-  constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
-  constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
-  if (warp < kMoverWarps) {
-    LoadRows<Spec>(t, ring, memory, lane);
-  } else if (warp < kGatherer) {
-    PublishRows<Spec>(t, memory, lane);
-  } else if (warp < kFirstReceiver) {
-    GatherRows<Spec>(t, lane);
-  } else if (warp < kFirstCounter) {
-    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
-  } else if (warp < kFirstFinisher) {
-    constexpr int kThreads = 32 * kRowCounters<Spec>;
-    const int thread = threadIdx.x - 32 * kFirstCounter;
-    Count<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
-  } else {
-    constexpr int kThreads = 32 * kRowFinishers<Spec>;
-    const int thread = threadIdx.x - 32 * kFirstFinisher;
-    FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
+  const RowWork<Spec> work(threadIdx.x / 32, threadIdx.x % 32);
+  if (ThisTurn() != Turn::kAll &&
+      work.Is(Role::kGatherer) != (ThisTurn() == Turn::kGather)) {
+    return;
   }
+  WorkOnRows<Spec>(t, ring, memory, work);
 }
 
 }  // namespace kiln

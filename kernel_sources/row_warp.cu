@@ -9,6 +9,7 @@
 // comes before the differences from it, the largest value before the powers.
 // No shared memory, no barriers, no atomics; one fixed order.
 #include "math.cuh"
+#include "merge_lanes.cuh"
 #include "reducers.cuh"
 #include "vectors.cuh"
 
@@ -32,25 +33,6 @@ struct WarpRow {
            first + step * kStride >= Spec::kRowLength;
   }
 };
-
-// What MergeLanes would do, for values whose order does not matter.
-template <int kLanes>
-__device__ float LargestOfLanes(float x) {
-#pragma unroll
-  for (int mask = 1; mask < kLanes; mask *= 2) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, mask));
-  }
-  return x;
-}
-
-template <int kLanes>
-__device__ float SumOfLanes(float x) {
-#pragma unroll
-  for (int mask = 1; mask < kLanes; mask *= 2) {
-    x += __shfl_xor_sync(0xffffffff, x, mask);
-  }
-  return x;
-}
 
 // Reads the lane's elements; steps past the end give `neutral`.
 template <typename Spec>

@@ -126,6 +126,15 @@ __device__ VectorPoint<Index> VectorPointOf(const Point<Index>& first, int k) {
   }
 }
 
+// The same condition, which the compiler does not know to be the same every
+// time: it makes no copies of a loop, one for each case, which cost time to
+// compile.
+__device__ inline bool Opaque(bool condition) {
+  int value = condition;
+  asm volatile("" : "+r"(value));
+  return value != 0;
+}
+
 // Whether 16-byte accesses may start at all of these addresses.
 template <typename... Pointers>
 __device__ bool AreAligned(Pointers... pointers) {

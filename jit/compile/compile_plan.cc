@@ -62,12 +62,16 @@ void AddSteps(const KernelSpec& spec, int module, std::vector<Step>* steps) {
     Step step;
     step.module = module;
     step.entry = static_cast<int>(i);
-    step.grid = spec.entries[i].grid;
     step.block = {static_cast<uint32_t>(spec.entries[i].threads), 1, 1};
     step.cluster = spec.entries[i].cluster;
     step.dynamic_shared_bytes = spec.entries[i].dynamic_shared_bytes;
     step.cooperative = spec.entries[i].cooperative;
     step.args = args;
+    for (const std::array<uint32_t, 3>& grid : spec.entries[i].earlier_grids) {
+      step.grid = grid;
+      steps->push_back(step);
+    }
+    step.grid = spec.entries[i].grid;
     steps->push_back(std::move(step));
   }
 }

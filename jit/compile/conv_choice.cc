@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 #include <limits>
-#include <string>
 
+#include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_tiles.h"
 
 namespace kiln {
@@ -13,11 +13,6 @@ constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
 // Warpgroups take eight channels of the input at once; with fewer the search
 // goes on among warps.
 constexpr int64_t kChannelsOfUnit = 8;
-
-int ComputeCapability(const Target& target) {
-  return target.arch.rfind("sm_", 0) == 0 ? std::stoi(target.arch.substr(3))
-                                          : 0;
-}
 
 }  // namespace
 
@@ -37,19 +32,6 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
   const bool fills_units = problem.group_inputs() >= kChannelsOfUnit;
   if (!tiles.best().has_value() || !fills_units) OfferWarpTiles(&tiles);
   return tiles.best();
-}
-
-int64_t MaxSharedBytes(const Target& target) {
-  switch (ComputeCapability(target)) {
-    case 80:
-    case 87:
-      return int64_t{163} * 1024;
-    case 90:
-    case 100:
-      return int64_t{227} * 1024;
-    default:
-      return int64_t{99} * 1024;
-  }
 }
 
 }  // namespace kiln

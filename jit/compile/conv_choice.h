@@ -25,9 +25,6 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
                                                const ConvDemands& demands,
                                                const ConvOptions& options);
 
-// Shared memory that one block may use on an architecture, in bytes.
-int64_t MaxSharedBytes(const Target& target);
-
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_CONV_CHOICE_H_

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_search.h"
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <string>
 
+#include "jit/compile/compute_capability.h"
 #include "jit/compile/rounding.h"
 #include "jit/compile/row_geometry.h"
 
@@ -63,20 +63,6 @@ constexpr double kTeamRowUs = 0.4;
 constexpr double kTeamFillUs = 12;
 constexpr double kTeamEfficiency = 0.93;
 
-int ArchNumber(const std::string& arch) {
-  return arch.size() > 3 ? std::atoi(arch.c_str() + 3) : 0;
-}
-
-// Shared memory of a multiprocessor that one block may have (CUDA programming
-// guide, technical specifications per compute capability).
-int64_t SharedBytesPerBlock(int arch) {
-  if (arch < 75) return 48 * kKiB;
-  if (arch == 75) return 64 * kKiB;
-  if (arch == 80 || arch == 87) return 163 * kKiB;
-  if (arch < 90 || arch >= 120) return 99 * kKiB;
-  return 227 * kKiB;
-}
-
 template <typename Container>
 double Sum(const Container& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -88,7 +74,8 @@ class Choice {
          std::vector<RowCandidate>* seen)
       : work_(work),
         seen_(seen),
-        arch_(ArchNumber(target.arch)),
+        arch_(ComputeCapability(target)),
+        max_shared_bytes_(MaxSharedBytes(target)),
         sm_count_(std::max(target.sm_count, 1)),
         elements_(static_cast<double>(work.rows) *
                   static_cast<double>(work.length)) {
@@ -159,11 +146,11 @@ class Choice {
   }
 
   // Vectors that a thread takes at once. 16 values in flight hide the latency
-  // of memory, where copies do not; a long prologue does so by itself. More
+  // of memory; copies hide it without, and a long prologue by itself. More
   // would only be more code.
-  int AtOnce(bool copies) const {
-    const int values = copies ? 8 : 16;
-    return work_.prologue > 3 ? 1 : std::max(1, values / std::max(vector_, 4));
+  int AtOnce() const {
+    if (work_.copies || work_.prologue > 3) return 1;
+    return std::max(1, 16 / std::max(vector_, 4));
   }
 
   // The threads that share a slice: as few as keep kMaxKept elements or less,
@@ -214,7 +201,7 @@ class Choice {
     RowGeometry geometry;
     geometry.rows = work_.rows;
     geometry.cluster = cluster;
-    geometry.at_once = AtOnce(work_.copies);
+    geometry.at_once = AtOnce();
     ShareSlice(slice, &geometry);
     if (work_.segment > 0) ShareSegments(slice, &geometry);
     OfferBlocks(geometry, KeptBytes(geometry, slice));
@@ -251,7 +238,7 @@ class Choice {
   // `beside` are the bytes of shared memory for other things.
   void OfferBlocks(RowGeometry geometry, int64_t kept_bytes,
                    int64_t beside = 0) {
-    if (kept_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) {
+    if (kept_bytes + 2 * kKiB > max_shared_bytes_) {
       return Refuse(geometry.keeper, geometry.cluster,
                     "the row does not fit in shared memory");
     }
@@ -295,13 +282,13 @@ class Choice {
     geometry.rows = work_.rows;
     geometry.pitch = work_.pitch;
     geometry.vector = vector_;
-    geometry.at_once = AtOnce(work_.copies);
+    geometry.at_once = AtOnce();
     geometry.threads = threads;
     geometry.lanes = static_cast<int>(lanes);
     const int64_t kept_bytes =
         CeilDiv(work_.length, lanes) * vector_ * threads * work_.kept_bytes;
     const int64_t state_bytes = int64_t{8} * threads * vector_;
-    if (kept_bytes + state_bytes + 2 * kKiB > SharedBytesPerBlock(arch_)) {
+    if (kept_bytes + state_bytes + 2 * kKiB > max_shared_bytes_) {
       return false;
     }
     OfferBlocks(geometry, kept_bytes, state_bytes);
@@ -314,7 +301,7 @@ class Choice {
   double BlockEfficiency(const RowGeometry& geometry,
                          int64_t kept_bytes) const {
     const int64_t resident =
-        std::min<int64_t>(SharedBytesPerBlock(arch_) / (kept_bytes + kKiB),
+        std::min<int64_t>(max_shared_bytes_ / (kept_bytes + kKiB),
                           kThreadsPerSm / geometry.threads);
     const double overlap = resident <= 1 ? 0.88 : 0.92;
     const int doublings =
@@ -340,7 +327,6 @@ class Choice {
     geometry.keeper = RowKeeper::kTeam;
     geometry.team = sm_count_;
     geometry.staged = work_.staged;
-    geometry.at_once = AtOnce(false);
     geometry.row_groups = slice <= kShortSlice       ? 4
                           : slice <= 2 * kShortSlice ? 2
                                                      : 1;
@@ -349,7 +335,7 @@ class Choice {
     geometry.chunk = CeilDiv(CeilDiv(slice, geometry.chunks), kChunkElements) *
                      kChunkElements;
     geometry.slot_bytes = CeilDiv(geometry.chunk * element_bytes, 128) * 128;
-    const int64_t ring = SharedBytesPerBlock(arch_) - kTeamControlBytes;
+    const int64_t ring = max_shared_bytes_ - kTeamControlBytes;
     geometry.slots = static_cast<int>(std::min<int64_t>(
         {ring / geometry.slot_bytes, work_.rows * geometry.chunks, 32}));
     // Two rows, so that one is exchanged while another is loaded.
@@ -369,6 +355,7 @@ class Choice {
   const RowWork& work_;
   std::vector<RowCandidate>* const seen_;
   const int arch_;
+  const int64_t max_shared_bytes_;
   const int sm_count_;
   const double elements_;
   int vector_ = 1;

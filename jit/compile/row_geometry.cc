@@ -15,12 +15,11 @@ int64_t RowGeometry::blocks() const {
 
 Requirements RowGeometry::requirements() const {
   Requirements requires_;
-  if (keeper == RowKeeper::kTeam) {
+  if (keeper == RowKeeper::kTeam && resident) {
     requires_.min_sm_count = team;
     requires_.cooperative = true;
     requires_.shared_optin_bytes = dynamic_shared_bytes + kTeamControlBytes;
   }
-  if (cluster > 1) requires_.cluster_size = cluster;
   return requires_;
 }
 

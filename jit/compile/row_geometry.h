@@ -64,7 +64,7 @@ struct RowGeometry {
   int segment_lanes = 1;   // threads that share one
   int segment_vector = 1;  // elements of one access of theirs
 
-  // kTeam: `team` blocks, all resident; `chunks` in a block's slice of a row,
+  // kTeam: `team` blocks; `chunks` in a block's slice of a row,
   // of `chunk` elements of each staged operand; `slots` of them in the ring.
   int team = 0;
   int chunks = 0;
@@ -72,12 +72,15 @@ struct RowGeometry {
   int slots = 0;
   int64_t slot_bytes = 0;
   int row_groups = 1;  // rows that different warps work on at once
+  // All blocks of the team are resident together. Else they take their turns
+  // in three launches of the same kernel, and touch the rows once more.
+  bool resident = true;
   std::vector<int> staged;
 
   int64_t blocks() const;
-  // Of the device, by this kernel: that blocks are resident together. Shared
-  // memory is a matter of the architecture, and no more is asked for than that
-  // has.
+  // Of the device, by this kernel: that all blocks are resident together.
+  // Shared memory and clusters are matters of the architecture, and no more is
+  // asked for than that has.
   Requirements requirements() const;
   friend bool operator==(const RowGeometry&, const RowGeometry&) = default;
 };

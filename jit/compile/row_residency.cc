@@ -26,8 +26,8 @@ bool IsPointwise(const KernelGroup& group) {
 class RowMerging {
  public:
   RowMerging(const LoweredPlan& plan, const Target& target,
-             std::vector<KernelGroup> groups, int rank)
-      : plan_(plan), target_(target), rank_(rank) {
+             std::vector<KernelGroup> groups, int rank, bool freely)
+      : plan_(plan), target_(target), rank_(rank), freely_(freely) {
     for (KernelGroup& group : groups) {
       groups_.push_back({std::move(group), std::nullopt});
     }
@@ -179,9 +179,10 @@ class RowMerging {
 
     const RowWork work = WorkOf(merged);
     if (work.staged.empty()) return;
-    const std::optional<RowGeometry> rows = Choose(work);
+    std::optional<RowGeometry> rows = Choose(work);
     groups_[index].work = work;
     if (!rows) return;
+    if (freely_) rows->resident = false;
     groups_[user] = {std::move(merged), rows, work};
     groups_[index].group = {};
     if (source >= 0) groups_[source].group = {};
@@ -275,6 +276,7 @@ class RowMerging {
   const LoweredPlan& plan_;
   const Target& target_;
   const int rank_;
+  const bool freely_;
   std::vector<RowGroup> groups_;
 };
 
@@ -282,9 +284,9 @@ class RowMerging {
 
 std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
                                      const Target& target,
-                                     std::vector<KernelGroup> groups,
-                                     int rank) {
-  return RowMerging(plan, target, std::move(groups), rank).Run();
+                                     std::vector<KernelGroup> groups, int rank,
+                                     bool freely) {
+  return RowMerging(plan, target, std::move(groups), rank, freely).Run();
 }
 
 }  // namespace kiln

@@ -26,10 +26,11 @@ struct RowGroup {
 // chip of `target` and two touches of memory cost less than three. Whatever
 // does not is left as it is. `rank`: of the candidate that each statistic gets
 // (RankRowGeometries); 0 is the fastest, and beyond the last means the last.
+// `freely`: nothing is asked of the device; teams work in turns.
 std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
                                      const Target& target,
                                      std::vector<KernelGroup> groups,
-                                     int rank = 0);
+                                     int rank = 0, bool freely = false);
 
 }  // namespace kiln
 

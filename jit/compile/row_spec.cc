@@ -15,6 +15,8 @@ namespace {
 // The largest position that fits in an int with a block's stride behind it.
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
 constexpr int kTeamThreads = 736;  // of row_team.cu
+// kiln::Turn of row_team.cu before the one that does everything.
+constexpr uint32_t kTeamTurns[] = {2, 3};
 // On a multiprocessor, for which registers must suffice: 64 for each, or 80
 // where they hold the rows.
 constexpr int kMinThreads = 1024;
@@ -243,8 +245,7 @@ class RowSpecWriter {
     }
     Constant(fmt::format("static constexpr Index kRows = {}, kRowLength = {};",
                          rows_.rows, rows_.length));
-    Constant(fmt::format("static constexpr int kVector = {}, kAtOnce = {};",
-                         rows_.vector, rows_.at_once));
+    Constant(fmt::format("static constexpr int kVector = {};", rows_.vector));
     if (IsTeam()) {
       Constant(
           fmt::format("static constexpr int kTeam = {}, kChunks = {}, "
@@ -260,6 +261,8 @@ class RowSpecWriter {
                       "kCluster = {};",
                       rows_.threads, rows_.lanes, rows_.cluster));
       if (rows_.keeper != RowKeeper::kWarp) {
+        Constant(
+            fmt::format("static constexpr int kAtOnce = {};", rows_.at_once));
         Constant(fmt::format("static constexpr bool kDynamicShared = {};",
                              rows_.dynamic_shared_bytes > 0));
       }
@@ -343,7 +346,12 @@ class RowSpecWriter {
       entry.symbol = "kiln_row_team";
       entry.function = "kiln::RowTeam";
       entry.threads = kTeamThreads;
-      entry.cooperative = true;
+      entry.cooperative = rows_.resident;
+      if (!rows_.resident) {
+        for (const uint32_t turn : kTeamTurns) {
+          entry.earlier_grids.push_back({entry.grid[0], turn, 1});
+        }
+      }
       entry.min_blocks = 1;
       tensors_.Add({"records", "unsigned long long", true, *kernel_.partials});
     } else {

@@ -19,6 +19,13 @@ namespace {
 constexpr int64_t kTeamRecordBytes = 8;
 constexpr int64_t kTeamTotalBytes = 32;
 
+// Which kernels keep rows on chip.
+enum class RowUse : uint8_t {
+  kNone,
+  kFree,     // all, but nothing is asked of the device
+  kFastest,  // all
+};
+
 class Scheduling {
  public:
   Scheduling(const CanonicalPlan& plan, const Target& target)
@@ -40,20 +47,20 @@ class Scheduling {
 
   // One kernel for each barrier.
   Schedule Plain() && {
-    return Fill({GroupNodes(schedule_.lowered), {}, {}}, false, 0);
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kNone, 0);
   }
 
   // The same, with rows kept on chip.
   Schedule Rows() && {
-    return Fill({GroupNodes(schedule_.lowered), {}, {}}, true, 0);
+    return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
   }
 
-  // Convolutions on tensor cores; `keeps_rows`: and rows on chip.
-  Schedule Fast(int spare_registers, bool keeps_rows, const Tuning& tuning) && {
+  // Convolutions on tensor cores, and rows on chip.
+  Schedule Fast(int spare_registers, RowUse rows, const Tuning& tuning) && {
     return Fill(FuseConvolutions(
                     schedule_.lowered, GroupNodes(schedule_.lowered),
                     {plan_.plan.grade, target_, spare_registers}, tuning.conv),
-                keeps_rows, tuning.rows);
+                rows, tuning.rows);
   }
 
  private:
@@ -75,11 +82,12 @@ class Scheduling {
     return std::move(schedule_);
   }
 
-  Schedule Fill(ConvFusion fusion, bool keeps_rows, int row_rank) {
+  Schedule Fill(ConvFusion fusion, RowUse rows, int row_rank) {
     std::vector<RowGroup> groups;
-    if (keeps_rows) {
-      groups = KeepRowsOnChip(schedule_.lowered, target_,
-                              std::move(fusion.groups), row_rank);
+    if (rows != RowUse::kNone) {
+      groups =
+          KeepRowsOnChip(schedule_.lowered, target_, std::move(fusion.groups),
+                         row_rank, rows == RowUse::kFree);
     } else {
       for (KernelGroup& group : fusion.groups) {
         groups.push_back({std::move(group), std::nullopt});
@@ -344,11 +352,11 @@ int SpareRegisters(Room room) {
 }
 
 Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
-                  int spare_registers, bool keeps_rows, const Tuning& tuning) {
+                  int spare_registers, RowUse rows, const Tuning& tuning) {
   Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
-                          .Fast(spare_registers, keeps_rows, tuning);
+                          .Fast(spare_registers, rows, tuning);
   if (HasExtremeInPlace(commuted)) return commuted;
-  return Scheduling(plan, target).Fast(spare_registers, keeps_rows, tuning);
+  return Scheduling(plan, target).Fast(spare_registers, rows, tuning);
 }
 
 }  // namespace
@@ -367,9 +375,9 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   const int spare = SpareRegisters(room);
   std::vector<Schedule> schedules = {
-      MakeFast(plan, target, spare, true, tuning)};
+      MakeFast(plan, target, spare, RowUse::kFastest, tuning)};
   if (schedules.back().requires_ != Requirements{}) {
-    schedules.push_back(MakeFast(plan, target, spare, false, tuning));
+    schedules.push_back(MakeFast(plan, target, spare, RowUse::kFree, tuning));
   }
   return schedules;
 }

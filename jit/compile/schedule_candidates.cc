@@ -85,7 +85,9 @@ ScheduleCandidate CandidateOf(const RowCandidate& seen, const Kernel& kernel) {
   candidate.detail = seen.geometry
                          ? DetailOf(*seen.geometry)
                          : "statistics, then results: reads the rows twice";
-  candidate.chosen = seen.geometry == kernel.rows;
+  std::optional<RowGeometry> chosen = kernel.rows;
+  if (chosen) chosen->resident = true;  // how it is launched is not weighed
+  candidate.chosen = seen.geometry == chosen;
   // What fits in a warp is not weighed: it always wins.
   if (seen.microseconds > 0) candidate.microseconds = seen.microseconds;
   return candidate;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_cost.h"
 
 namespace kiln {

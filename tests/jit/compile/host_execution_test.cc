@@ -241,6 +241,23 @@ TEST(HostExecutionTest, LargeRowsOnChipAgreeWithTheReference) {
   CheckCases(cases, 1.0, 0.0, {0, 997, 5}, WithRowsOnChip);
 }
 
+// The schedule that asks nothing of a device, with rows in the hands of a team.
+Schedule InTurns(const CanonicalPlan& plan) {
+  for (int rank = 0; rank <= kMaxTuningRank; ++rank) {
+    std::vector<Schedule> schedules =
+        MakeSchedules(plan, {"sm_90a", 4}, Room::kTight, {0, rank});
+    if (schedules.size() == 2) return std::move(schedules[1]);
+  }
+  ADD_FAILURE() << "no team takes the plan";
+  return Plain(plan);
+}
+
+// Prevents that blocks wait for each other, which need not run at the same
+// time, and wrong places in the ring.
+TEST(HostExecutionTest, TeamsInTurnsAgreeWithTheReference) {
+  CheckCases(CasesOf(kTeamPlans), 1.0, 0.0, {0, 30'011}, InTurns);
+}
+
 TEST(HostExecutionTest, RandomPlansWithRowsOnChipAgreeWithTheReference) {
   constexpr uint64_t kSeed = 20261122;
   PlanGeneratorOptions options;

@@ -56,7 +56,8 @@ std::string HostUnit(const std::string& name, const KernelSpec& spec,
 // Whether threads of a block wait for each other.
 bool Meets(const std::string& source_file) {
   constexpr std::string_view kMeeting[] = {"reduce.cu", "row_block.cu",
-                                           "row_warp.cu", "column_block.cu"};
+                                           "row_warp.cu", "column_block.cu",
+                                           "row_team.cu"};
   return std::find(std::begin(kMeeting), std::end(kMeeting), source_file) !=
          std::end(kMeeting);
 }
@@ -74,8 +75,8 @@ void Build(const fs::path& folder, const std::set<std::string>& templates,
     source += fmt::format("#include \"{}\"\n", file);
   }
   const fs::path host = KILN_HOST_SOURCES;
-  for (const char* name :
-       {"host_cuda.h", "storage_types.cuh", "special_functions.cuh"}) {
+  for (const char* name : {"host_cuda.h", "storage_types.cuh",
+                           "special_functions.cuh", "ptx_bulk.cuh"}) {
     fs::copy_file(host / name, folder / name,
                   fs::copy_options::overwrite_existing);
   }
@@ -120,6 +121,9 @@ HostKernels::~HostKernels() { dlclose(library_); }
 void HostKernels::Run(size_t program, std::span<void* const> slots) const {
   const HostProgram& host = programs_[program];
   std::vector<char> workspace(host.schedule.workspace_bytes, '\xff');
+  for (const ZeroRange& zero : host.schedule.zero) {
+    std::fill_n(workspace.begin() + zero.offset_bytes, zero.size_bytes, '\0');
+  }
   size_t symbol = 0;
   for (const KernelSpec& spec : host.specs) {
     std::vector<void*> args;
@@ -132,8 +136,12 @@ void HostKernels::Run(size_t program, std::span<void* const> slots) const {
       const auto launch = reinterpret_cast<LaunchFunction>(
           dlsym(library_, host.symbols[symbol++].c_str()));
       const bool has_barriers = Meets(spec.source_file);
-      launch(args.data(), entry.grid.data(),
-             static_cast<uint32_t>(entry.threads), has_barriers);
+      std::vector<std::array<uint32_t, 3>> grids = entry.earlier_grids;
+      grids.push_back(entry.grid);
+      for (const std::array<uint32_t, 3>& grid : grids) {
+        launch(args.data(), grid.data(), static_cast<uint32_t>(entry.threads),
+               has_barriers);
+      }
     }
   }
 }

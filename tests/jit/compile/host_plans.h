@@ -196,6 +196,46 @@ output m
 )",
 };
 
+// Normalisations of rows that a team of four blocks takes: rows in turn and by
+// one, several operands, 16-bit types, and a last block with less than others.
+inline constexpr const char* kTeamPlans[] = {
+    R"(
+input x: f32[5,4,60,120]
+param w: f32[4]
+param b: f32[4]
+n = group_norm(x, w, b, num_groups=2)
+y = relu(n)
+output y
+)",
+    R"(
+input x: f32[3,2,100,120]
+input z: f32[3,2,100,120]
+a = add(x, z)
+n = group_norm(a, num_groups=1)
+y = mul(n, z)
+output y
+output a
+)",
+    R"(
+input x: f16[2,4,100,160]
+m = mish(x)
+n = group_norm(m, num_groups=1)
+y = silu(n)
+output y: f16
+)",
+    R"(
+input x: f32[3,3,51,60]
+y = group_norm(x, num_groups=1)
+output y: bf16
+)",
+    R"(
+input x: f32[3,40004]
+y = softmax(x, dim=1)
+z = mul(y, 1000.0)
+output z
+)",
+};
+
 }  // namespace kiln
 
 #endif  // KILN_TESTS_JIT_COMPILE_HOST_PLANS_H_

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -17,6 +18,7 @@
 #define __global__
 #define __shared__ static  // blocks run one after another
 #define __launch_bounds__(...)
+#define __align__(...)
 
 struct HostDim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -33,15 +35,21 @@ struct alignas(16) float4 {
 inline thread_local HostDim3 threadIdx, blockIdx;
 inline HostDim3 blockDim, gridDim;
 inline std::barrier<>* block_barrier = nullptr;
-inline float lane_values[1024];  // what threads of a block give each other
+inline std::deque<std::barrier<>> warp_barriers;
+inline float lane_values[1024];  // what threads of a warp give each other
+
+namespace kiln {
+alignas(128) inline unsigned char ring[227 * 1024];  // dynamic shared memory
+}  // namespace kiln
 
 inline void __syncthreads() { block_barrier->arrive_and_wait(); }
-// All threads of the block must call it, not only those of a warp.
+inline void __syncwarp() { warp_barriers[threadIdx.x / 32].arrive_and_wait(); }
+// All threads of the warp must call it.
 inline float __shfl_xor_sync(unsigned, float value, int mask) {
   lane_values[threadIdx.x] = value;
-  __syncthreads();
+  __syncwarp();
   const float other = lane_values[threadIdx.x ^ mask];
-  __syncthreads();
+  __syncwarp();
   return other;
 }
 inline float __fdividef(float a, float b) { return a / b; }
@@ -89,6 +97,10 @@ void HostLaunch(void (*kernel)(Parameters...), void* const* args,
   blockDim = {threads, 1, 1};
   std::barrier<> barrier(threads);
   block_barrier = &barrier;
+  warp_barriers.clear();
+  for (uint32_t thread = 0; thread < threads; thread += 32) {
+    warp_barriers.emplace_back(std::min<uint32_t>(32, threads - thread));
+  }
   const auto run = [&](uint32_t x, uint32_t y, uint32_t thread) {
     blockIdx = {x, y, 0};
     threadIdx = {thread, 0, 0};
