@@ -1,6 +1,7 @@
 #include "jit/compile/conv_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "jit/compile/rounding.h"
 
@@ -15,30 +16,36 @@ constexpr double kCyclesPerProduct = 1.6;
 constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;
-constexpr double kInstructionsPerStored = 18.0;   // an element that is stored
-constexpr double kInstructionsPerChannel = 14.0;  // of a thread
+constexpr double kInstructionsPerScattered = 30.0;  // the same by warpgroups
+constexpr double kInstructionsPerChannel = 14.0;    // of a thread
 // Of warpgroups, with conv_wgmma.cu, from the clocks of its roles. Groups take
 // turns, so that a tile takes as long as what is busiest, and a share of the
 // rest.
-constexpr double kShareOfOthers = 0.1;
-constexpr double kCyclesPerTurn = 250.0;      // beside its products
+constexpr double kShareOfOthers = 0.2;
+constexpr double kCyclesPerTurn = 250.0;      // beside its products, for it
+constexpr double kCyclesBetweenTurns = 50.0;  // of the tensor cores
 constexpr double kCyclesPerHandover = 400.0;  // of a stage
 constexpr double kMisaligned = 5.0 / 3.0;     // of three taps in a row two are
 constexpr double kInstructionsPerSum = 5.0;   // of statistics in registers
 constexpr double kInstructionsOfPlanes = 12.0;
-constexpr double kInstructionsPerGroupChannel = 6.0;  // of a thread
+constexpr double kInstructionsOfStoring = 6.0;  // from planes
 // A warp's cycles for each instruction of what follows the sums, more with each
 // other warp beside it.
 constexpr double kCyclesPerInstruction = 1.0;
 constexpr double kCyclesPerNeighbour = 0.65;
 constexpr double kIssuedByScheduler = 0.9;  // in a cycle
+// Code for so many instructions in a row does not fit where it is fetched from.
+constexpr double kInstructionsAtHand = 1500.0;
+constexpr double kSlowedByFetching = 1.15;
+constexpr double kStoredBytesPerCycle = 13.0;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.0;
 constexpr double kCyclesPerRead = 3.0;
 constexpr double kInstructionsPerOctet = 60.0;  // loads included
 constexpr double kInstructionsPerPart = 20.0;
-// Of a producer: for a chunk, and for each octet of a thread.
-constexpr double kCyclesPerChunk = 1300.0;
+// Of a producer: for the octets of a thread that are on their way at once, and
+// for each of them.
+constexpr double kCyclesPerRound = 1300.0;
 constexpr double kCyclesPerOctet = 600.0;
 constexpr double kCyclesPerBlock = 4000.0;
 constexpr double kCyclesPerStage = 700.0;
@@ -69,11 +76,12 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   if (!g.has_groups()) return ops + kInstructionsPerElement;
   if (!g.channel_rows) {
     const double each =
-        demands.stores ? kInstructionsPerStored : kInstructionsPerElement;
-    return ops + each + kInstructionsPerGroupChannel / (2 * g.tiles_m);
+        demands.stores ? kInstructionsPerScattered : kInstructionsPerElement;
+    return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
-  return (demands.in_registers() ? kInstructionsPerSum : 0.0) + ops +
-         (demands.needs_planes() ? kInstructionsOfPlanes : 0.0);
+  if (!demands.in_registers()) return kInstructionsOfPlanes + ops;
+  return kInstructionsPerSum + ops +
+         (demands.stores ? kInstructionsOfStoring : 0.0);
 }
 
 // Of one warpgroup's products of a chunk. The tensor cores read both operands
@@ -85,8 +93,7 @@ double CyclesOfTurn(const ConvGeometry& g) {
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
   return static_cast<double>(g.steps()) * Products(g) * g.tiles_m *
-             std::max(columns / 2, reading) +
-         kCyclesPerTurn;
+         std::max(columns / 2, reading);
 }
 
 // Of warpgroups: the time of a tile in each block of a multiprocessor.
@@ -101,20 +108,30 @@ double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
                        (g.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead);
   const double sums = g.sums_chunks() ? elements * chunks : 0.0;
   const double after = elements * TailInstructions(g, demands) + sums;
-  const double slowed = kCyclesPerInstruction + kCyclesPerNeighbour * groups;
+  const double fetching = after > kInstructionsAtHand ? kSlowedByFetching : 1.0;
+  const double slowed =
+      (kCyclesPerInstruction + kCyclesPerNeighbour * groups) * fetching;
   const double own =
       chunks * (turn + kCyclesPerHandover) + after * slowed + elements * reads;
   const double octets = static_cast<double>(g.chunk / 8 * g.patch()) / 128;
-  const double bring = chunks * (kCyclesPerChunk / g.chunk_producers() +
-                                 kCyclesPerOctet * octets / g.producers);
+  const int sharing = g.producers / g.chunk_producers();
+  const double rounds = std::ceil(octets / sharing / g.octets_at_once());
+  const double bring =
+      chunks * (kCyclesPerRound * rounds + kCyclesPerOctet * octets / sharing) /
+      g.chunk_producers();
   const double brought =
       chunks * octets *
       (kInstructionsPerOctet + kInstructionsPerPart * g.input_parts());
   const double issue =
       (groups * after + g.resident_blocks * brought) / kIssuedByScheduler;
-  const double products = groups * chunks * turn;
-  const double most = std::max({own, bring, issue, products});
-  return most + kShareOfOthers * (own + bring + issue + products - most);
+  const double products = groups * chunks * (turn + kCyclesBetweenTurns);
+  const double stored = demands.stores
+                            ? elements * 128 * g.groups() * g.resident_blocks *
+                                  sizeof(float) / kStoredBytesPerCycle
+                            : 0.0;
+  const double most = std::max({own, bring, issue, products, stored});
+  return most +
+         kShareOfOthers * (own + bring + issue + products + stored - most);
 }
 
 }  // namespace

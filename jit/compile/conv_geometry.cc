@@ -187,7 +187,8 @@ int ConvGeometry::octets_at_once() const {
   return registers >= kProducerRegisters ? 4 : 2;
 }
 bool ConvGeometry::shares_chunks() const {
-  return producers > 1 && chunk / 8 * patch() > 128 * octets_at_once();
+  return producers > 1 &&
+         (chunks() > 1 || chunk / 8 * patch() > 128 * octets_at_once());
 }
 int64_t ConvGeometry::plane_pitch() const {
   return (tiles_n * 8 + 23) / 32 * 32 + 8;

@@ -146,8 +146,9 @@ struct ConvGeometry {
   int64_t producer_registers() const;
   int64_t consumer_registers() const;
   int octets_at_once() const;  // that a producer's thread has in registers
-  // Whether all producers share each chunk: there are more octets in it than
-  // the threads of one have at once.
+  // Whether all producers share each chunk instead of taking them in turn: the
+  // others wait for it, or it has more octets than the threads of one have at
+  // once.
   bool shares_chunks() const;
   int chunk_producers() const { return shares_chunks() ? 1 : producers; }
   // Of what follows where channels are rows: a plane's words, the bytes of all

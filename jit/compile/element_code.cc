@@ -252,15 +252,17 @@ std::string ElementCode::GroupValue(int value, const Node& node) {
 }
 
 std::string ElementCode::NormalizeCall(const Node& node) {
+  const std::string x = Local(ValueOf(node.operands[0]));
   const std::string mean = GroupValue(ValueOf(node.operands[1]), node);
   const std::string rstd = GroupValue(ValueOf(node.operands[2]), node);
   const std::string weight = ChannelVector(node.operands[3], node, "1.0f");
   const std::string bias = ChannelVector(node.operands[4], node, "0.0f");
-  return Normalized(node, mean, rstd, weight, bias);
+  return Normalized(node, x, mean, rstd, weight, bias);
 }
 
 std::string ElementCode::BatchNormCall(const Node& node) {
   const auto& norm = std::get<BatchNormAttributes>(node.attributes);
+  const std::string x = Local(ValueOf(node.operands[0]));
   const std::string mean = ChannelVector(node.operands[1], node, "");
   const std::string variance = ChannelVector(node.operands[2], node, "");
   const std::string weight = ChannelVector(node.operands[3], node, "1.0f");
@@ -275,16 +277,15 @@ std::string ElementCode::BatchNormCall(const Node& node) {
   } else {
     Assign(rstd, expression);
   }
-  return Normalized(node, mean, rstd, weight, bias);
+  return Normalized(node, x, mean, rstd, weight, bias);
 }
 
-// Of the node's first operand. Apart, scale and shift come once for each
-// channel, as in PyTorch.
-std::string ElementCode::Normalized(const Node& node, const std::string& mean,
+// Apart, scale and shift come once for each channel, as in PyTorch.
+std::string ElementCode::Normalized(const Node& node, const std::string& x,
+                                    const std::string& mean,
                                     const std::string& rstd,
                                     const std::string& weight,
                                     const std::string& bias) {
-  const std::string x = Local(ValueOf(node.operands[0]));
   if (!IsInChannel(mean) || !IsInChannel(rstd)) {
     return fmt::format("kiln::Normalize({}, {}, {}, {}, {})", x, mean, rstd,
                        weight, bias);

@@ -113,9 +113,9 @@ class ElementCode {
   std::string Expression(const Node& node);
   std::string NormalizeCall(const Node& node);
   std::string BatchNormCall(const Node& node);
-  std::string Normalized(const Node& node, const std::string& mean,
-                         const std::string& rstd, const std::string& weight,
-                         const std::string& bias);
+  std::string Normalized(const Node& node, const std::string& x,
+                         const std::string& mean, const std::string& rstd,
+                         const std::string& weight, const std::string& bias);
   void AssignTo(const std::string& name, const std::string& expression,
                 std::vector<std::string>* lines);
   std::string AssignChannel(const std::string& name,
