@@ -103,9 +103,9 @@ class Compilation {
         CompileUnits(units_, arch_, nvrtc_);
     if (!compiled.ok()) return compiled.status();
     for (CompiledUnit& unit : *compiled) {
-      if (!unit.spilling.empty()) {
+      if (!unit.refused.empty()) {
         spills_ = true;
-        return Spills(unit.spilling, unit.module.source, unit.log);
+        return Spills(unit.refused, unit.module.source, unit.log);
       }
       artifact_->modules.push_back(std::move(unit.module));
     }

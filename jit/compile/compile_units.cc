@@ -10,6 +10,7 @@
 #include "jit/compile/errors.h"
 #include "jit/compile/nvrtc_compiler.h"
 #include "jit/compile/ptxas_log.h"
+#include "jit/plan/errors.h"
 #include "kernel_sources/kernel_sources.h"
 
 namespace kiln {
@@ -31,13 +32,18 @@ absl::StatusOr<CompiledUnit> CompileUnit(
     const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
   absl::StatusOr<NvrtcCompiler::Output> output =
       nvrtc->Compile(unit.source, headers, arch);
-  if (!output.ok()) return output.status();
-
   CompiledUnit compiled;
+  if (!output.ok()) {
+    compiled.log = DetailOf(output.status()).compile_log;
+    if (!IsRefused(compiled.log)) return output.status();
+    compiled.refused = unit.entries.front().symbol;
+    compiled.module.source = unit.source;
+    return compiled;
+  }
   for (const EntrySpec& spec : unit.entries) {
     const auto usage = FindKernelUsage(output->log, spec.symbol);
     if (!usage) return NoKernelInfo(spec.symbol, unit.source, output->log);
-    if (usage->stack_bytes > 0) compiled.spilling = spec.symbol;
+    if (usage->stack_bytes > 0) compiled.refused = spec.symbol;
     KernelEntry entry;
     entry.symbol = spec.symbol;
     entry.registers = usage->registers;

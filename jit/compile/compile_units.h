@@ -20,7 +20,7 @@ struct Unit {
 
 struct CompiledUnit {
   Module module;
-  std::string spilling;  // symbol of an entry that does not fit in registers
+  std::string refused;  // symbol of an entry that does not fit in registers
   std::string log;
 };
 

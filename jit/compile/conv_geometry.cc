@@ -170,16 +170,20 @@ int64_t ConvGeometry::launch_registers() const {
 int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() > kMaxLaunchRegisters) return 0;
   if (launch_registers() < kFewestProducerRegisters) return 0;
-  if (producers == 1) return kMostProducerRegisters;
-  return groups() < 3 ? kProducerRegisters : kFewestProducerRegisters;
+  const int64_t wanted = producers == 1 ? kMostProducerRegisters
+                         : groups() < 3 ? kProducerRegisters
+                                        : kFewestProducerRegisters;
+  return LeftForConsumers(wanted) > launch_registers() ? wanted : 0;
 }
 int64_t ConvGeometry::consumer_registers() const {
-  if (producer_registers() == 0) {
-    return std::min(launch_registers(), kMaxConsumerRegisters);
-  }
+  const int64_t each = producer_registers() == 0
+                           ? launch_registers()
+                           : LeftForConsumers(producer_registers());
+  return std::min(each, kMaxConsumerRegisters);
+}
+int64_t ConvGeometry::LeftForConsumers(int64_t of_producer) const {
   const int64_t all = launch_registers() * (groups() + producers);
-  const int64_t left = all - producers * producer_registers();
-  return std::min(left / groups() / 8 * 8, kMaxConsumerRegisters);
+  return (all - producers * of_producer) / groups() / 8 * 8;
 }
 int ConvGeometry::octets_at_once() const {
   const int64_t registers =

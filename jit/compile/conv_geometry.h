@@ -143,6 +143,7 @@ struct ConvGeometry {
   // Registers of a thread: of the launch, and after the producer has given its
   // own back (0: it does not).
   int64_t launch_registers() const;
+  int64_t LeftForConsumers(int64_t of_producer) const;
   int64_t producer_registers() const;
   int64_t consumer_registers() const;
   int octets_at_once() const;  // that a producer's thread has in registers

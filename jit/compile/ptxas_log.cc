@@ -41,4 +41,8 @@ std::optional<KernelUsage> FindKernelUsage(std::string_view log,
                      NumberBefore(lines, " bytes smem").value_or(0)};
 }
 
+bool IsRefused(std::string_view log) {
+  return log.find("ptxas fatal") != std::string_view::npos;
+}
+
 }  // namespace kiln

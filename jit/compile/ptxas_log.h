@@ -23,6 +23,10 @@ struct KernelUsage {
 std::optional<KernelUsage> FindKernelUsage(std::string_view log,
                                            std::string_view symbol);
 
+// Whether ptxas refuses what the compiler accepts, by its log: a register count
+// that does not suit the program, say.
+bool IsRefused(std::string_view log);
+
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_PTXAS_LOG_H_

@@ -148,9 +148,9 @@ class Choice {
   // Vectors that a thread takes at once. 16 values in flight hide the latency
   // of memory; copies hide it without, and a long prologue by itself. More
   // would only be more code.
-  int AtOnce() const {
-    if (work_.copies || work_.prologue > 3) return 1;
-    return std::max(1, 16 / std::max(vector_, 4));
+  int AtOnce(bool copies) const {
+    const int values = copies ? 8 : 16;
+    return work_.prologue > 3 ? 1 : std::max(1, values / std::max(vector_, 4));
   }
 
   // The threads that share a slice: as few as keep kMaxKept elements or less,
@@ -201,7 +201,7 @@ class Choice {
     RowGeometry geometry;
     geometry.rows = work_.rows;
     geometry.cluster = cluster;
-    geometry.at_once = AtOnce();
+    geometry.at_once = AtOnce(work_.copies);
     ShareSlice(slice, &geometry);
     if (work_.segment > 0) ShareSegments(slice, &geometry);
     OfferBlocks(geometry, KeptBytes(geometry, slice));
@@ -282,7 +282,7 @@ class Choice {
     geometry.rows = work_.rows;
     geometry.pitch = work_.pitch;
     geometry.vector = vector_;
-    geometry.at_once = AtOnce();
+    geometry.at_once = AtOnce(work_.copies);
     geometry.threads = threads;
     geometry.lanes = static_cast<int>(lanes);
     const int64_t kept_bytes =
@@ -327,6 +327,7 @@ class Choice {
     geometry.keeper = RowKeeper::kTeam;
     geometry.team = sm_count_;
     geometry.staged = work_.staged;
+    geometry.at_once = AtOnce(false);
     geometry.row_groups = slice <= kShortSlice       ? 4
                           : slice <= 2 * kShortSlice ? 2
                                                      : 1;

@@ -253,8 +253,9 @@ class RowSpecWriter {
                       rows_.team, rows_.chunks, rows_.chunk));
       Constant(fmt::format("static constexpr int kSlots = {}, kSlotBytes = {};",
                            rows_.slots, rows_.slot_bytes));
-      Constant(fmt::format("static constexpr int kRowGroups = {};",
-                           rows_.row_groups));
+      Constant(
+          fmt::format("static constexpr int kRowGroups = {}, kAtOnce = {};",
+                      rows_.row_groups, rows_.at_once));
     } else {
       Constant(
           fmt::format("static constexpr int kThreads = {}, kLanes = {}, "

@@ -31,5 +31,13 @@ TEST(PtxasLogTest, AKernelThatIsNotThereHasNoUsage) {
       std::nullopt);
 }
 
+TEST(PtxasLogTest, ARefusalIsToldFromARejectedSource) {
+  EXPECT_TRUE(
+      IsRefused("ptxas application ptx input, line 233; fatal   : (C7406) "
+                "setmaxnreg.dec has register count (88)\n"
+                "ptxas fatal   : Ptx assembly aborted due to errors\n"));
+  EXPECT_FALSE(IsRefused("kiln.cu(3): error: identifier \"x\" is undefined\n"));
+}
+
 }  // namespace
 }  // namespace kiln
