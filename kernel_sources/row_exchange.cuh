@@ -22,7 +22,9 @@ namespace kiln {
 // Two numbers of which the second is never negative: with its sign bit set it
 // is never 0.
 __device__ inline unsigned long long Pack(float first, float second) {
-  const unsigned long long high = __float_as_uint(second) | 0x80000000u;
+  const unsigned sign = 0x80000000u;
+  const unsigned long long high =
+      __float_as_uint(second == second ? fabsf(second) : second) | sign;
   return high << 32 | __float_as_uint(first);
 }
 
@@ -65,44 +67,43 @@ struct Records {
   }
 };
 
-// Merges the statistics of the lane's share of the members into `total`.
-// Records are asked for all at once and merged in a loop: the code of a merge
-// is long.
+// The merged statistics of all members of the team, in every lane.
 template <typename Spec>
-__device__ void Gather(const unsigned long long* members, int lane,
-                       typename Spec::Reducer* total) {
+__device__ typename Spec::Reducer Gather(const unsigned long long* members,
+                                         int lane) {
   constexpr int kRecords = (Spec::kTeam + 31) / 32;  // of each lane
-  constexpr int kSlice = Spec::kChunks * Spec::kChunk;
+  constexpr long long kSlice =
+      static_cast<long long>(Spec::kChunks) * Spec::kChunk;
   unsigned long long record[kRecords];
+#pragma unroll
+  for (int k = 0; k < kRecords; ++k) {
+    record[k] = lane + 32 * k < Spec::kTeam ? 0 : 1;
+  }
   bool is_missing = true;
 #pragma unroll 1
   while (is_missing) {
     is_missing = false;
 #pragma unroll
     for (int k = 0; k < kRecords; ++k) {
-      // Lanes behind the last member ask for its record, and drop it below.
-      const int member = min(lane + 32 * k, Spec::kTeam - 1);
-      record[k] = ptx::LoadRelaxed(members + member);
+      if (record[k] == 0) record[k] = ptx::LoadRelaxed(members + lane + 32 * k);
       is_missing |= record[k] == 0;
     }
   }
-  int member = lane;
-#pragma unroll 1
-  for (int k = 0; k < kRecords; ++k) {
-    const typename Spec::Index rest =
-        Spec::kRowLength - static_cast<typename Spec::Index>(member) * kSlice;
-    if (member < Spec::kTeam && rest > 0) {
-      typename Spec::Reducer state;
-      Unpublish(record[0],
-                static_cast<float>(
-                    min(rest, static_cast<typename Spec::Index>(kSlice))),
-                &state);
-      total->Merge(state);
-    }
-    member += 32;
+  typename Spec::Reducer total;
 #pragma unroll
-    for (int j = 1; j < kRecords; ++j) record[j - 1] = record[j];
+  for (int k = 0; k < kRecords; ++k) {
+    const int member = lane + 32 * k;
+    const long long rest = Spec::kRowLength - member * kSlice;
+    typename Spec::Reducer state;
+    if (member < Spec::kTeam && rest > 0) {
+      Unpublish(record[k], static_cast<float>(min(rest, kSlice)), &state);
+    }
+    total.Merge(state);
   }
+  // Lanes may have left the loop apart.
+  __syncwarp();
+  MergeLanes<32>(lane, &total);
+  return total;
 }
 
 }  // namespace kiln

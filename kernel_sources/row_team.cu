@@ -43,15 +43,6 @@ constexpr int kFinisherWarps = 8;
 static_assert(kCounterWarps == kFinisherWarps,
               "They share chunks in the same way.");
 
-enum class Role : unsigned char {
-  kMover,
-  kPublisher,
-  kGatherer,
-  kReceiver,
-  kCounter,
-  kFinisher,
-};
-
 // What a launch does. As many blocks as that behind each other, of which only
 // the first works, say so.
 enum class Turn : unsigned {
@@ -103,50 +94,23 @@ __device__ void ReadStaged(const typename Spec::Tensors& staged,
   }
 }
 
-// Who works on which rows: first, first + stride, ...
 template <typename Spec>
-struct RowWork {
-  Role role;
-  int first, stride;
-  int thread;  // of those who share a row
-
-  __device__ RowWork(int warp, int lane) {
-    thread = lane;
-    first = 0;
-    stride = 1;
-    constexpr int kGatherer = kMoverWarps + kPublisherWarps;
-    constexpr int kFirstReceiver = kGatherer + kGathererWarps;
-    constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
-    constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
-    if (warp < kMoverWarps) {
-      role = Role::kMover;
-    } else if (warp < kGatherer) {
-      role = Role::kPublisher;
-    } else if (warp < kFirstReceiver) {
-      role = Role::kGatherer;
-      first = blockIdx.x;
-      stride = Spec::kTeam;
-    } else if (warp < kFirstCounter) {
-      role = Role::kReceiver;
-      first = warp - kFirstReceiver;
-      stride = kReceiverWarps;
-    } else {
-      role = warp < kFirstFinisher ? Role::kCounter : Role::kFinisher;
-      const int worker = (warp - kFirstCounter) % kCounterWarps;
-      first = worker / kRowWarps<Spec>;
-      stride = Spec::kRowGroups;
-      thread += worker % kRowWarps<Spec> * 32;
+__device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
+                         TeamMemory<Spec>* memory, int lane) {
+  const bool is_aligned = Spec::IsAligned(t);
+#pragma unroll 1
+  for (int number = 0; number < kNumChunks<Spec>; ++number) {
+    const Chunk<Spec> chunk(number);
+    if (number >= Spec::kSlots) {
+      // The end of the phase before: its last chunk is done.
+      ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
     }
+    LoadChunk<Spec>(t, ring + chunk.slot * Spec::kSlotBytes, chunk, is_aligned,
+                    lane, &memory->loaded[chunk.slot]);
   }
-  __device__ bool Is(Role other) const { return role == other; }
-  // The mover, counters and finishers.
-  __device__ bool Walks() const {
-    return Is(Role::kMover) || role >= Role::kCounter;
-  }
-};
+}
 
-// The statistics of a chunk, kAtOnce vectors of the thread at a time: one at a
-// time, counters are late by a tenth to a fifth of the whole.
+// The statistics of a chunk, kAtOnce vectors of the thread at a time.
 template <typename Spec>
 __device__ void CountChunk(const typename Spec::Tensors& staged,
                            const Chunk<Spec>& chunk, int thread,
@@ -179,10 +143,86 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
 }
 
 template <typename Spec>
+__device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
+                      TeamMemory<Spec>* memory, int group, int thread) {
+#pragma unroll 1
+  for (int row = group; row < static_cast<int>(Spec::kRows);
+       row += Spec::kRowGroups) {
+    typename Spec::Reducer state;
+#pragma unroll 1
+    for (int k = 0; k < Spec::kChunks; ++k) {
+      const Chunk<Spec> chunk(row * Spec::kChunks + k);
+      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+      const auto staged =
+          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+      CountChunk<Spec>(staged, chunk, thread, &state);
+    }
+    MergeLanes<32>(thread % 32, &state);
+    if (thread % 32 == 0) memory->StatesOf(row)[thread / 32] = state;
+    ptx::Arrive(&memory->counted[row % kRowsInFlight<Spec>]);
+  }
+}
+
+template <typename Spec>
+__device__ void PublishRows(const typename Spec::Tensors& t,
+                            TeamMemory<Spec>* memory, int lane) {
+#pragma unroll 1
+  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
+    const int place = row % kRowsInFlight<Spec>;
+    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
+    typename Spec::Reducer state =
+        memory->StatesOf(row)[lane % kRowWarps<Spec>];
+    MergeLanes<kRowWarps<Spec>>(lane, &state);
+    if (lane == 0) {
+      const Records<Spec> records(t.records, row);
+      ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
+    }
+    // Only now may counters write where the states of this row were. The
+    // exchange implies it, but by way of global memory.
+    ptx::Arrive(&memory->known[place]);
+  }
+}
+
+// Each member gathers the statistics of some rows, once it has published its
+// own: all that wait for others would slow the cache lines they wait for.
+template <typename Spec>
+__device__ void GatherRows(const typename Spec::Tensors& t, int lane) {
+#pragma unroll 1
+  for (int row = blockIdx.x; row < static_cast<int>(Spec::kRows);
+       row += Spec::kTeam) {
+    const Records<Spec> records(t.records, row);
+    while (ptx::LoadRelaxed(records.members + blockIdx.x) == 0) continue;
+    const auto total = Gather<Spec>(records.members, lane);
+    if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
+  }
+}
+
+template <typename Spec>
+__device__ void ReceiveRows(const typename Spec::Tensors& t,
+                            TeamMemory<Spec>* memory, int receiver, int lane) {
+#pragma unroll 1
+  for (int row = receiver; row < static_cast<int>(Spec::kRows);
+       row += kReceiverWarps) {
+    const int place = row % kRowsInFlight<Spec>;
+    const Records<Spec> records(t.records, row);
+    // Before, there is nothing to ask for.
+    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
+    unsigned long long total = 0;
+    while (total == 0 && ThisTurn() != Turn::kPublish) {
+      total = ptx::LoadRelaxed(records.total);
+    }
+    typename Spec::Reducer state;
+    Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
+    if (lane == 0) memory->statistics[place] = Spec::Finish(state);
+    ptx::Arrive(&memory->known[place]);
+  }
+}
+
+template <typename Spec>
 __device__ void FinishChunk(const typename Spec::Tensors& t,
                             const typename Spec::Tensors& staged,
-                            const Chunk<Spec>& chunk, int thread,
-                            bool is_aligned,
+                            bool is_aligned, const Chunk<Spec>& chunk,
+                            int thread,
                             const typename Spec::Statistics& statistics) {
   constexpr int kVector = Spec::kVector;
 #pragma unroll 1
@@ -199,117 +239,33 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
                     VectorPointOf<typename Spec::Domain, kVector>(first, k),
                     x[k], statistics);
     }
-    Spec::PutResults(t, first.i, Opaque(is_aligned), held);
+    Spec::PutResults(t, first.i, is_aligned, held);
   }
 }
 
-// The chunks of a row, one after another.
 template <typename Spec>
-__device__ void WalkRow(const typename Spec::Tensors& t, unsigned char* ring,
-                        TeamMemory<Spec>* memory, const RowWork<Spec>& work,
-                        int row, bool is_aligned,
-                        const typename Spec::Statistics& statistics,
-                        typename Spec::Reducer* state) {
-  const bool finishes = work.Is(Role::kFinisher);
-#pragma unroll 1
-  for (int k = 0; k < Spec::kChunks; ++k) {
-    const int number = row * Spec::kChunks + k;
-    const Chunk<Spec> chunk(number);
-    unsigned char* const slot = ring + chunk.slot * Spec::kSlotBytes;
-    if (work.Is(Role::kMover)) {
-      if (number >= Spec::kSlots) {
-        // The end of the phase before: its last chunk is done.
-        ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
-      }
-      LoadChunk<Spec>(t, slot, chunk, is_aligned, work.thread,
-                      &memory->loaded[chunk.slot]);
-      continue;
-    }
-    // Known statistics imply it; waiting makes the copy engine's writes seen.
-    ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-    const auto staged = Spec::Staged(t, slot, chunk.begin);
-    if (!finishes) {
-      CountChunk<Spec>(staged, chunk, work.thread, state);
-      continue;
-    }
-    // In the turn of publishing, finishers only make room.
-    if (ThisTurn() != Turn::kPublish) {
-      FinishChunk<Spec>(t, staged, chunk, work.thread, is_aligned, statistics);
-    }
-    ptx::Arrive(&memory->done[chunk.slot]);
-  }
-}
-
-// The statistics of a row, once its total is there.
-template <typename Spec>
-__device__ typename Spec::Statistics Receive(const unsigned long long* record) {
-  unsigned long long total = 0;
-  while (total == 0 && ThisTurn() != Turn::kPublish) {
-    total = ptx::LoadRelaxed(record);
-  }
-  typename Spec::Reducer state;
-  Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
-  return Spec::Finish(state);
-}
-
-// One loop for all roles, because the code of walking through rows and that of
-// merging states are long, and take long to compile. Counters merge what their
-// threads have taken, the publisher what the warps of counters have, the
-// gatherer what the members of the team have.
-//
-// Each member gathers some rows, once it has published its own part: all that
-// wait for others would slow the cache lines they wait for.
-template <typename Spec>
-__device__ void WorkOnRows(const typename Spec::Tensors& t, unsigned char* ring,
-                           TeamMemory<Spec>* memory,
-                           const RowWork<Spec>& work) {
-  const int lane = work.thread % 32;
-  const bool counts = work.Is(Role::kCounter);
-  const bool publishes = work.Is(Role::kPublisher);
+__device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
+                           TeamMemory<Spec>* memory, int group, int thread) {
   const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
-  for (int row = work.first; row < static_cast<int>(Spec::kRows);
-       row += work.stride) {
+  for (int row = group; row < static_cast<int>(Spec::kRows);
+       row += Spec::kRowGroups) {
     const int place = row % kRowsInFlight<Spec>;
-    const unsigned parity = row / kRowsInFlight<Spec> % 2;
-    const Records<Spec> records(t.records, row);
-    unsigned long long* const own = records.members + blockIdx.x;
-    typename Spec::Reducer state;
-    if (work.Walks()) {
-      typename Spec::Statistics statistics;
-      if (work.Is(Role::kFinisher)) {
-        ptx::Wait(&memory->known[place], parity);
-        statistics = memory->statistics[place];
+    ptx::Wait(&memory->known[place], row / kRowsInFlight<Spec> % 2);
+    const typename Spec::Statistics statistics = memory->statistics[place];
+#pragma unroll 1
+    for (int k = 0; k < Spec::kChunks; ++k) {
+      const Chunk<Spec> chunk(row * Spec::kChunks + k);
+      // Known statistics imply it; waiting makes the copy engine's writes seen.
+      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+      const auto staged =
+          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+      // In the turn of publishing, finishers only make room.
+      if (ThisTurn() != Turn::kPublish) {
+        FinishChunk<Spec>(t, staged, is_aligned, chunk, thread, statistics);
       }
-      WalkRow<Spec>(t, ring, memory, work, row, is_aligned, statistics, &state);
-      if (!counts) continue;
-    } else if (work.Is(Role::kGatherer)) {
-      while (ptx::LoadRelaxed(own) == 0) continue;
-      Gather<Spec>(records.members, lane, &state);
-    } else {
-      // Before, there is nothing to publish, or to ask for.
-      ptx::Wait(&memory->counted[place], parity);
-      if (publishes) {
-        state = memory->StatesOf(row)[lane % kRowWarps<Spec>];
-      } else {
-        const auto statistics = Receive<Spec>(records.total);
-        if (lane == 0) memory->statistics[place] = statistics;
-        ptx::Arrive(&memory->known[place]);
-        continue;
-      }
+      ptx::Arrive(&memory->done[chunk.slot]);
     }
-    // Lanes may come from their loops apart.
-    __syncwarp();
-    MergeLanes(lane, publishes ? kRowWarps<Spec> : 32, &state);
-    if (counts) {
-      if (lane == 0) memory->StatesOf(row)[work.thread / 32] = state;
-      ptx::Arrive(&memory->counted[place]);
-    } else if (lane == 0) {
-      ptx::StoreRelaxed(publishes ? own : records.total, Publish(state));
-    }
-    // Only now may counters write where the states of this row were. The
-    // exchange implies it, but by way of global memory.
-    if (publishes) ptx::Arrive(&memory->known[place]);
   }
 }
 
@@ -346,12 +302,33 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   // Barriers are ready before anybody uses them.
   __syncthreads();
 
-  const RowWork<Spec> work(threadIdx.x / 32, threadIdx.x % 32);
-  if (ThisTurn() != Turn::kAll &&
-      work.Is(Role::kGatherer) != (ThisTurn() == Turn::kGather)) {
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  constexpr int kGatherer = kMoverWarps + kPublisherWarps;
+  constexpr int kFirstReceiver = kGatherer + kGathererWarps;
+  constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
+  constexpr int kFirstFinisher = kFirstCounter + kCounterWarps;
+  const bool gathers = warp >= kGatherer && warp < kFirstReceiver;
+  if (ThisTurn() != Turn::kAll && gathers != (ThisTurn() == Turn::kGather)) {
     return;
   }
-  WorkOnRows<Spec>(t, ring, memory, work);
+  if (warp < kMoverWarps) {
+    LoadRows<Spec>(t, ring, memory, lane);
+  } else if (warp < kGatherer) {
+    PublishRows<Spec>(t, memory, lane);
+  } else if (warp < kFirstReceiver) {
+    GatherRows<Spec>(t, lane);
+  } else if (warp < kFirstCounter) {
+    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
+  } else if (warp < kFirstFinisher) {
+    constexpr int kThreads = 32 * kRowWarps<Spec>;
+    const int thread = threadIdx.x - 32 * kFirstCounter;
+    Count<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
+  } else {
+    constexpr int kThreads = 32 * kRowWarps<Spec>;
+    const int thread = threadIdx.x - 32 * kFirstFinisher;
+    FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
+  }
 }
 
 }  // namespace kiln

@@ -13,6 +13,8 @@ constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
 // Warpgroups take eight channels of the input at once; with fewer the search
 // goes on among warps.
 constexpr int64_t kChannelsOfUnit = 8;
+// Where this many registers are to be left over, warpgroups have been refused.
+constexpr int kSpareOfWarps = 64;
 
 }  // namespace
 
@@ -28,7 +30,7 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
     if (reach > kMaxOffset) return std::nullopt;
   }
   ConvTiles tiles(problem, demands, options);
-  OfferGroupTiles(&tiles);
+  if (options.spare_registers < kSpareOfWarps) OfferGroupTiles(&tiles);
   const bool fills_units = problem.group_inputs() >= kChannelsOfUnit;
   if (!tiles.best().has_value() || !fills_units) OfferWarpTiles(&tiles);
   return tiles.best();

@@ -22,7 +22,6 @@ constexpr double kInstructionsPerChannel = 14.0;    // of a thread
 // turns, so that a tile takes as long as what is busiest, and a share of the
 // rest.
 constexpr double kShareOfOthers = 0.2;
-constexpr double kCyclesPerTurn = 250.0;      // beside its products, for it
 constexpr double kCyclesBetweenTurns = 50.0;  // of the tensor cores
 constexpr double kCyclesPerHandover = 400.0;  // of a stage
 constexpr double kMisaligned = 5.0 / 3.0;     // of three taps in a row two are
@@ -111,8 +110,8 @@ double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double fetching = after > kInstructionsAtHand ? kSlowedByFetching : 1.0;
   const double slowed =
       (kCyclesPerInstruction + kCyclesPerNeighbour * groups) * fetching;
-  const double own =
-      chunks * (turn + kCyclesPerHandover) + after * slowed + elements * reads;
+  const double own = chunks * (turn + kCyclesPerHandover) + after * slowed +
+                     elements * 4 * groups * reads;
   const double octets = static_cast<double>(g.chunk / 8 * g.patch()) / 128;
   const int sharing = g.producers / g.chunk_producers();
   const double rounds = std::ceil(octets / sharing / g.octets_at_once());

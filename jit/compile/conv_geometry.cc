@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 // Of a producer's thread.
-constexpr int64_t kFewestProducerRegisters = 56;
-constexpr int64_t kProducerRegisters = 72;
+constexpr int64_t kFewestProducerRegisters = 64;
+constexpr int64_t kProducerRegisters = 80;
 constexpr int64_t kMostProducerRegisters = 88;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;
@@ -188,7 +188,7 @@ int64_t ConvGeometry::LeftForConsumers(int64_t of_producer) const {
 int ConvGeometry::octets_at_once() const {
   const int64_t registers =
       producer_registers() == 0 ? launch_registers() : producer_registers();
-  return registers >= kProducerRegisters ? 4 : 2;
+  return registers >= kProducerRegisters && !spares_registers ? 4 : 2;
 }
 bool ConvGeometry::shares_chunks() const {
   return producers > 1 &&

@@ -83,7 +83,8 @@ struct ConvGeometry {
   int pitch = 0;              // of the patch's rows
   int producers = 1;          // warpgroups that bring the input
   int stages = 2;
-  bool keeps_weights = false;  // of all chunks in shared memory
+  bool keeps_weights = false;     // of all chunks in shared memory
+  bool spares_registers = false;  // of producers, at the cost of time
 
   int groups() const { return groups_m * groups_n; }
   bool has_groups() const { return groups() > 0; }

@@ -33,6 +33,7 @@ ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
       options_(options),
       sm_count_(std::max(options.target.sm_count, 1)) {
   base_.problem = problem;
+  base_.spares_registers = options.spare_registers > 0;
   const bool is_fp32 = options.grade == Grade::kFp32;
   base_.splits_input = is_fp32 && problem.input_type == DataType::kF32;
   base_.splits_weight = is_fp32 && problem.weight_type == DataType::kF32;

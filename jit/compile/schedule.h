@@ -80,7 +80,7 @@ Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target);
 enum class Room : uint8_t {
   kTight,  // enough for most plans
   kAmple,  // fewer sums to a thread; for long chains
-  kVast,   // fewer still
+  kVast,   // fewer still, and warps multiply, not warpgroups
   kPlain,  // the plain schedule, which always fits
 };
 
