@@ -5,19 +5,15 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "jit/compile/channel_text.h"
 #include "jit/compile/conv_constants.h"
-#include "jit/compile/rounding.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
 
 namespace kiln {
 namespace {
 
-constexpr int kPackThreads = 256;
 constexpr int kMergeThreads = 32;
-constexpr int64_t kMaxPackBlocks = 1024;
-// As conv_tiles.cc allows for.
-constexpr size_t kMaxChannelFields = 8;
 
 class ConvSpecWriter {
  public:
@@ -43,7 +39,8 @@ class ConvSpecWriter {
     } else {
       Tail(NodeAt(kernel_.group.tail));
     }
-    AppendChannel();
+    const std::vector<std::string> channel = ChannelText(inner_);
+    spec_.members.insert(spec_.members.begin(), channel.begin(), channel.end());
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
     spec_.index = NeedsWideIndex() ? "long long" : "int";
@@ -73,42 +70,6 @@ class ConvSpecWriter {
       lines.push_back(NodeAt(node).text);
     }
     return lines;
-  }
-
-  // What a channel's elements have in common (conv_channels.cuh).
-  void AppendChannel() {
-    const std::vector<std::string> fields = inner_.ChannelFields();
-    std::vector<std::string> lines = {
-        fmt::format("struct {}Channel {{", AlignmentOf(fields.size()))};
-    std::string values;
-    for (const std::string& field : fields) {
-      lines.push_back("  float " + field + ";");
-      values += (values.empty() ? "" : ", ") + field;
-    }
-    lines.push_back("};");
-    lines.push_back("static __device__ Channel ReadChannel(");
-    lines.push_back("    const Tensors& t, const kiln::Point<Index>& at) {");
-    for (const std::string& line : inner_.channel_lines()) {
-      lines.push_back("  " + line);
-    }
-    lines.push_back("  return {" + values + "};");
-    lines.push_back("}");
-    spec_.members.insert(spec_.members.begin(), lines.begin(), lines.end());
-  }
-  // So that one access reads all.
-  static std::string AlignmentOf(size_t fields) {
-    if (fields < 2) return "";
-    return fields == 2 ? "alignas(8) " : "alignas(16) ";
-  }
-  bool SharesChannels() const {
-    const size_t count = inner_.ChannelFields().size();
-    return geometry_.has_groups() && count > 0 && count <= kMaxChannelFields;
-  }
-  int64_t ChannelUnits() const {
-    if (!SharesChannels()) return 0;
-    const auto count = static_cast<int64_t>(inner_.ChannelFields().size());
-    const int64_t words = count <= 2 ? count : (count + 3) / 4 * 4;
-    return CeilDiv(words * geometry_.block_channels(), 4);
   }
 
   bool HasBias() const {
@@ -371,10 +332,11 @@ class ConvSpecWriter {
             BoolText("kTailInRegisters", in_registers),
             BoolText("kComputesFirst",
                      !kernel_.group.epilogue.empty() || StoresInner())});
+    const int64_t channel_units = SharedChannelUnits(inner_, geometry_);
     const int64_t bytes =
-        geometry_.shared_bytes() + ChannelUnits() * 16 + scratch_words * 4;
-    Append({BoolText("kSharesChannels", SharesChannels()),
-            IntText("kChannelUnits", ChannelUnits()),
+        geometry_.shared_bytes() + channel_units * 16 + scratch_words * 4;
+    Append({BoolText("kSharesChannels", channel_units > 0),
+            IntText("kChannelUnits", channel_units),
             fmt::format("static constexpr kiln::Tail kTail = kiln::Tail::{};",
                         tail),
             fmt::format("static constexpr int kScratchWords = {}, "
@@ -411,38 +373,6 @@ class ConvSpecWriter {
 
 KernelSpec MakeConvSpec(const Schedule& schedule, const Kernel& kernel) {
   return ConvSpecWriter(schedule, kernel).Run();
-}
-
-KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel) {
-  const ConvGeometry& geometry = *kernel.conv;
-  const Node& node = schedule.lowered.nodes[kernel.group.anchor];
-  KernelTensors tensors(schedule);
-  tensors.Read(ValueOf(node.operands[1]), "weight");
-  tensors.Add({"packed", "unsigned", true, *kernel.packed});
-  KernelSpec spec;
-  spec.formula = {"packs the weights of " + node.text};
-  const bool has_groups = geometry.has_groups();
-  spec.source_file = has_groups ? "pack_halves.cu" : "pack_weights.cu";
-  spec.index = "int";
-  spec.constants = TileConstants(geometry);
-  const std::vector<std::string> more =
-      has_groups ? StageConstants(geometry) : PatchConstants(geometry);
-  spec.constants.insert(spec.constants.end(), more.begin(), more.end());
-  spec.constants.push_back(
-      BoolText("kTransposed", geometry.problem.transposed));
-  spec.tensors = tensors.list();
-  spec.has_element = false;
-  EntrySpec entry{"kiln_pack_weights",
-                  has_groups ? "kiln::PackHalves" : "kiln::PackWeights",
-                  kPackThreads};
-  const int64_t threads =
-      has_groups ? geometry.scale_count() * 32
-                 : geometry.packed_bytes() / 4 / (2 * geometry.weight_parts());
-  const int64_t blocks = (threads + kPackThreads - 1) / kPackThreads;
-  entry.grid[0] = static_cast<uint32_t>(
-      has_groups ? blocks : std::min(blocks, kMaxPackBlocks));
-  spec.entries.push_back(std::move(entry));
-  return spec;
 }
 
 }  // namespace kiln

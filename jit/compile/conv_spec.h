@@ -8,9 +8,6 @@ namespace kiln {
 // The constants of a convolution on tensor cores (conv_mma.cu) and its tail.
 KernelSpec MakeConvSpec(const Schedule& schedule, const Kernel& kernel);
 
-// Those of the kernel that packs its weights (pack_weights.cu).
-KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel);
-
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_CONV_SPEC_H_

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "jit/compile/channel_text.h"
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_search.h"
@@ -14,7 +15,8 @@ constexpr int64_t kSharedPerBlockReserved = 1024;
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
 int64_t TailBytes(const ConvGeometry& g) {
-  const int64_t of_channels = g.has_groups() ? g.block_channels() * 32 : 0;
+  const int64_t of_channels =
+      g.has_groups() ? g.block_channels() * kMaxChannelBytes : 0;
   if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
   const int64_t warps_m = g.rows() / (16 * g.tiles_m);
   const int64_t warps_n = g.block_channels() / (8 * g.tiles_n);

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "jit/compile/conv_spec.h"
 #include "jit/compile/held_text.h"
+#include "jit/compile/pack_spec.h"
 #include "jit/compile/row_spec.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/window_geometry.h"

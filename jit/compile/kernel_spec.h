@@ -18,7 +18,7 @@ struct EntrySpec {
   int threads = 256;     // of a block; also the launch bound
   std::array<uint32_t, 3> grid = {1, 1, 1};
   // Of launches before that with `grid`, in order.
-  std::vector<std::array<uint32_t, 3>> earlier_grids;
+  std::vector<std::array<uint32_t, 3>> earlier_grids = {};
   std::array<uint32_t, 3> cluster = {1, 1, 1};  // all 1: no cluster launch
   int64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
