@@ -1,5 +1,5 @@
-"""A few small plans under compute-sanitizer: from Python, and `kiln run` with
-both ways to launch.
+"""Small plans under compute-sanitizer: of every template from Python, and the
+chains by `kiln run` with both ways to launch.
 
     gpu_sanitize.py SOCKET CASE...     what runs under it
 """
@@ -11,6 +11,7 @@ import sys
 import time
 
 import gpu_daemon  # extends sys.path
+import gpu_templates
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
 # Driver calls that fail by design, as reading the size of a parameter past the
@@ -33,7 +34,10 @@ def _sanitizer():
 
 def commands(daemon):
     """{name: what to run}."""
-    found = {"Python": [sys.executable, __file__, daemon.socket, *CASES]}
+    python = [sys.executable, __file__, daemon.socket]
+    found = {"Python": [*python, *CASES],
+             "every template": [*python, *(f"template/{name}" for name in
+                                           gpu_templates.PLANS)]}
     plans = sorted((gpu_daemon.ROOT / "examples" / "plans").glob("*.kiln"))
     for plan in plans:
         run_plan = [str(gpu_daemon.BUNDLE / "bin" / "kiln"), "run", str(plan),
@@ -83,7 +87,9 @@ def main():
     import kiln
 
     client = kiln.connect(socket, auto_start=False)
-    for case in gpu_cases.golden_cases():
+    templates = [gpu_cases.Case(f"template/{name}", text)
+                 for name, text in gpu_templates.PLANS.items()]
+    for case in [*gpu_cases.golden_cases(), *templates]:
         if case.name not in names:
             continue
         plan = gpu_cases.read_plan(case)

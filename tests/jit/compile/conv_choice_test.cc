@@ -49,6 +49,11 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   EXPECT_LE((g.groups() * g.consumer_registers() + g.producers * producers) *
                 128 * g.resident_blocks,
             65536);
+  if (g.producer_registers() > 0) {
+    EXPECT_GT(g.consumer_registers(), g.launch_registers());
+  }
+  // A stage always has the same producer.
+  EXPECT_EQ(g.stages % g.chunk_producers(), 0);
   if (g.channel_rows) {
     EXPECT_EQ(g.pitch % 8, 0);
     EXPECT_EQ(g.tiles_n * 8 % g.pitch, 0);

@@ -1,0 +1,87 @@
+"""Small plans that together run every kernel template of an sm_90a device, for
+compute-sanitizer."""
+
+def _conv(x, w, dtype="f32", **options):
+    """The head of a plan: a convolution of inputs of these extents."""
+    op = "conv_transpose2d" if options.pop("transposed", 0) else "conv2d"
+    attributes = "".join(f", {key}={value}" for key, value in options.items())
+    return (f"input x: {dtype}[{x}]\nparam w: {dtype}[{w}]\n"
+            f"c = {op}(x, w{attributes})\n")
+
+
+PLANS = {
+    # conv_wgmma.cu: statistics from registers, then from computed values.
+    "conv_moments": _conv("2,8,20,30", "64,8,3,3")
+    + "y = group_norm(c, num_groups=16)\noutput y\n",
+    "conv_gelu_moments": _conv("2,64,20,30", "64,64,3,3", padding=1)
+    + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    "conv_f16_moments": _conv("2,64,28,28", "64,64,3,3", "f16", padding=1)
+    + "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",
+    "conv_bf16_k1": _conv("2,64,14,14", "128,64,1,1", "bf16")
+    + "y = silu(c)\noutput y\n",
+    # Extremes of windows, by lanes that share them and through planes.
+    "conv_pool_4": "param s: f32[64,1,1]\n" + _conv("2,8,34,34", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\nm = mul(n, s)\n"
+    + "y = max_pool2d(m, kernel_size=4)\noutput y\n",
+    "conv_pool_3": _conv("2,8,32,32", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\n"
+    + "y = max_pool2d(n, kernel_size=3)\noutput y\n",
+    "conv_finished_pool": _conv("2,8,34,34", "64,8,3,3")
+    + "r = relu(c)\ny = max_pool2d(r, kernel_size=2)\noutput y\n",
+    # Reductions over channels, residuals, stores.
+    "conv_logsumexp": _conv("2,8,20,66", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
+    + "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
+    "conv_amax": _conv("2,16,20,20", "32,16,3,3")
+    + "y = amax(c, dim=1, keepdim=true)\noutput y\n",
+    "conv_mean": _conv("2,16,20,20", "32,16,3,3")
+    + "r = relu(c)\ny = mean(r, dim=1, keepdim=true)\noutput y\n",
+    "conv_residual": "input z: f32[2,64,20,20]\n"
+    + _conv("2,64,20,20", "64,64,1,1")
+    + "a = add(c, z)\ny = relu(a)\noutput y\n",
+    "conv_store": _conv("2,16,30,30", "64,16,5,5", padding=2)
+    + "y = relu(c)\noutput y\n",
+    # Strides, phases, groups, chunks that keep or stream their weights.
+    "conv_stride_2": _conv("2,32,30,30", "64,32,3,3", stride=2, padding=1)
+    + "y = group_norm(c, num_groups=8)\noutput y\n",
+    "conv_dilated": _conv("2,32,24,24", "32,32,3,3", padding=2, dilation=2)
+    + "y = relu(c)\noutput y\n",
+    "conv_grouped": _conv("2,64,20,20", "64,16,3,3", padding=1, groups=4)
+    + "y = group_norm(c, num_groups=8)\noutput y\n",
+    "conv_many_channels": _conv("1,256,9,9", "256,256,3,3", padding=1)
+    + "y = relu(c)\noutput y\n",
+    "transpose_k3": _conv("1,64,16,16", "64,64,3,3", transposed=1)
+    + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    "transpose_k4_s2": _conv("1,32,14,14", "32,64,4,4", transposed=1,
+                             stride=2, padding=1)
+    + "y = group_norm(c, num_groups=8)\noutput y\n",
+    "transpose_k3_s2": _conv("1,16,14,14", "16,32,3,3", transposed=1, stride=2)
+    + "y = relu(c)\noutput y\n",
+    # conv_mma.cu and depthwise_conv2d.cu.
+    "conv_3_channels": _conv("1,3,40,40", "32,3,7,7", stride=2, padding=3)
+    + "r = relu(c)\ny = max_pool2d(r, kernel_size=3, stride=2, padding=1)\n"
+    + "output y\n",
+    "conv_patches": _conv("2,3,32,32", "48,3,4,4", "bf16", stride=4)
+    + "y = group_norm(c, num_groups=4)\noutput y\n",
+    "depthwise": _conv("2,32,20,20", "32,1,3,3", padding=1, groups=32)
+    + "y = hardswish(c)\noutput y\n",
+    # Rows: a warp's, a block's, a cluster's, columns, a team's.
+    "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",
+    "rows_block": "input x: f32[4,32,40,40]\n"
+                  "y = group_norm(x, num_groups=4)\noutput y\n",
+    "rows_cluster": "input x: f32[2,64,128,128]\n"
+                    "y = group_norm(x, num_groups=8)\noutput y\n",
+    "rows_mean": "input x: f32[2,64,28,28]\nn = group_norm(x, num_groups=8)\n"
+                 "y = mean(n, dim=[2,3])\noutput y\n",
+    "columns": "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
+    "rows_team": "input x: f32[8,16,256,256]\n"
+                 "y = group_norm(x, num_groups=1)\noutput y\n",
+    # pointwise.cu, pool2d.cu, reduce.cu.
+    "pointwise": "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\n"
+                 "output y\n",
+    "pool": "input x: f32[2,8,21,23]\n"
+            "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n",
+    "reduce_rows": "input x: f32[40,3000]\ny = logsumexp(x, dim=1)\noutput y\n",
+    "reduce_all": "input x: f32[700000]\ny = sum(x)\noutput y\n",
+    "reduce_columns": "input x: f32[900,257]\ny = mean(x, dim=0)\noutput y\n",
+}

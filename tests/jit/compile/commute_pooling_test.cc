@@ -1,0 +1,86 @@
+// Which extreme of its windows a pooling asks for once it stands in front of a
+// normalisation.
+#include "jit/compile/commute_pooling.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "fmt/format.h"
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// A plan whose group_norm, with weight g, goes through `ops` to a pooling of p.
+std::string PooledAfter(const std::string& ops) {
+  return fmt::format(R"(
+input x: f32[2,8,16,16]
+param w: f32[16,8,3,3]
+param g: f32[16]
+param b: f32[16]
+param s: f32[16,1,1]
+param i: f32[16,14,14]
+c = conv2d(x, w)
+n = group_norm(c, g, b, num_groups=4)
+{}
+y = max_pool2d(p, kernel_size=2)
+output y
+)",
+                     ops);
+}
+
+// The operands of the moved pooling behind its input: its sign, then how many
+// elements each tensor has whose signs count; empty where it was not moved.
+std::vector<std::string> SignsOf(const std::string& ops) {
+  const LoweredPlan plan =
+      CommutePooling(Lower(*Canonicalize(*ParsePlanText(PooledAfter(ops)))));
+  std::vector<std::string> signs;
+  for (const Node& node : plan.nodes) {
+    if (!IsExtreme(node)) continue;
+    for (size_t k = 1; k < node.operands.size(); ++k) {
+      const float* constant = std::get_if<float>(&node.operands[k]);
+      const int value = ValueOf(node.operands[k]);
+      signs.push_back(
+          constant != nullptr
+              ? fmt::format("{}", *constant)
+              : fmt::format("{} of {}",
+                            NumElements(plan.values[value].desc.dims),
+                            plan.values[value].desc.dims.size()));
+    }
+  }
+  return signs;
+}
+
+TEST(CommutePoolingTest, TheNormsWeightAndFactorsDecide) {
+  EXPECT_THAT(SignsOf("p = relu(n)"), ElementsAre("1", "16 of 1"));
+  EXPECT_THAT(SignsOf("p = mul(n, s)"), ElementsAre("1", "16 of 1", "16 of 3"));
+  EXPECT_THAT(SignsOf("m = mul(s, n)\nt = tanh(m)\np = add(t, s)"),
+              ElementsAre("1", "16 of 1", "16 of 3"));
+}
+
+TEST(CommutePoolingTest, WhatFallsTurnsTheSign) {
+  EXPECT_THAT(SignsOf("p = neg(n)"), ElementsAre("-1", "16 of 1"));
+  EXPECT_THAT(SignsOf("p = mul(n, -2.0)"), ElementsAre("-1", "16 of 1"));
+  EXPECT_THAT(SignsOf("p = mul(n, 2.0)"), ElementsAre("1", "16 of 1"));
+  EXPECT_THAT(SignsOf("p = sub(s, n)"), ElementsAre("-1", "16 of 1"));
+  EXPECT_THAT(SignsOf("p = sub(n, s)"), ElementsAre("1", "16 of 1"));
+  EXPECT_THAT(SignsOf("a = neg(n)\nq = sub(s, a)\np = mul(q, -1.0)"),
+              ElementsAre("-1", "16 of 1"));
+}
+
+TEST(CommutePoolingTest, APoolingStaysWhereTheSignIsNotKnownBefore) {
+  EXPECT_THAT(SignsOf("p = gelu(n)"), IsEmpty());
+  EXPECT_THAT(SignsOf("p = mul(n, i)"), IsEmpty());
+  // The convolution's kernel cannot read what another computes.
+  EXPECT_THAT(SignsOf("e = exp(s)\np = mul(n, e)"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace kiln
