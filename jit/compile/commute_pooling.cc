@@ -13,7 +13,8 @@
 namespace kiln {
 namespace {
 
-// Ops of one operand that rise or fall throughout.
+// Ops of one operand that rise or fall throughout, and make no NaNs: the one
+// extreme that is left of a window could miss them.
 bool IsMonotoneUnary(const Node& node) {
   switch (node.op) {
     case OpKind::kRelu:
@@ -24,7 +25,6 @@ bool IsMonotoneUnary(const Node& node) {
     case OpKind::kClamp:
     case OpKind::kNeg:
     case OpKind::kExp:
-    case OpKind::kSqrt:
     case OpKind::kCast:
       return true;
     case OpKind::kLeakyRelu:

@@ -77,6 +77,8 @@ TEST(CommutePoolingTest, WhatFallsTurnsTheSign) {
 
 TEST(CommutePoolingTest, APoolingStaysWhereTheSignIsNotKnownBefore) {
   EXPECT_THAT(SignsOf("p = gelu(n)"), IsEmpty());
+  // The window's largest value would hide the NaN of a negative one.
+  EXPECT_THAT(SignsOf("p = sqrt(n)"), IsEmpty());
   EXPECT_THAT(SignsOf("p = mul(n, i)"), IsEmpty());
   // The convolution's kernel cannot read what another computes.
   EXPECT_THAT(SignsOf("e = exp(s)\np = mul(n, e)"), IsEmpty());
