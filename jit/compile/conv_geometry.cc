@@ -12,6 +12,8 @@ constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 constexpr int64_t kFewestProducerRegisters = 64;
 constexpr int64_t kProducerRegisters = 80;
 constexpr int64_t kMostProducerRegisters = 88;
+// Of two beside one group, which has all that it can take.
+constexpr int64_t kAmpleProducerRegisters = 112;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;
 
@@ -170,9 +172,10 @@ int64_t ConvGeometry::launch_registers() const {
 int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() > kMaxLaunchRegisters) return 0;
   if (launch_registers() < kFewestProducerRegisters) return 0;
-  const int64_t wanted = producers == 1 ? kMostProducerRegisters
-                         : groups() < 3 ? kProducerRegisters
-                                        : kFewestProducerRegisters;
+  const int64_t wanted = producers == 1  ? kMostProducerRegisters
+                         : groups() == 1 ? kAmpleProducerRegisters
+                         : groups() == 2 ? kProducerRegisters
+                                         : kFewestProducerRegisters;
   return LeftForConsumers(wanted) > launch_registers() ? wanted : 0;
 }
 int64_t ConvGeometry::consumer_registers() const {
