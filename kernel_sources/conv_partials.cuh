@@ -4,6 +4,7 @@
 #define KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
 
 #include "conv_tile.cuh"
+#include "merge_lanes.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
 
@@ -15,16 +16,6 @@ __device__ inline Moments FromLane(const Moments& mine, int mask) {
   other.mean = __shfl_xor_sync(~0u, mine.mean, mask);
   other.m2 = __shfl_xor_sync(~0u, mine.m2, mask);
   return other;
-}
-
-// The sum over the lanes whose numbers differ in the bits from kFirst on.
-template <int kFirst, typename T>
-__device__ T SumOverLanes(T x) {
-#pragma unroll
-  for (int mask = kFirst; mask < 32; mask *= 2) {
-    x += __shfl_xor_sync(~0u, x, mask);
-  }
-  return x;
 }
 
 // Sums of differences from a pivot, the first value taken: as exact as two

@@ -158,12 +158,11 @@ __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
   }
 }
 
-// Stores what planes hold: whole lines of memory, which registers are not.
-template <typename Spec>
-__device__ void StorePlanes(const typename Spec::Tensors& t,
-                            const ConvBlock<Spec>& block, int tile,
-                            const Planes<Spec>& planes) {
-  using Index = typename Spec::Index;
+// Calls visit(at, &value, inside, i) for this lane's positions of all channels
+// of a warp, several channels at a time.
+template <typename Spec, typename Visit>
+__device__ void ForEachPlanePixel(const ConvBlock<Spec>& block, int tile,
+                                  const Planes<Spec>& planes, Visit visit) {
   constexpr int kTogether = Planes<Spec>::kTogether;
   const PlanePixels<Spec> pixels(block, tile, planes);
 #pragma unroll 1
@@ -171,11 +170,20 @@ __device__ void StorePlanes(const typename Spec::Tensors& t,
     if (!planes.HasChannel(block, c)) break;
 #pragma unroll
     for (int next = 0; next < kTogether; ++next) {
-      ForEachPixel<Spec>(block, planes, pixels, c + next,
-                         [&](const Point<Index>& at, float value, bool inside,
-                             int) { Spec::StoreRead(t, at, value, inside); });
+      ForEachPixel<Spec>(block, planes, pixels, c + next, visit);
     }
   }
+}
+
+// Stores what planes hold: whole lines of memory, which registers are not.
+template <typename Spec>
+__device__ void StorePlanes(const typename Spec::Tensors& t,
+                            const ConvBlock<Spec>& block, int tile,
+                            const Planes<Spec>& planes) {
+  ForEachPlanePixel<Spec>(
+      block, tile, planes,
+      [&](const Point<typename Spec::Index>& at, float value, bool inside,
+          int) { Spec::StoreRead(t, at, value, inside); });
 }
 
 template <typename Spec, Tail kTail = Spec::kTail>
@@ -189,20 +197,11 @@ struct PlaneTail<Spec, Tail::kStore> {
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const Planes<Spec>& planes, float*) {
-    constexpr int kTogether = Planes<Spec>::kTogether;
-    const PlanePixels<Spec> pixels(block, tile, planes);
-#pragma unroll 1
-    for (int c = 0; c < Planes<Spec>::kChannels; c += kTogether) {
-      if (!planes.HasChannel(block, c)) break;
-#pragma unroll
-      for (int next = 0; next < kTogether; ++next) {
-        ForEachPixel<Spec>(
-            block, planes, pixels, c + next,
-            [&](const Point<Index>& at, float& value, bool inside, int) {
-              Spec::Element(t, at, value, inside, channels(at));
-            });
-      }
-    }
+    ForEachPlanePixel<Spec>(
+        block, tile, planes,
+        [&](const Point<Index>& at, float& value, bool inside, int) {
+          Spec::Element(t, at, value, inside, channels(at));
+        });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          float*) {}
@@ -225,7 +224,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
                        const Run& planes, float* scratch) {
     const PlanePixels<Spec> pixels(block, tile, planes);
     const float count =
-        SumOverLanes<1>(static_cast<float>(__popc(pixels.inside)));
+        SumOfLanes<32>(static_cast<float>(__popc(pixels.inside)));
     PivotedMoments* const sums = SumsOf(scratch)[planes.part] + planes.first;
 #pragma unroll 1
     for (int c = 0; c < Run::kChannels; c += kTogether) {
@@ -292,8 +291,8 @@ struct PlaneTail<Spec, Tail::kMoments> {
     }
 #pragma unroll
     for (int c = 0; c < kTogether; ++c) {
-      taken[c].sum = SumOverLanes<1>(taken[c].sum);
-      taken[c].squares = SumOverLanes<1>(taken[c].squares);
+      taken[c].sum = SumOfLanes<32>(taken[c].sum);
+      taken[c].squares = SumOfLanes<32>(taken[c].squares);
       if (planes.lane == 0) sums[first + c] = taken[c];
     }
   }

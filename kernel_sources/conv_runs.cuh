@@ -83,37 +83,42 @@ class RunTail {
   static constexpr int kPitch = Spec::kRowPitch;
   static constexpr int kRows = Spec::kTilesN * 8 / kPitch;
 
+  // Calls visit(i, next, &sum) for each sum of one of the thread's two
+  // channels: in row 2 * i / kPitch, column 2 * i % kPitch + next behind the
+  // thread's first.
+  template <typename Visit>
+  static __device__ void ForEachSum(int half, float (&sums)[kCount],
+                                    Visit visit) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        visit(i, next, sums[i + 2 * half + next]);
+      }
+    }
+  }
+
   // From sums to what the statistics are taken of.
   static __device__ void Compute(const typename Spec::Tensors& t,
                                  const Point<Index>& at,
                                  const typename Spec::Channel& channel,
                                  int half, float scale, float (&sums)[kCount]) {
-#pragma unroll
-    for (int i = 0; i < kCount; i += 4) {
-#pragma unroll
-      for (int next = 0; next < 2; ++next) {
-        float& x = sums[i + 2 * half + next];
-        x = Spec::Read(t, at, x * scale, false, channel);
-      }
-    }
+    ForEachSum(half, sums, [&](int, int, float& x) {
+      x = Spec::Read(t, at, x * scale, false, channel);
+    });
   }
 
   // Takes the differences from the pivot, scale * x + shift. Where extremes
   // follow they remain, with the sign that makes the largest the extreme.
   __device__ void Count(int half, const int (&columns_of_row)[kRows],
                         float scale, float shift, float (&sums)[kCount]) {
-#pragma unroll
-    for (int i = 0; i < kCount; i += 4) {
-#pragma unroll
-      for (int next = 0; next < 2; ++next) {
-        float& x = sums[i + 2 * half + next];
-        const float difference = fmaf(x, scale, shift);
-        if (2 * i % kPitch + next < columns_of_row[2 * i / kPitch]) {
-          slots_[half].AddDifference(difference);
-        }
-        if constexpr (Spec::kHasExtremes) x = difference;
+    ForEachSum(half, sums, [&](int i, int next, float& x) {
+      const float difference = fmaf(x, scale, shift);
+      if (2 * i % kPitch + next < columns_of_row[2 * i / kPitch]) {
+        slots_[half].AddDifference(difference);
       }
-    }
+      if constexpr (Spec::kHasExtremes) x = difference;
+    });
   }
 
   // Of the phase that the block works on.

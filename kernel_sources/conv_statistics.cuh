@@ -78,13 +78,13 @@ struct ConvTail<Spec, Tail::kMoments> {
     const int leader = lanes == 0 ? warp.lane : __ffs(lanes) - 1;
     const float count = static_cast<float>(pixels * kTogether);
     // Lanes with the same t differ in the bits from the third on.
-    const float total = SumOverLanes<4>(count);
+    const float total = SumOfLanes<32, 4>(count);
 #pragma unroll
     for (int slot = 0; slot < kSlots; ++slot) {
       PivotedMoments state = slots[slot];
       state.MoveTo(__shfl_sync(~0u, state.pivot, leader), count);
-      state.sum = SumOverLanes<4>(state.sum);
-      state.squares = SumOverLanes<4>(state.squares);
+      state.sum = SumOfLanes<32, 4>(state.sum);
+      state.squares = SumOfLanes<32, 4>(state.squares);
       const int column =
           kTogether == 2
               ? (warp.first_fragment + slot) * 4 + warp.t

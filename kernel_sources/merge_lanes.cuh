@@ -44,10 +44,12 @@ __device__ float LargestOfLanes(float x) {
   return x;
 }
 
-template <int kLanes>
-__device__ float SumOfLanes(float x) {
+// The sum over kLanes neighbouring lanes, of those that differ in the bits from
+// kFirst on.
+template <int kLanes, int kFirst = 1, typename T>
+__device__ T SumOfLanes(T x) {
 #pragma unroll
-  for (int mask = 1; mask < kLanes; mask *= 2) {
+  for (int mask = kFirst; mask < kLanes; mask *= 2) {
     x += __shfl_xor_sync(0xffffffff, x, mask);
   }
   return x;

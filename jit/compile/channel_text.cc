@@ -7,15 +7,12 @@
 namespace kiln {
 namespace {
 
-// Aligned so that one access reads all, or four fields.
-int64_t AlignedBytes(size_t fields) {
-  const auto bytes = static_cast<int64_t>(fields) * 4;
-  return fields <= 2 ? bytes : RoundUp(bytes, 16);
-}
+constexpr int64_t kFieldBytes = 4;
 
-std::string AlignmentText(size_t fields) {
-  if (fields < 2) return "";
-  return fields == 2 ? "alignas(8) " : "alignas(16) ";
+// In bytes, so that one access reads all fields, or four.
+int64_t AlignmentOf(size_t fields) {
+  if (fields > 2) return 4 * kFieldBytes;
+  return fields == 2 ? 2 * kFieldBytes : kFieldBytes;
 }
 
 }  // namespace
@@ -23,7 +20,7 @@ std::string AlignmentText(size_t fields) {
 std::vector<std::string> ChannelText(const ElementCode& code) {
   const std::vector<std::string> fields = code.ChannelFields();
   std::vector<std::string> lines = {
-      fmt::format("struct {}Channel {{", AlignmentText(fields.size()))};
+      fmt::format("struct alignas({}) Channel {{", AlignmentOf(fields.size()))};
   for (const std::string& field : fields) {
     lines.push_back("  float " + field + ";");
   }
@@ -40,7 +37,9 @@ std::vector<std::string> ChannelText(const ElementCode& code) {
 
 int64_t SharedChannelUnits(const ElementCode& code,
                            const ConvGeometry& geometry) {
-  const int64_t bytes = AlignedBytes(code.ChannelFields().size());
+  const size_t fields = code.ChannelFields().size();
+  const int64_t bytes =
+      RoundUp(static_cast<int64_t>(fields) * kFieldBytes, AlignmentOf(fields));
   if (!geometry.has_groups() || bytes > kMaxChannelBytes) return 0;
   return CeilDiv(bytes * geometry.block_channels(), 16);
 }

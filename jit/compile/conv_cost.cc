@@ -16,8 +16,9 @@ constexpr double kCyclesPerProduct = 1.6;
 constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;
-constexpr double kInstructionsPerScattered = 30.0;  // the same by warpgroups
-constexpr double kInstructionsPerChannel = 14.0;    // of a thread
+// An element that warpgroups store from registers, where pixels are rows.
+constexpr double kInstructionsPerScattered = 30.0;
+constexpr double kInstructionsPerChannel = 14.0;  // of a thread
 // Of warpgroups, with conv_wgmma.cu, from the clocks of its roles. Groups take
 // turns, so that a tile takes as long as what is busiest, and a share of the
 // rest.

@@ -146,8 +146,8 @@ class Choice {
   }
 
   // Vectors that a thread takes at once. 16 values in flight hide the latency
-  // of memory; copies hide it without, and a long prologue by itself. More
-  // would only be more code.
+  // of memory; copies need half of them, and a long prologue hides it by
+  // itself. More would only be more code.
   int AtOnce(bool copies) const {
     const int values = copies ? 8 : 16;
     return work_.prologue > 3 ? 1 : std::max(1, values / std::max(vector_, 4));
