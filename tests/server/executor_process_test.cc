@@ -167,6 +167,8 @@ TEST_F(ExecutorProcessTest, AbortsCallsUnderWayWhenKilledAndWorksAgain) {
   Answer<int64_t> second;
   Execute(id, &first);
   Execute(id, &second);
+  // An id of no process is answered at once, after the two were sent.
+  EXPECT_TRUE(absl::IsAborted(Execute(1)));
   KillAndAwaitDeath();
   for (const absl::Status& status :
        {first.Get().status(), second.Get().status()}) {
