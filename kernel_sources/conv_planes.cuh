@@ -1,6 +1,6 @@
 // What follows a convolution of conv_wgmma.cu where channels are the rows of
-// the product. Each warp has 16 channels of a run of positions; it lays them
-// down in shared memory as 16 planes and goes through them channel by channel,
+// the product. Each warp has 16 channels of a run of positions; it lays half of
+// them down in shared memory as planes and goes through them channel by channel,
 // its lanes along the pixels: accesses to memory are contiguous, what depends
 // on the channel is read once, and the code is that of one channel.
 #ifndef KILN_KERNEL_SOURCES_CONV_PLANES_CUH_
@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-// A warp's planes. A run of positions is whole rows of the patch, halo
+// A warp's planes, of half its channels at a time. A run of positions is whole rows of the patch, halo
 // included.
 template <typename Spec>
 class Planes {
@@ -20,7 +20,7 @@ class Planes {
   using Index = typename Spec::Index;
   using Output = typename Spec::Output;
   using Tile = ConvTile<Spec>;
-  static constexpr int kChannels = 16;
+  static constexpr int kChannels = 8;
   static constexpr int kRun = Spec::kTilesN * 8;
   static constexpr int kRows = kRun / Spec::kRowPitch;
   static_assert(kRun % Spec::kRowPitch == 0, "Runs are whole rows.");
@@ -34,11 +34,11 @@ class Planes {
   int part;   // of the pixels
   int first;  // channel of the block
 
-  __device__ explicit Planes(float* scratch) {
+  __device__ Planes(float* scratch, int half) : half_(half) {
     const int warp = threadIdx.x / 32;
     lane = threadIdx.x % 32;
     part = warp / (4 * Spec::kGroupsM);
-    first = warp % (4 * Spec::kGroupsM) * kChannels;
+    first = (warp % (4 * Spec::kGroupsM) * 2 + half) * kChannels;
     words_ = scratch + warp * kChannels * kPitch;
   }
 
@@ -48,9 +48,10 @@ class Planes {
   __device__ void Lay(const float (&sums)[kCount]) {
     float* const to = words_ + lane / 4 * kPitch + lane % 4 * 2;
 #pragma unroll
-    for (int i = 0; i < kCount; i += 2) {
-      *reinterpret_cast<float2*>(to + i % 4 * 4 * kPitch + i / 4 * 8) =
-          make_float2(sums[i], sums[i + 1]);
+    for (int i = 0; i < kCount; i += 4) {
+      *reinterpret_cast<float2*>(to + i * 2) =
+          half_ == 0 ? make_float2(sums[i], sums[i + 1])
+                     : make_float2(sums[i + 2], sums[i + 3]);
     }
     __syncwarp();
   }
@@ -66,6 +67,7 @@ class Planes {
   }
 
  private:
+  const int half_;
   float* words_;
 };
 
@@ -193,6 +195,8 @@ template <typename Spec>
 struct PlaneTail<Spec, Tail::kStore> {
   using Index = typename Spec::Index;
 
+  __device__ explicit PlaneTail(float*) {}
+
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
@@ -218,6 +222,14 @@ struct PlaneTail<Spec, Tail::kMoments> {
   using TileSums = PivotedMoments (*)[Tile::kBlockChannels];
   static constexpr int kTogether = Run::kTogether;
 
+  __device__ explicit PlaneTail(float* scratch) {
+    for (int half = 0; half < 2; ++half) {
+      const Run planes(scratch, half);
+      if (planes.lane >= Run::kChannels) continue;
+      StatesOf(scratch)[planes.part][planes.first + planes.lane] = Moments();
+    }
+  }
+
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
@@ -233,14 +245,9 @@ struct PlaneTail<Spec, Tail::kMoments> {
     }
     __syncwarp();
     if (planes.lane < Run::kChannels) {
-      Moments* const state =
-          StatesOf(scratch)[planes.part] + planes.first + planes.lane;
-      Moments merged;
-      if (!is_first_) merged = *state;
-      merged.Merge(sums[planes.lane].Get(count));
-      *state = merged;
+      StatesOf(scratch)[planes.part][planes.first + planes.lane].Merge(
+          sums[planes.lane].Get(count));
     }
-    is_first_ = false;
     if constexpr (Spec::kHasExtremes) {
       PoolExtremes(t, channels, block, tile, planes);
     }
@@ -317,8 +324,6 @@ struct PlaneTail<Spec, Tail::kMoments> {
           Spec::StoreExtreme(t, at, sign * largest, true);
         });
   }
-
-  bool is_first_ = true;
 };
 
 // Pooling of values that the plan has finished.
@@ -326,6 +331,8 @@ template <typename Spec>
 struct PlaneTail<Spec, Tail::kPool> {
   using Index = typename Spec::Index;
   using Run = Planes<Spec>;
+
+  __device__ explicit PlaneTail(float*) {}
 
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,

@@ -178,7 +178,7 @@ class ConvProducer {
             most = max(most, Scale<kSelects>(values[n][k], scale, keep));
           }
           StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
-              values[n][k], to + octet * Spec::kPositions + position,
+              values[n][k], to + Group::UnitOf(octet, position),
               Group::kPart);
         }
       }

@@ -5,6 +5,7 @@
 
 #include "conv_tile.cuh"
 #include "ptx_bulk.cuh"
+#include "wgmma.cuh"
 
 namespace kiln {
 
@@ -22,10 +23,23 @@ struct GroupTile {
   // Pixels at distance kStride lie side by side, in a plane of their own.
   static constexpr int kPlane = Spec::kPlaneHeight * Spec::kRowPitch;
   static constexpr int kPatch = Spec::kPlanesH * Spec::kPlanesW * kPlane;
+  // Where products take sixteen channels of a pixel, two octets are swizzled
+  // (wgmma.cuh); else an octet's pixels are contiguous.
+  static constexpr int kOctetsOfRow = kOctets % 2 == 0 ? 2 : 1;
   static constexpr int kPart = kOctets * Spec::kPositions;
   static constexpr int kPixels = Spec::kInputParts * kPart;
   static constexpr int kWeightPart = kSteps * 2 * Spec::kBlockChannels;
   static constexpr int kWeights = Spec::kWeightParts * kWeightPart;
+
+  // Of an octet of a position, in a part of the patch.
+  static __device__ int UnitOf(int octet, int position) {
+    if constexpr (kOctetsOfRow == 1) {
+      return octet * Spec::kPositions + position;
+    } else {
+      return octet / 2 * 2 * Spec::kPositions +
+             SwizzledUnit(position, octet % 2);
+    }
+  }
 
   static constexpr int kStage = kPixels + (Spec::kKeepsWeights ? 0 : kWeights);
   static constexpr int kKept =
@@ -35,8 +49,14 @@ struct GroupTile {
 // What the producer says of a stage.
 struct StageNote {
   float factor;     // undoes the scale of the input
-  bool is_again;    // the same stage follows, with the rest of the chunk
-  bool only_large;  // just the product of the large parts
+  int is_again;    // the same stage follows, with the rest of the chunk
+  int only_large;  // just the product of the large parts
+
+  // The same, known to be so in all lanes of a warp.
+  __device__ StageNote Uniform() const {
+    return {factor, __shfl_sync(~0u, is_again, 0),
+            __shfl_sync(~0u, only_large, 0)};
+  }
 };
 
 // A producer waits for `empty`, fills, arrives at `full`; every warp that

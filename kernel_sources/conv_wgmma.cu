@@ -2,8 +2,9 @@
 // conv_mma.cu, with 16-bit operands (conv_halves.cuh) that the tensor cores
 // read from shared memory themselves.
 //
-// The patch lies there as [part][channel / 8][row][column][channel % 8]. Eight
-// channels of a pixel are one row of a core matrix (wgmma.cuh), so a run of
+// The patch lies there as [part][channel / 8][row][column][channel % 8], or with
+// sixteen channels in the place of eight where a chunk has as many. These are
+// one row of a core matrix, or of two that are swizzled (wgmma.cuh), so a run of
 // pixels is a matrix, and a filter tap moves its address. With a stride, each
 // residue of the coordinates has a patch of its own. Pixels of the halo are
 // computed too and not used.
@@ -68,23 +69,20 @@ class ConvConsumer {
         ScalesOf(SumTile(), scales);
         tail.Take(t_, channels, block_, tile, sums_.d[0], scales);
         if constexpr (Spec::kHasPlanes) {
-          Planes<Spec> planes(stages_.scratch() + Spec::kStateWords);
-          __syncwarp();  // all have stored the last tile's
-          planes.Lay(sums_.d[0]);
-          StorePlanes<Spec>(t_, block_, tile, planes);
+          ForEachHalf([&](const Planes<Spec>& planes) {
+            StorePlanes<Spec>(t_, block_, tile, planes);
+          });
         }
       }
       tail.Finish(t_, block_, stages_.scratch());
     } else if constexpr (Spec::kChannelRows) {
-      // The states of a tail that has any lie before the planes.
-      Planes<Spec> planes(stages_.scratch() + Spec::kStateWords);
-      PlaneTail<Spec> tail;
+      PlaneTail<Spec> tail(stages_.scratch());
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
         Scale(SumTile());
-        __syncwarp();  // all have read the last tile's planes
-        planes.Lay(sums_.d[0]);
-        tail.Take(t_, channels, block_, tile, planes, stages_.scratch());
+        ForEachHalf([&](const Planes<Spec>& planes) {
+          tail.Take(t_, channels, block_, tile, planes, stages_.scratch());
+        });
       }
       tail.Finish(t_, block_, stages_.scratch());
     } else {
@@ -101,6 +99,19 @@ class ConvConsumer {
   }
 
  private:
+  // Lays down half of the warp's channels at a time, behind the states of a
+  // tail that has any, and calls visit(planes).
+  template <typename Visit>
+  __device__ void ForEachHalf(Visit visit) {
+#pragma unroll 1
+    for (int half = 0; half < 2; ++half) {
+      Planes<Spec> planes(stages_.scratch() + Spec::kStateWords, half);
+      __syncwarp();  // all have read what was there
+      planes.Lay(sums_.d[0]);
+      visit(planes);
+    }
+  }
+
   // Goes through the stages of a tile. Where chunks are summed by the tensor
   // cores, the sums have the scale of the newest. Returns what undoes it.
   __device__ float SumTile() {
@@ -110,7 +121,7 @@ class ConvConsumer {
     for (int chunk = 0; chunk < Tile::kChunks;) {
       const int stage = cursor_.stage;
       ptx::Wait(stages_.full(stage), cursor_.round());
-      const StageNote note = *stages_.note(stage);
+      const StageNote note = stages_.note(stage)->Uniform();
       TakeTurn();
       if constexpr (kSumsChunks) {
         Multiply(stage, chunk, false, note.only_large, products_);
@@ -150,14 +161,15 @@ class ConvConsumer {
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const int pixel_part = Spec::kChannelRows ? group_n_ : group_m_;
     const int channel_part = Spec::kChannelRows ? group_m_ : group_n_;
-    const uint4* const pixels = stages_.pixels(stage) + pixel_part * kRun;
+    const uint4* const pixels =
+        stages_.pixels(stage) + Group::kOctetsOfRow * pixel_part * kRun;
     const Descriptor weights =
         MatrixAt(stages_.weights(stage, chunk) + channel_part * kChannels);
     Hold(products);
     BeginProducts();
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
-      const Descriptor run = MatrixAt(pixels + m * 64);
+      const Descriptor run = MatrixAt(pixels + Group::kOctetsOfRow * m * 64);
       bool keeps = keep;
       if constexpr (kHasParts) {
         if (!only_large) {
@@ -244,7 +256,7 @@ class ConvConsumer {
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
   const ConvBlock<Spec> block_;
-  const int group_ = threadIdx.x / 128;
+  const int group_ = __shfl_sync(~0u, threadIdx.x / 128, 0);
   int group_m_, group_n_;
   unsigned turns_ = 0;  // taken, modulo 2
   float weight_factors_[2];
@@ -256,7 +268,7 @@ class ConvConsumer {
 template <typename Spec>
 __device__ void ConvWgmma(const typename Spec::Tensors& t) {
   constexpr bool kMoves = Spec::kProducerRegisters > 0;
-  extern __shared__ __align__(128) float dynamic_shared[];
+  extern __shared__ __align__(256) float dynamic_shared[];
   const ConvStages<Spec> stages(reinterpret_cast<uint4*>(dynamic_shared));
   stages.Init();
   PublishShared();

@@ -8,6 +8,11 @@
 // contiguous (PTX ISA, "Matrix Descriptor"). A row is eight numbers of k. So
 // rows, or columns of B, may be any run of 16-byte units: a filter tap only
 // moves the address.
+//
+// A row that is shifted by one unit then lies across two lines of 128 bytes,
+// and is read at half the speed. Not so with a swizzle of 32 bytes: a row has
+// two units, of both halves of k, which change places in every other four rows
+// by their address, wherever a matrix begins.
 #ifndef KILN_KERNEL_SOURCES_WGMMA_CUH_
 #define KILN_KERNEL_SOURCES_WGMMA_CUH_
 
@@ -26,6 +31,12 @@ __device__ inline Descriptor MatrixAt(const void* address) {
   const unsigned unit =
       static_cast<unsigned>(__cvta_generic_to_shared(address)) >> 4;
   return __shfl_sync(~0u, unit, 0);
+}
+
+// Of half `half` of row `row`, from the begin of rows that is a multiple of 256
+// bytes.
+__device__ inline int SwizzledUnit(int row, int half) {
+  return 2 * row + ((half ^ row >> 2) & 1);
 }
 
 // Makes what this thread has written to shared memory visible to products.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "jit/compile/rounding.h"
 
@@ -38,6 +39,17 @@ constexpr double kIssuedByScheduler = 0.9;  // in a cycle
 constexpr double kInstructionsAtHand = 1500.0;
 constexpr double kSlowedByFetching = 1.15;
 constexpr double kStoredBytesPerCycle = 13.0;
+// Of the L2, for each multiprocessor: input, weights that are not kept,
+// results.
+constexpr double kCarriedBytesPerCycle = 15.0;
+constexpr double kSectorBytes = 32.0;
+constexpr double kLoadedTogether = 64.0;  // bytes of memory
+// Weights are the same for all, and come by bulk copies.
+constexpr double kShareOfWeights = 0.7;
+// Two blocks of a multiprocessor know nothing of each other's turns.
+constexpr double kSlowedByNeighbour = 1.2;
+// A single producer has nothing in hand when it is late.
+constexpr double kSlowedByOneProducer = 1.05;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.0;
 constexpr double kCyclesPerRead = 3.0;
@@ -86,58 +98,121 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
 
 // Of one warpgroup's products of a chunk. The tensor cores read both operands
 // from shared memory, 128 bytes in a cycle; runs of pixels that a tap moves are
-// not aligned to that.
+// not aligned to that, unless they are swizzled.
 double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
-  const double pixels = g.taps(1) > 1 ? kMisaligned : 1.0;
+  const bool is_moved = g.taps(1) > 1 && g.octets_of_row() == 1;
+  const double pixels = is_moved ? kMisaligned : 1.0;
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
   return static_cast<double>(g.steps()) * Products(g) * g.tiles_m *
          std::max(columns / 2, reading);
 }
 
+double WeightBytes(const ConvGeometry& g) {
+  return static_cast<double>(g.chunks() * g.weight_units() * 16);
+}
+
 // Of warpgroups: the time of a tile in each block of a multiprocessor.
-double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  const auto chunks = static_cast<double>(g.chunks());
-  const int groups = g.groups() * g.resident_blocks;
-  const double turn = CyclesOfTurn(g);
-  const double elements = static_cast<double>(g.run()) *
-                          static_cast<double>(g.block_channels()) / g.groups() /
-                          128;  // of a thread
-  const double reads = static_cast<double>(demands.reads) *
-                       (g.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead);
-  const double sums = g.sums_chunks() ? elements * chunks : 0.0;
-  const double after = elements * TailInstructions(g, demands) + sums;
-  const double fetching = after > kInstructionsAtHand ? kSlowedByFetching : 1.0;
-  const double slowed =
-      (kCyclesPerInstruction + kCyclesPerNeighbour * groups) * fetching;
-  const double own = chunks * (turn + kCyclesPerHandover) + after * slowed +
-                     elements * 4 * groups * reads;
-  const double octets = static_cast<double>(g.chunk / 8 * g.patch()) / 128;
-  const int sharing = g.producers / g.chunk_producers();
-  const double rounds = std::ceil(octets / sharing / g.octets_at_once());
-  const double bring =
-      chunks * (kCyclesPerRound * rounds + kCyclesPerOctet * octets / sharing) /
-      g.chunk_producers();
-  const double brought =
-      chunks * octets *
-      (kInstructionsPerOctet + kInstructionsPerPart * g.input_parts());
-  const double issue =
-      (groups * after + g.resident_blocks * brought) / kIssuedByScheduler;
-  const double products = groups * chunks * (turn + kCyclesBetweenTurns);
-  const double stored = demands.stores
-                            ? elements * 128 * g.groups() * g.resident_blocks *
-                                  sizeof(float) / kStoredBytesPerCycle
-                            : 0.0;
-  const double most = std::max({own, bring, issue, products, stored});
-  return most +
-         kShareOfOthers * (own + bring + issue + products + stored - most);
+class GroupTileCost {
+ public:
+  GroupTileCost(const ConvGeometry& g, const ConvDemands& demands)
+      : g_(g),
+        demands_(demands),
+        groups_(g.groups() * g.resident_blocks),
+        chunks_(static_cast<double>(g.chunks())),
+        turn_(CyclesOfTurn(g)),
+        elements_(static_cast<double>(g.run() * g.block_channels()) /
+                  g.groups() / 128),
+        octets_(static_cast<double>(g.chunk / 8 * g.patch()) / 128) {
+    const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
+    after_ = elements_ * TailInstructions(g, demands) + sums;
+    if (demands.stores) {
+      const double of_row = g.tile_w * sizeof(float);
+      bytes_ = elements_ * 128 * groups_ * sizeof(float) *
+               (1 + kSectorBytes / of_row);
+    }
+  }
+
+  double Cycles() const {
+    const auto parts = {Own(),      Bring(),  Issue(),
+                        Products(), Stored(), Carried()};
+    const double most = std::max(parts);
+    const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
+    return Slowed() * (most + kShareOfOthers * (all - most));
+  }
+
+ private:
+  // Of one warpgroup.
+  double Own() const {
+    const double reads =
+        static_cast<double>(demands_.reads) *
+        (g_.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead);
+    const double fetching =
+        after_ > kInstructionsAtHand ? kSlowedByFetching : 1.0;
+    const double slowed =
+        (kCyclesPerInstruction + kCyclesPerNeighbour * groups_) * fetching;
+    return chunks_ * (turn_ + kCyclesPerHandover) + after_ * slowed +
+           elements_ * 4 * groups_ * reads;
+  }
+  // Of a producer.
+  double Bring() const {
+    const int sharing = g_.producers / g_.chunk_producers();
+    const double rounds = std::ceil(octets_ / sharing / g_.octets_at_once());
+    return chunks_ *
+           (kCyclesPerRound * rounds + kCyclesPerOctet * octets_ / sharing) /
+           g_.chunk_producers();
+  }
+  double Issue() const {
+    const double brought =
+        chunks_ * octets_ *
+        (kInstructionsPerOctet + kInstructionsPerPart * g_.input_parts());
+    return (groups_ * after_ + g_.resident_blocks * brought) /
+           kIssuedByScheduler;
+  }
+  double Products() const {
+    return groups_ * chunks_ * (turn_ + kCyclesBetweenTurns);
+  }
+  double Stored() const { return bytes_ / kStoredBytesPerCycle; }
+  // Through the L2.
+  double Carried() const {
+    const auto size = static_cast<double>(ElementSize(g_.problem.input_type));
+    const auto rows = static_cast<double>(g_.plane_height() * g_.planes(0));
+    const auto columns = static_cast<double>(g_.pitch * g_.planes(1));
+    const bool is_aligned = g_.halo(1) == 0 && g_.pitch % 16 == 0;
+    const double of_row = columns * size + (is_aligned ? 0.0 : kLoadedTogether);
+    const double input = chunks_ * g_.chunk * rows * of_row;
+    const double weights =
+        g_.keeps_weights ? 0.0 : kShareOfWeights * WeightBytes(g_);
+    return ((input + weights) * g_.resident_blocks + bytes_) /
+           kCarriedBytesPerCycle;
+  }
+  double Slowed() const {
+    if (g_.resident_blocks > 1) return kSlowedByNeighbour;
+    return g_.producers == 1 && g_.groups() < 4 ? kSlowedByOneProducer : 1.0;
+  }
+
+  const ConvGeometry& g_;
+  const ConvDemands& demands_;
+  const int groups_;  // of the multiprocessor
+  const double chunks_;
+  const double turn_;
+  const double elements_;  // of a thread
+  const double octets_;    // of a chunk, for each thread of one warpgroup
+  double after_;           // instructions of what follows the products
+  double bytes_ = 0.0;     // of results
+};
+
+// Before the first tile of a block.
+double BlockCycles(const ConvGeometry& g) {
+  if (!g.has_groups() || !g.keeps_weights) return kCyclesPerBlock;
+  return kCyclesPerBlock + WeightBytes(g) / kCarriedBytesPerCycle;
 }
 
 }  // namespace
 
 double TileCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  if (g.has_groups()) return GroupTileCycles(g, demands);
+  if (g.has_groups()) return GroupTileCost(g, demands).Cycles();
   const Work product = ProductWork(g);
   const double patch = static_cast<double>(g.chunk * g.patch());
   const double copies = patch / (g.copies_four ? 4 : 1) +
@@ -164,7 +239,7 @@ double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
   const int64_t waves =
       CeilDiv(g.blocks(), static_cast<int64_t>(sm_count) * g.resident_blocks);
   return static_cast<double>(waves) *
-         (kCyclesPerBlock + tile_cycles * g.tiles_per_block);
+         (BlockCycles(g) + tile_cycles * g.tiles_per_block);
 }
 
 }  // namespace kiln

@@ -120,8 +120,10 @@ int64_t ConvGeometry::run() const {
   return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
 }
 int64_t ConvGeometry::positions() const {
+  const int64_t multiple = octets_of_row() == 2 ? 8 : 1;
   if (problem.stride == Pair{1, 1}) {
-    return std::max(patch(), TapOffset(taps(0) * taps(1) - 1) + run());
+    const int64_t last = TapOffset(taps(0) * taps(1) - 1) + run();
+    return RoundUp(std::max(patch(), last), multiple);
   }
   // Rows and columns of the filter move a run independently.
   int64_t down = 0;
@@ -132,7 +134,7 @@ int64_t ConvGeometry::positions() const {
   for (int64_t x = 0; x < taps(1); ++x) {
     across = std::max(across, TapOffset(x));
   }
-  return std::max(patch(), down + across + run());
+  return RoundUp(std::max(patch(), down + across + run()), multiple);
 }
 int64_t ConvGeometry::TapOffset(int64_t tap) const {
   const int64_t y = tap / taps(1) * problem.dilation[0];
@@ -144,7 +146,10 @@ int64_t ConvGeometry::TapOffset(int64_t tap) const {
 }
 int64_t ConvGeometry::OffsetOf(int64_t eight) const {
   const int64_t octets = chunk / 8;
-  return eight % octets * positions() + TapOffset(eight / octets);
+  const int64_t octet = eight % octets;
+  const int64_t tap = TapOffset(eight / octets);
+  if (octets_of_row() == 1) return octet * positions() + tap;
+  return octet / 2 * 2 * positions() + 2 * tap;
 }
 bool ConvGeometry::has_empty_half() const {
   return chunk / 8 * taps(0) * taps(1) % 2 != 0;
@@ -201,7 +206,7 @@ int64_t ConvGeometry::plane_pitch() const {
   return (tiles_n * 8 + 23) / 32 * 32 + 8;
 }
 int64_t ConvGeometry::plane_bytes() const {
-  return int64_t{groups()} * 4 * 16 * plane_pitch() * 4;
+  return int64_t{groups()} * 4 * 8 * plane_pitch() * 4;
 }
 int64_t ConvGeometry::state_bytes() const {
   return groups_n * block_channels() * 24;

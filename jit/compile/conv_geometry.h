@@ -132,8 +132,10 @@ struct ConvGeometry {
   int64_t plane_height() const;
   int64_t run() const;        // positions that a block multiplies
   int64_t positions() const;  // of the patch that products read
+  // Octets of a position that lie together, swizzled if more than one.
+  int64_t octets_of_row() const { return chunk % 16 == 0 ? 2 : 1; }
   // Units from the start of the patch to those that pair `eight` of octet and
-  // tap multiplies.
+  // tap multiplies; where octets lie together, to those of the first of them.
   int64_t OffsetOf(int64_t eight) const;
   int64_t TapOffset(int64_t tap) const;  // the same of a tap's first octet
   bool has_empty_half() const;           // of the last step

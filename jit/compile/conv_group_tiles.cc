@@ -58,7 +58,7 @@ class GroupTiles {
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = CeilDiv(g.problem.output[3], g.phases(1));
     std::vector<int> widths;
-    for (const int64_t across : {1, 2, 3, 4, 6, 8, 12}) {
+    for (const int64_t across : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12}) {
       const int64_t each = RoundUp(CeilDiv(width, across), demands_.window[1]);
       const int tile_w = static_cast<int>(across == 1 ? width : each);
       if (tile_w < 8 && across > 1) break;

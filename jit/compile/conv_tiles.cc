@@ -6,12 +6,16 @@
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_search.h"
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
 
 constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
 constexpr int64_t kSharedPerBlockReserved = 1024;
+constexpr int64_t kMaxStrip = 16;
+constexpr int64_t kMaxStripOfMany = 4;
+constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
 int64_t TailBytes(const ConvGeometry& g) {
@@ -25,6 +29,13 @@ int64_t TailBytes(const ConvGeometry& g) {
   const int64_t pool = warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
   const int64_t channels = (warps_n - 1) * pixels * 12;
   return std::max({moments, pool, channels}) + of_channels;
+}
+
+// At most `most` tiles, so that strips share the height of an image equally.
+int EvenStrip(ConvGeometry g, int64_t most) {
+  g.tiles_per_block = 1;
+  const int64_t tiles = g.strips();
+  return static_cast<int>(CeilDiv(tiles, CeilDiv(tiles, most)));
 }
 
 }  // namespace
@@ -72,6 +83,17 @@ void ConvTiles::Refuse(const ConvGeometry& g) {
   if (options_.search != nullptr) options_.search->LacksRegisters(g);
 }
 
+// Neighbours across an image write parts of the same lines. Measured at 2 GB of
+// results: in long strips these are written apart; with few results the L2
+// still puts them together.
+int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
+  const Dims4& output = g.problem.output;
+  const int64_t elements = output[0] * output[1] * output[2] * output[3];
+  const bool has_neighbours = demands_.stores && g.tiles_across() > 1;
+  return has_neighbours && elements > kManyElements ? kMaxStripOfMany
+                                                    : kMaxStrip;
+}
+
 void ConvTiles::Compare(ConvGeometry g) {
   const double cycles = TileCycles(g, demands_);
   g.tiles_per_block = 1;
@@ -81,8 +103,9 @@ void ConvTiles::Compare(ConvGeometry g) {
       static_cast<double>(tiles) * cycles / (sm_count_ * g.resident_blocks);
   const bool is_watched = options_.search != nullptr;
   if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
-  for (const int strip : {1, 2, 4, 8}) {
-    g.tiles_per_block = strip;
+  for (const int64_t most : {1, 2, 4, 8, 16}) {
+    if (most > LongestStrip(g)) break;
+    g.tiles_per_block = EvenStrip(g, most);
     const double all = ConvCycles(g, cycles, sm_count_);
     if (is_watched) options_.search->Fits(g, all);
     if (best_.has_value() && all >= best_cycles_) continue;

@@ -38,6 +38,8 @@ class ConvTiles {
   void Refuse(const ConvGeometry& geometry);
 
  private:
+  // In tiles.
+  int64_t LongestStrip(const ConvGeometry& geometry) const;
   void Compare(ConvGeometry geometry);
 
   const ConvDemands demands_;

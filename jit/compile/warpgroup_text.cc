@@ -1,6 +1,7 @@
 #include "jit/compile/warpgroup_text.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "fmt/format.h"
@@ -22,6 +23,11 @@ std::vector<std::string> SumsText(int count) {
   return lines;
 }
 
+// The upper word of a descriptor: from one group of eight rows to the next, in
+// units of 16 bytes, and how rows lie.
+constexpr uint32_t kContiguous = 8;
+constexpr uint32_t kSwizzled = 16 | 3u << 30;  // by 32 bytes
+
 class ProductWriter {
  public:
   explicit ProductWriter(const ConvGeometry& g)
@@ -40,8 +46,11 @@ class ProductWriter {
               indent + "kiln::Descriptor weights,",
               indent + "kiln::Descriptor empty, bool keep) {",
               "  asm volatile(",
-              "      \"{.reg .b64 x, w; .reg .b32 lower, upper;\"",
-              "      \".reg .pred keep, yes; mov.b32 upper, 8;\"",
+              "      \"{.reg .b64 x, w; .reg .b32 lower;\"",
+              "      \".reg .pred keep, yes; .reg .b32 pixel_rows, rows;\"",
+              fmt::format("      \"mov.b32 pixel_rows, {}; mov.b32 rows, {};\"",
+                          g_.octets_of_row() == 2 ? kSwizzled : kContiguous,
+                          kContiguous),
               fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
               "      \"setp.eq.b32 yes, 0, 0;\""};
     bool is_first = true;
@@ -67,17 +76,19 @@ class ProductWriter {
     const int64_t w =
         (weight * 2 * g_.steps() + 2 * step) * g_.block_channels();
     const bool is_empty = 2 * step + 1 > last;
-    const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - at;
+    const int64_t half = g_.octets_of_row() == 2 ? 0
+                         : is_empty              ? -x
+                                    : g_.OffsetOf(2 * step + 1) - at;
     lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_,
                                  x + half * 65536));
     if (is_empty) {
       lines_.push_back(
           fmt::format("      \"add.s32 lower, lower, %{};\"", sums_ + 2));
     }
-    lines_.push_back("      \"mov.b64 x, {lower, upper};\"");
+    lines_.push_back("      \"mov.b64 x, {lower, pixel_rows};\"");
     lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_ + 1,
                                  w + g_.block_channels() * 65536));
-    lines_.push_back("      \"mov.b64 w, {lower, upper};\"");
+    lines_.push_back("      \"mov.b64 w, {lower, rows};\"");
     lines_.push_back(
         fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
                     "\"",

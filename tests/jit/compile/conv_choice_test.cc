@@ -35,12 +35,22 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   const int64_t octets = g.chunk / 8;
   for (int64_t tap = 0; tap < g.taps(0) * g.taps(1); ++tap) {
     EXPECT_LE(g.TapOffset(tap) + g.run(), g.positions());
-    EXPECT_EQ(g.OffsetOf(tap * octets), g.TapOffset(tap));
+    EXPECT_EQ(g.OffsetOf(tap * octets), g.octets_of_row() * g.TapOffset(tap));
   }
-  // Descriptors count a second half forwards.
   for (int64_t eight = 0; eight + 1 < octets * g.taps(0) * g.taps(1);
        eight += 2) {
-    EXPECT_GT(g.OffsetOf(eight + 1), g.OffsetOf(eight));
+    if (g.octets_of_row() == 2) {
+      // One row of units holds both halves.
+      EXPECT_EQ(g.OffsetOf(eight + 1), g.OffsetOf(eight));
+    } else {
+      // Descriptors count a second half forwards.
+      EXPECT_GT(g.OffsetOf(eight + 1), g.OffsetOf(eight));
+    }
+  }
+  // Swizzled rows begin where the pattern does, every 256 bytes.
+  if (g.octets_of_row() == 2) {
+    EXPECT_EQ(g.positions() * 2 % 16, 0);
+    EXPECT_EQ((g.pixel_units() + g.weight_units()) % 16, 0);
   }
   // Threads get no more registers than there are.
   const int64_t producers = g.producer_registers() == 0

@@ -35,8 +35,8 @@ std::string UnitOf(const std::string& text, const std::string& symbol,
 
 std::string NormAfter(const std::string& op) {
   return R"(
-input x: f32[16,64,64,64]
-input z: f32[16,64,62,62]
+input x: f32[32,64,258,258]
+input z: f32[32,64,256,256]
 param w: f32[64,64,3,3]
 c = conv2d(x, w)
 v = )" + op +

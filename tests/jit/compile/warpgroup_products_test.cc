@@ -1,0 +1,64 @@
+// Products of warpgroups follow each other without waiting for results.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "jit/compile/compile_plan.h"
+#include "jit/compile/nvrtc_compiler.h"
+#include "kernel_sources/kernel_sources.h"
+#include "tests/jit/compile/compile_testing.h"
+
+namespace kiln {
+namespace {
+
+constexpr const char* kTarget = "sm_90a/132";
+
+// What the compiler says of a generated unit.
+std::string LogOf(const std::string& source) {
+  std::vector<NvrtcCompiler::Header> headers;
+  for (const KernelSource& header : KernelSources()) {
+    headers.push_back({std::string(header.name), std::string(header.text)});
+  }
+  const auto output = TestNvrtc().Compile(source, headers, "sm_90a");
+  return output.ok() ? output->log : output.status().ToString();
+}
+
+using WarpgroupProductsTest = ::testing::TestWithParam<const char*>;
+
+// Prevents code before or between products whose branches the compiler takes
+// for different in the lanes of a warp: it then waits for each product, which
+// halves their speed, and says so only in its log.
+TEST_P(WarpgroupProductsTest, AreNotSerialized) {
+  const auto artifact = CompileText(GetParam(), kTarget);
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  int products = 0;
+  for (const Module& module : artifact->modules) {
+    if (module.source.find("conv_wgmma.cu") == std::string::npos) continue;
+    ++products;
+    EXPECT_EQ(LogOf(module.source).find("serialized"), std::string::npos)
+        << module.source;
+  }
+  EXPECT_GT(products, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plans, WarpgroupProductsTest,
+    ::testing::Values(
+        // Registers move; statistics, then a reduction of pixel rows.
+        "input x: f32[64,8,64,64]\nparam w: f32[64,8,3,3]\n"
+        "y = conv2d(x, w, padding=1)\nn = group_norm(y, num_groups=16)\n"
+        "t = tanh(n)\nz = logsumexp(t, dim=[1])\noutput z\n",
+        // Several chunks, results through planes.
+        "input x: f32[8,64,64,64]\nparam w: f32[64,64,3,3]\n"
+        "y = conv2d(x, w, padding=1)\ng = gelu(y)\n"
+        "z = group_norm(g, num_groups=8)\noutput z\n",
+        // Registers stay where they are.
+        "input x: f32[32,32,56,56]\nparam w: f32[32,32,5,5]\n"
+        "y = conv2d(x, w, padding=2)\nz = silu(y)\noutput z\n",
+        // One part, as stored.
+        "input x: f16[16,64,56,56]\nparam w: f16[64,64,3,3]\n"
+        "y = conv2d(x, w, padding=1)\nz = relu(y)\noutput z\n"));
+
+}  // namespace
+}  // namespace kiln
