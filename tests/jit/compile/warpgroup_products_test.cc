@@ -45,17 +45,19 @@ TEST_P(WarpgroupProductsTest, AreNotSerialized) {
 INSTANTIATE_TEST_SUITE_P(
     Plans, WarpgroupProductsTest,
     ::testing::Values(
-        // Registers move; statistics, then a reduction of pixel rows.
-        "input x: f32[64,8,64,64]\nparam w: f32[64,8,3,3]\n"
-        "y = conv2d(x, w, padding=1)\nn = group_norm(y, num_groups=16)\n"
-        "t = tanh(n)\nz = logsumexp(t, dim=[1])\noutput z\n",
+        // Statistics; then a reduction of pixel rows, where registers stay.
+        "input x: f32[4,8,128,128]\nparam w: f32[64,8,3,3]\n"
+        "y = conv2d(x, w)\nn = group_norm(y, num_groups=16)\nt = tanh(n)\n"
+        "h = hardswish(t)\nr = add(h, y)\n"
+        "z = logsumexp(r, dim=1, keepdim=true)\noutput z\n",
         // Several chunks, results through planes.
         "input x: f32[8,64,64,64]\nparam w: f32[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\ng = gelu(y)\n"
         "z = group_norm(g, num_groups=8)\noutput z\n",
-        // Registers stay where they are.
-        "input x: f32[32,32,56,56]\nparam w: f32[32,32,5,5]\n"
-        "y = conv2d(x, w, padding=2)\nz = silu(y)\noutput z\n",
+        // Four warpgroups of pixel rows, all weights kept.
+        "input x: f32[32,16,112,112]\nparam w: f32[32,16,5,5]\n"
+        "param b: f32[32]\ny = conv2d(x, w, b, padding=2)\n"
+        "z = hardswish(y)\noutput z\n",
         // One part, as stored.
         "input x: f16[16,64,56,56]\nparam w: f16[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\nz = relu(y)\noutput z\n"));
