@@ -1,8 +1,8 @@
 // What follows a convolution of conv_wgmma.cu where channels are the rows of
 // the product. Each warp has 16 channels of a run of positions; it lays half of
-// them down in shared memory as planes and goes through them channel by channel,
-// its lanes along the pixels: accesses to memory are contiguous, what depends
-// on the channel is read once, and the code is that of one channel.
+// them down in shared memory as planes and goes through them channel by
+// channel, its lanes along the pixels: accesses to memory are contiguous, what
+// depends on the channel is read once, and the code is that of one channel.
 #ifndef KILN_KERNEL_SOURCES_CONV_PLANES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PLANES_CUH_
 
@@ -12,8 +12,8 @@
 
 namespace kiln {
 
-// A warp's planes, of half its channels at a time. A run of positions is whole rows of the patch, halo
-// included.
+// A warp's planes, of half its channels at a time. A run of positions is whole
+// rows of the patch, halo included.
 template <typename Spec>
 class Planes {
  public:

@@ -178,8 +178,7 @@ class ConvProducer {
             most = max(most, Scale<kSelects>(values[n][k], scale, keep));
           }
           StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
-              values[n][k], to + Group::UnitOf(octet, position),
-              Group::kPart);
+              values[n][k], to + Group::UnitOf(octet, position), Group::kPart);
         }
       }
     }

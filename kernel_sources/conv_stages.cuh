@@ -48,7 +48,7 @@ struct GroupTile {
 
 // What the producer says of a stage.
 struct StageNote {
-  float factor;     // undoes the scale of the input
+  float factor;    // undoes the scale of the input
   int is_again;    // the same stage follows, with the rest of the chunk
   int only_large;  // just the product of the large parts
 

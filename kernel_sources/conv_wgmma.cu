@@ -2,12 +2,12 @@
 // conv_mma.cu, with 16-bit operands (conv_halves.cuh) that the tensor cores
 // read from shared memory themselves.
 //
-// The patch lies there as [part][channel / 8][row][column][channel % 8], or with
-// sixteen channels in the place of eight where a chunk has as many. These are
-// one row of a core matrix, or of two that are swizzled (wgmma.cuh), so a run of
-// pixels is a matrix, and a filter tap moves its address. With a stride, each
-// residue of the coordinates has a patch of its own. Pixels of the halo are
-// computed too and not used.
+// The patch lies there as [part][channel / 8][row][column][channel % 8], or
+// with sixteen channels in the place of eight where a chunk has as many. These
+// are one row of a core matrix, or of two that are swizzled (wgmma.cuh), so a
+// run of pixels is a matrix, and a filter tap moves its address. With a stride,
+// each residue of the coordinates has a patch of its own. Pixels of the halo
+// are computed too and not used.
 //
 // Either channels are the rows of the product and pixels its columns
 // (kChannelRows; conv_runs.cuh or conv_planes.cuh follows), or pixels are the

@@ -25,6 +25,17 @@ class CompilerDigestTest(unittest.TestCase):
             built = re.search("[0-9a-f]{64}", output.read_text()).group()
         self.assertEqual(compiler_digest.of_tree(ROOT), built)
 
+    def test_is_of_code_alone(self):
+        code = b"// Adds.\nint Add(int a,\n        int b);\n"
+        same = b"int Add(int a, int b);\n  // Not what it says.\n"
+        other = b"// Adds.\nint Add(int a, int c);\n"
+        digest = compiler_digest.code_of
+        self.assertEqual(digest(code), digest(same))
+        self.assertNotEqual(digest(code), digest(other))
+        # A string's slashes and a directive are code.
+        self.assertNotEqual(digest(b'x("// a");'), digest(b'x("// b");'))
+        self.assertNotEqual(digest(b"#define A 1"), digest(b"#define A 2"))
+
 
 if __name__ == "__main__":
     unittest.main()
