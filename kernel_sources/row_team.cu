@@ -142,6 +142,17 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
   }
 }
 
+// A chunk's elements in the ring, once they are there. Known statistics imply
+// it; waiting makes the copy engine's writes seen.
+template <typename Spec>
+__device__ typename Spec::Tensors AwaitStaged(const typename Spec::Tensors& t,
+                                              unsigned char* ring,
+                                              TeamMemory<Spec>* memory,
+                                              const Chunk<Spec>& chunk) {
+  ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
+  return Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+}
+
 template <typename Spec>
 __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
                       TeamMemory<Spec>* memory, int group, int thread) {
@@ -152,10 +163,8 @@ __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
       const Chunk<Spec> chunk(row * Spec::kChunks + k);
-      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-      const auto staged =
-          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
-      CountChunk<Spec>(staged, chunk, thread, &state);
+      CountChunk<Spec>(AwaitStaged(t, ring, memory, chunk), chunk, thread,
+                       &state);
     }
     MergeLanes<32>(thread % 32, &state);
     if (thread % 32 == 0) memory->StatesOf(row)[thread / 32] = state;
@@ -256,10 +265,7 @@ __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
       const Chunk<Spec> chunk(row * Spec::kChunks + k);
-      // Known statistics imply it; waiting makes the copy engine's writes seen.
-      ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-      const auto staged =
-          Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+      const auto staged = AwaitStaged(t, ring, memory, chunk);
       // In the turn of publishing, finishers only make room.
       if (ThisTurn() != Turn::kPublish) {
         FinishChunk<Spec>(t, staged, is_aligned, chunk, thread, statistics);

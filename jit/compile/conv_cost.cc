@@ -48,8 +48,10 @@ constexpr double kLoadedTogether = 64.0;  // bytes of memory
 constexpr double kShareOfWeights = 0.7;
 // Two blocks of a multiprocessor know nothing of each other's turns.
 constexpr double kSlowedByNeighbour = 1.2;
-// A single producer has nothing in hand when it is late.
+// A single producer has nothing in hand when it is late, which so few
+// warpgroups do not make up for.
 constexpr double kSlowedByOneProducer = 1.05;
+constexpr int kFewGroups = 3;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.0;
 constexpr double kCyclesPerRead = 3.0;
@@ -189,7 +191,8 @@ class GroupTileCost {
   }
   double Slowed() const {
     if (g_.resident_blocks > 1) return kSlowedByNeighbour;
-    return g_.producers == 1 && g_.groups() < 4 ? kSlowedByOneProducer : 1.0;
+    const bool waits = g_.producers == 1 && g_.groups() <= kFewGroups;
+    return waits ? kSlowedByOneProducer : 1.0;
   }
 
   const ConvGeometry& g_;

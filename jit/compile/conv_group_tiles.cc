@@ -58,7 +58,7 @@ class GroupTiles {
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = CeilDiv(g.problem.output[3], g.phases(1));
     std::vector<int> widths;
-    for (const int64_t across : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12}) {
+    for (const int64_t across : {1, 2, 3, 4, 6, 8, 12}) {
       const int64_t each = RoundUp(CeilDiv(width, across), demands_.window[1]);
       const int tile_w = static_cast<int>(across == 1 ? width : each);
       if (tile_w < 8 && across > 1) break;
@@ -145,7 +145,7 @@ class GroupTiles {
 
   // A matrix's second half lies behind its first.
   static bool HalvesFollow(const ConvGeometry& g) {
-    if (g.chunk % 16 == 0) return true;  // of the same pixels
+    if (g.octets_of_row() == 2) return true;
     for (int64_t step = 0; step < g.steps(); ++step) {
       if (g.has_empty_half() && step == g.steps() - 1) break;
       if (g.OffsetOf(2 * step + 1) <= g.OffsetOf(2 * step)) return false;

@@ -103,9 +103,12 @@ void ConvTiles::Compare(ConvGeometry g) {
       static_cast<double>(tiles) * cycles / (sm_count_ * g.resident_blocks);
   const bool is_watched = options_.search != nullptr;
   if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
+  const int64_t longest = LongestStrip(g);
+  g.tiles_per_block = 0;
   for (const int64_t most : {1, 2, 4, 8, 16}) {
-    if (most > LongestStrip(g)) break;
-    g.tiles_per_block = EvenStrip(g, most);
+    const int strip = EvenStrip(g, most);
+    if (most > longest || strip == g.tiles_per_block) break;
+    g.tiles_per_block = strip;
     const double all = ConvCycles(g, cycles, sm_count_);
     if (is_watched) options_.search->Fits(g, all);
     if (best_.has_value() && all >= best_cycles_) continue;

@@ -76,9 +76,7 @@ class ProductWriter {
     const int64_t w =
         (weight * 2 * g_.steps() + 2 * step) * g_.block_channels();
     const bool is_empty = 2 * step + 1 > last;
-    const int64_t half = g_.octets_of_row() == 2 ? 0
-                         : is_empty              ? -x
-                                    : g_.OffsetOf(2 * step + 1) - at;
+    const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - at;
     lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_,
                                  x + half * 65536));
     if (is_empty) {
