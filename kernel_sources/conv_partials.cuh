@@ -90,16 +90,16 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
   }
 }
 
-// From the partial states to the statistics: one warp for each group of each
-// image.
+// From the partial states of a group of an image to its statistics: by one
+// warp.
 template <typename Spec>
-__device__ void MergePartials(const typename Spec::Tensors& t) {
+__device__ void MergeGroup(const typename Spec::Tensors& t, unsigned group) {
   using Index = typename Spec::Index;
-  const int lane = threadIdx.x;
+  const int lane = threadIdx.x % 32;
   Moments state;
 #pragma unroll 1
   for (int split = lane; split < Spec::kSplits; split += 32) {
-    state.Merge(t.partials[blockIdx.x * Spec::kSplits + split]);
+    state.Merge(t.partials[group * Spec::kSplits + split]);
   }
 #pragma unroll
   for (int mask = 1; mask < 32; mask *= 2) {
@@ -107,8 +107,13 @@ __device__ void MergePartials(const typename Spec::Tensors& t) {
   }
   if (lane != 0) return;
   Spec::Element(
-      t, PointOf<typename Spec::TailOutput>(static_cast<Index>(blockIdx.x)),
-      state);
+      t, PointOf<typename Spec::TailOutput>(static_cast<Index>(group)), state);
+}
+
+// One warp for each group of each image.
+template <typename Spec>
+__device__ void MergePartials(const typename Spec::Tensors& t) {
+  MergeGroup<Spec>(t, blockIdx.x);
 }
 
 }  // namespace kiln

@@ -77,7 +77,7 @@ class Convolution {
     __syncthreads();  // the patch has been split
     Load(1);
     ConvTail<Spec> tail;
-    const Channels<Spec> channels(t_, nullptr);
+    const Channels<Spec> channels(t_, block_, nullptr);
 #pragma unroll 1
     for (int stage = 0; stage < stages_; ++stage) {
       if (stage % Tile::kChunks == 0) sums_.Clear();
@@ -110,7 +110,7 @@ class Convolution {
 
   const typename Spec::Tensors& t_;
   const ConvShared<Spec>& shared_;
-  const ConvBlock<Spec> block_;
+  const ConvBlock<Spec> block_{blockIdx.x};
   Product product_;
   Sums<Spec> sums_;
   int stages_;

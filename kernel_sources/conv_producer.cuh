@@ -28,8 +28,8 @@ class ConvProducer {
   using Index = typename Spec::Index;
 
   __device__ ConvProducer(const typename Spec::Tensors& t,
-                          const ConvStages<Spec>& stages)
-      : t_(t), stages_(stages) {}
+                          const ConvStages<Spec>& stages, unsigned number)
+      : t_(t), stages_(stages), block_(number) {}
 
   __device__ void Run() {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();

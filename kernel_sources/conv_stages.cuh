@@ -70,8 +70,10 @@ template <typename Spec>
 class ConvStages {
  public:
   using Group = GroupTile<Spec>;
+  // Some warps of a producer may have something else to do (conv_finish.cuh).
   static constexpr int kProducerThreads =
-      Spec::kProducerGroups / Spec::kProducers * 128;
+      Spec::kProducerGroups / Spec::kProducers * 128 - Spec::kFinishWarps * 32;
+  static_assert(Spec::kFinishWarps == 0 || Spec::kProducers == 1);
   static_assert(Spec::kStages % Spec::kProducers == 0,
                 "A stage always has the same producer.");
   static constexpr int kKept = Spec::kStages * Group::kStage;

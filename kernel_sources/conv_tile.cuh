@@ -38,6 +38,8 @@ struct ConvTile {
   static constexpr int kTilesDown = (kPhaseH + Spec::kTileH - 1) / Spec::kTileH;
   static constexpr int kStrips =
       (kTilesDown + Spec::kTilesPerBlock - 1) / Spec::kTilesPerBlock;
+  static constexpr int kBlocksOfImage =
+      kTilesAcross * kStrips * kChannelBlocks * kPhases * Spec::kGroups;
 
   // Waits for all threads that multiply.
   static __device__ void Sync() {
@@ -61,8 +63,8 @@ struct ConvBlock {
   int strip;             // of kTilesPerBlock tiles, one below the other
   int column;            // of tiles
 
-  __device__ ConvBlock() {
-    unsigned rest = blockIdx.x;
+  __device__ explicit ConvBlock(unsigned number) {
+    unsigned rest = number;
     column = rest % Tile::kTilesAcross;
     rest /= Tile::kTilesAcross;
     strip = rest % Tile::kStrips;

@@ -17,6 +17,7 @@
 // Tensor cores round towards zero as they add, so where operands have two parts
 // the small products are summed first, and where there are several chunks each
 // is added to the total by an ordinary addition.
+#include "conv_finish.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
 #include "conv_runs.cuh"
@@ -44,8 +45,8 @@ class ConvConsumer {
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
-                          const ConvStages<Spec>& stages)
-      : t_(t), stages_(stages) {
+                          const ConvStages<Spec>& stages, unsigned number)
+      : t_(t), stages_(stages), block_(number) {
     group_m_ = group_ % Spec::kGroupsM;
     group_n_ = group_ / Spec::kGroupsM;
     if constexpr (Spec::kChannelRows && Spec::kScales) {
@@ -57,8 +58,16 @@ class ConvConsumer {
   }
 
   __device__ void Run() {
+    Compute();
+    if constexpr (Spec::kFinishWarps > 0) {
+      ConvFinish<Spec>(t_).Leave(block_.n, stages_.scratch());
+    }
+  }
+
+ private:
+  __device__ void Compute() {
     if (Spec::kKeepsWeights) ptx::Wait(stages_.kept_weights_full(), 0);
-    Channels<Spec> channels(t_, stages_.channels());
+    Channels<Spec> channels(t_, block_, stages_.channels());
     channels.Fill();
     const int tiles = block_.tiles();
     if constexpr (Spec::kTailInRegisters) {
@@ -98,7 +107,6 @@ class ConvConsumer {
     }
   }
 
- private:
   // Lays down half of the warp's channels at a time, behind the states of a
   // tail that has any, and calls visit(planes).
   template <typename Visit>
@@ -265,6 +273,21 @@ class ConvConsumer {
   float products_[kSumsChunks ? Spec::kTilesM : 1][kCount];
 };
 
+// Whether the warp has nothing to compute of block `number`; then it has
+// applied what follows the normalisation (conv_finish.cuh).
+template <typename Spec>
+__device__ bool Finish(const typename Spec::Tensors& t, unsigned number) {
+  constexpr int kWarps =
+      ConvTile<Spec>::kThreads / 32 + Spec::kProducerGroups * 4;
+  constexpr int kFirst = kWarps - Spec::kFinishWarps;
+  const bool computes = number < ConvFinish<Spec>::kBlocks;
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+  if (computes && warp < kFirst) return false;
+  ConvFinish<Spec>(t).Apply(number, computes ? warp - kFirst : warp,
+                            computes ? Spec::kFinishWarps : kWarps);
+  return true;
+}
+
 template <typename Spec>
 __device__ void ConvWgmma(const typename Spec::Tensors& t) {
   constexpr bool kMoves = Spec::kProducerRegisters > 0;
@@ -272,13 +295,20 @@ __device__ void ConvWgmma(const typename Spec::Tensors& t) {
   const ConvStages<Spec> stages(reinterpret_cast<uint4*>(dynamic_shared));
   stages.Init();
   PublishShared();
-  __syncthreads();
-  if (threadIdx.x >= ConvTile<Spec>::kThreads) {
+  const unsigned number = NumberOfBlock<Spec>(t, stages.scratch());
+  bool computes = true;
+  if constexpr (Spec::kFinishWarps > 0) {
+    computes = number < ConvFinish<Spec>::kBlocks;
+  }
+  if (threadIdx.x >= ConvTile<Spec>::kThreads || !computes) {
     if constexpr (kMoves) KeepRegisters<Spec::kProducerRegisters>();
-    ConvProducer<Spec>(t, stages).Run();
+    if constexpr (Spec::kFinishWarps > 0) {
+      if (Finish<Spec>(t, number)) return;
+    }
+    ConvProducer<Spec>(t, stages, number).Run();
   } else {
     if constexpr (kMoves) TakeRegisters<Spec::kConsumerRegisters>();
-    ConvConsumer<Spec>(t, stages).Run();
+    ConvConsumer<Spec>(t, stages, number).Run();
   }
 }
 

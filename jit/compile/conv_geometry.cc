@@ -179,6 +179,8 @@ int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() < kFewestProducerRegisters) return 0;
   const int64_t wanted = producers == 1  ? kMostProducerRegisters
                          : groups() == 1 ? kAmpleProducerRegisters
+                         : groups() == 2 && !splits_input
+                             ? kAmpleProducerRegisters
                          : groups() == 2 ? kProducerRegisters
                                          : kFewestProducerRegisters;
   return LeftForConsumers(wanted) > launch_registers() ? wanted : 0;
@@ -196,7 +198,8 @@ int64_t ConvGeometry::LeftForConsumers(int64_t of_producer) const {
 int ConvGeometry::octets_at_once() const {
   const int64_t registers =
       producer_registers() == 0 ? launch_registers() : producer_registers();
-  return registers >= kProducerRegisters && !spares_registers ? 4 : 2;
+  if (spares_registers || registers < kProducerRegisters) return 2;
+  return registers >= kAmpleProducerRegisters && !splits_input ? 8 : 4;
 }
 bool ConvGeometry::shares_chunks() const {
   return producers > 1 &&

@@ -7,6 +7,8 @@
 #include "fmt/format.h"
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_constants.h"
+#include "jit/compile/conv_finish.h"
+#include "jit/compile/finish_text.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
 
@@ -41,6 +43,7 @@ class ConvSpecWriter {
     }
     const std::vector<std::string> channel = ChannelText(inner_);
     spec_.members.insert(spec_.members.begin(), channel.begin(), channel.end());
+    if (Finishes()) AppendFinish();
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
     spec_.index = NeedsWideIndex() ? "long long" : "int";
@@ -149,7 +152,8 @@ class ConvSpecWriter {
       outer_.Compute(NodeAt(next));
     }
     for (const Store& store : kernel_.stores) {
-      if (!IsInner(store.value) && !IsExtremeOfWindows(store.value)) {
+      if (!IsInner(store.value) && !IsExtremeOfWindows(store.value) &&
+          !IsOfFinish(schedule_, kernel_, store)) {
         outer_.StoreTo(store);
       }
     }
@@ -271,11 +275,21 @@ class ConvSpecWriter {
            kernel_.group.extremes < 0 ? scratch
                                       : std::max(scratch, WindowWords()));
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
+    if (Finishes()) return;
     spec_.entries.push_back(
         {"kiln_merge_partials",
          "kiln::MergePartials",
          kMergeThreads,
          {static_cast<uint32_t>(kernel_.group.domain[0] * groups), 1, 1}});
+  }
+
+  bool Finishes() const { return !kernel_.group.finish.empty(); }
+
+  void AppendFinish() {
+    tensors_.Add({"progress", "unsigned", true, *kernel_.progress});
+    const std::vector<std::string> lines =
+        FinishText(schedule_, kernel_, &tensors_);
+    spec_.members.insert(spec_.members.end(), lines.begin(), lines.end());
   }
 
   // Warps that share the pixels of a tile, and its channels, where pixels are
@@ -321,17 +335,22 @@ class ConvSpecWriter {
               int64_t scratch_words) {
     const bool in_registers = TailStaysInRegisters();
     bool has_planes = false;
+    int64_t states = 0;
     if (geometry_.channel_rows) {
-      const int64_t states =
-          tail == "kMoments" ? (geometry_.state_bytes() + 15) / 16 * 4 : 0;
+      if (tail == "kMoments") states = (geometry_.state_bytes() + 15) / 16 * 4;
       has_planes = !in_registers || StoresInner();
-      Append({IntText("kStateWords", states)});
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
     }
     Append({BoolText("kHasPlanes", has_planes),
             BoolText("kTailInRegisters", in_registers),
             BoolText("kComputesFirst",
                      !kernel_.group.epilogue.empty() || StoresInner())});
+    if (geometry_.has_groups()) {
+      Append(
+          {IntsText("kStateWords", states, "kFinishWarps",
+                    Finishes() ? kFinishWarps : 0),
+           fmt::format("static constexpr unsigned kLag = {};", kernel_.lag)});
+    }
     const int64_t channel_units = SharedChannelUnits(inner_, geometry_);
     const int64_t bytes =
         geometry_.shared_bytes() + channel_units * 16 + scratch_words * 4;
@@ -345,7 +364,8 @@ class ConvSpecWriter {
     EntrySpec entry{
         symbol, geometry_.has_groups() ? "kiln::ConvWgmma" : "kiln::ConvMma",
         static_cast<int>(geometry_.threads())};
-    entry.grid = {static_cast<uint32_t>(geometry_.blocks()), 1, 1};
+    entry.grid = {static_cast<uint32_t>(geometry_.blocks() + kernel_.lag), 1,
+                  1};
     entry.dynamic_shared_bytes = bytes;
     entry.min_blocks = geometry_.resident_blocks;
     spec_.entries.push_back(std::move(entry));

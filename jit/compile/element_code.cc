@@ -34,13 +34,6 @@ std::string_view ChannelAxis(size_t rank) { return kAxes[4 - rank + 1]; }
 
 constexpr std::string_view kOfChannel = "channel.";
 
-// Whether what is read at `index` is the same for all pixels of a channel.
-bool IsOfChannel(const std::string& index) {
-  return index.find("at.i") == std::string::npos &&
-         index.find("at.h") == std::string::npos &&
-         index.find("at.w") == std::string::npos;
-}
-
 bool IsInChannel(const std::string& text) {
   return text.starts_with(kOfChannel);
 }
@@ -65,8 +58,18 @@ bool Mentions(const std::string& line, const std::string& text) {
 
 }  // namespace
 
+bool IsOfChannel(const std::string& index) {
+  return !index.empty() && index.find("at.i") == std::string::npos &&
+         index.find("at.h") == std::string::npos &&
+         index.find("at.w") == std::string::npos;
+}
+
 std::string KernelTensors::Read(int value, const std::string& name) {
   const Place& place = *schedule_.homes[value];
+  // What the kernel has written it reads through the same pointer.
+  for (const KernelTensor& written : list_) {
+    if (written.is_output && written.place == place) return "t." + written.name;
+  }
   return Add({name, StorageTypeName(place.dtype), false, place});
 }
 

@@ -134,6 +134,10 @@ class ElementCode {
   std::map<int, std::string> everywhere_;
 };
 
+// Whether what is read at `index`, not empty, is the same for all pixels of a
+// channel.
+bool IsOfChannel(const std::string& index);
+
 // "0x1.4p+3f": exactly `value`, whatever the locale; infinities and NaN by
 // their bits.
 std::string FloatLiteral(float value);

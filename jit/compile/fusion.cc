@@ -188,6 +188,7 @@ std::vector<int> KernelGroup::Nodes() const {
   if (tail >= 0) nodes.push_back(tail);
   if (extremes >= 0) nodes.push_back(extremes);
   nodes.insert(nodes.end(), tail_epilogue.begin(), tail_epilogue.end());
+  nodes.insert(nodes.end(), finish.begin(), finish.end());
   return nodes;
 }
 

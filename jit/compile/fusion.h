@@ -24,6 +24,9 @@ struct KernelGroup {
   // same values.
   int extremes = -1;
   std::vector<int> tail_epilogue;
+  // Behind a tail that gathers statistics: pointwise nodes that need them, on
+  // elements that the kernel has stored (conv_finish.cuh).
+  std::vector<int> finish;
 
   // Every node that the kernel computes, in order.
   std::vector<int> Nodes() const;

@@ -17,6 +17,7 @@ class Traffic {
     if (kernel_.packs) return BytesOf(WeightOf());
     int64_t bytes = kernel_.conv ? kernel_.conv->packed_bytes() : 0;
     for (const int value : ValuesRead()) bytes += BytesOf(value);
+    for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     return bytes;
   }
 
@@ -54,6 +55,18 @@ class Traffic {
     // A kernel without nodes copies an input to outputs.
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
     if (kernel_.conv) values.erase(WeightOf());
+    return values;
+  }
+
+  // What is stored here and read to finish.
+  std::set<int> ValuesReadAgain() const {
+    std::set<int> values;
+    for (const int node : kernel_.group.finish) {
+      for (const Operand& operand : schedule_.lowered.nodes[node].operands) {
+        const int value = ValueOf(operand);
+        if (value >= 0 && IsMadeHere(value)) values.insert(value);
+      }
+    }
     return values;
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/value_demands.h"
@@ -18,6 +19,8 @@ namespace {
 // for the total: row_team.cu.
 constexpr int64_t kTeamRecordBytes = 8;
 constexpr int64_t kTeamTotalBytes = 32;
+
+constexpr int64_t kCountBytes = 4;  // of conv_finish.cuh
 
 // Which kernels keep rows on chip.
 enum class RowUse : uint8_t {
@@ -57,19 +60,23 @@ class Scheduling {
 
   // Convolutions on tensor cores, and rows on chip.
   Schedule Fast(int spare_registers, RowUse rows, const Tuning& tuning) && {
-    return Fill(FuseConvolutions(
-                    schedule_.lowered, GroupNodes(schedule_.lowered),
-                    {plan_.plan.grade, target_, spare_registers}, tuning.conv),
-                rows, tuning.rows);
+    ConvFusion fusion = FuseConvolutions(
+        schedule_.lowered, GroupNodes(schedule_.lowered),
+        {plan_.plan.grade, target_, spare_registers}, tuning.conv);
+    if (spare_registers == 0) {
+      FinishConvolutions(schedule_.lowered, target_, &fusion);
+    }
+    return Fill(std::move(fusion), rows, tuning.rows);
   }
 
  private:
-  // What lies in the workspace: a value's f32 copy, partial states, or packed
-  // weights.
+  // What lies in the workspace: a value's f32 copy, partial states, packed
+  // weights, or counts of blocks.
   struct Buffer {
     int kernel = 0;  // that fills it
     int value = -1;  // -1: not a value
     Lifetime lifetime;
+    bool counts = false;
   };
 
   Schedule Finish() {
@@ -242,6 +249,14 @@ class Scheduling {
             std::get<GroupNormAttributes>(tail.attributes).num_groups);
     buffers_.push_back(
         {index, -1, {index, index, states * ReducerStateBytes(tail)}});
+    if (!kernel.group.finish.empty()) AddProgress(index);
+  }
+
+  void AddProgress(int index) {
+    Kernel& kernel = schedule_.kernels[index];
+    kernel.lag = FinishLag(*kernel.conv, target_);
+    const int64_t bytes = (1 + kernel.group.domain[0]) * kCountBytes;
+    buffers_.push_back({index, -1, {0, index, bytes}, true});
   }
 
   // Leaves in memory what later kernels or the caller need, if no kernel
@@ -269,8 +284,10 @@ class Scheduling {
           schedule_.homes[value] = store.place;
         }
       }
-      const int last_user = LastUser(value);
-      if (last_user <= index || schedule_.homes[value]) continue;
+      const bool is_read_again = IsReadAgain(kernel, value);
+      const int last_user = std::max(LastUser(value), index);
+      if (last_user == index && !is_read_again) continue;
+      if (schedule_.homes[value]) continue;
       const TensorDesc desc{DataType::kF32, DescOf(value).dims};
       buffers_.push_back({index, value, {index, last_user, SizeBytes(desc)}});
     }
@@ -291,12 +308,26 @@ class Scheduling {
     if (std::find(nodes.begin(), nodes.end(), producer) != nodes.end()) {
       return false;
     }
-    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
-      const std::vector<Operand>& operands = NodeAt(node).operands;
-      return std::any_of(
-          operands.begin(), operands.end(),
-          [&](const Operand& operand) { return ValueOf(operand) == value; });
-    });
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](int node) { return IsOperandOf(value, node); });
+  }
+
+  // Whether `kernel` makes `value` and reads it from memory to finish.
+  bool IsReadAgain(const Kernel& kernel, int value) const {
+    const std::vector<int>& finish = kernel.group.finish;
+    const auto has = [&](int node) {
+      return std::find(finish.begin(), finish.end(), node) != finish.end();
+    };
+    return !has(schedule_.lowered.values[value].producer) &&
+           std::any_of(finish.begin(), finish.end(),
+                       [&](int node) { return IsOperandOf(value, node); });
+  }
+
+  bool IsOperandOf(int value, int node) const {
+    const std::vector<Operand>& operands = NodeAt(node).operands;
+    return std::any_of(
+        operands.begin(), operands.end(),
+        [&](const Operand& operand) { return ValueOf(operand) == value; });
   }
 
   void PlaceWorkspace() {
@@ -308,13 +339,12 @@ class Scheduling {
       Kernel& kernel = schedule_.kernels[buffers_[i].kernel];
       if (kernel.packs) {
         kernel.packed = place;
+      } else if (buffers_[i].counts) {
+        kernel.progress = place;
+        AddZero(buffers_[i], place);
       } else if (buffers_[i].value < 0) {
         kernel.partials = place;
-        if (kernel.rows) {
-          schedule_.zero.push_back({Area::kWorkspace, place.offset_bytes,
-                                    buffers_[i].lifetime.size_bytes,
-                                    ZeroWhen::kEachLaunch});
-        }
+        if (kernel.rows) AddZero(buffers_[i], place);
       } else {
         schedule_.homes[buffers_[i].value] = place;
         kernel.stores.push_back({buffers_[i].value, place});
@@ -325,6 +355,12 @@ class Scheduling {
       if (!kernel.conv.has_value()) continue;
       kernel.packed = PackerOf(kernel.group.anchor, *kernel.conv)->packed;
     }
+  }
+
+  void AddZero(const Buffer& buffer, const Place& place) {
+    schedule_.zero.push_back({Area::kWorkspace, place.offset_bytes,
+                              buffer.lifetime.size_bytes,
+                              ZeroWhen::kEachLaunch});
   }
 
   const CanonicalPlan& plan_;

@@ -49,6 +49,10 @@ struct Kernel {
   ConvDemands demands;  // that `conv` meets
   std::optional<Place> packed;
   bool packs = false;
+  // For a group with nodes in `finish`: where blocks are counted, and for how
+  // many blocks earlier each applies those nodes.
+  std::optional<Place> progress;
+  int64_t lag = 0;
   // Runs only when a parameter has changed: reads parameters, fills the
   // prepared area.
   bool prepares = false;

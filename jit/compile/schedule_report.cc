@@ -85,7 +85,7 @@ class Reporting {
         ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
     report->why =
         (tuning_.conv == 0 ? "fewest predicted cycles" : Tuned(tuning_.conv)) +
-        TextOf(kernel.demands);
+        TextOf(kernel.demands) + TextOfFinish(kernel);
     TakeTime(report);
   }
 
@@ -111,6 +111,14 @@ class Reporting {
             : "";
     if (held.empty()) return packed;
     return fmt::format("; blocks hold {}{}", fmt::join(held, ", "), packed);
+  }
+
+  static std::string TextOfFinish(const Kernel& kernel) {
+    if (kernel.group.finish.empty()) return "";
+    return fmt::format(
+        "; some warps of each block apply the rest to what was computed {} "
+        "blocks earlier",
+        kernel.lag);
   }
 
   static void TakeTime(KernelReport* report) {

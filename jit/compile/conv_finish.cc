@@ -1,0 +1,150 @@
+#include "jit/compile/conv_finish.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "jit/compile/conv_cost.h"
+
+namespace kiln {
+namespace {
+
+// With fewer waves the last images, which are finished when nothing else is
+// left to do, are most of them.
+constexpr int64_t kFewestWaves = 4;
+// Of memory, for each multiprocessor: 3.0 TB/s for 132 at 1.74 GHz.
+constexpr double kMovedBytesPerCycle = 13.0;
+// The share of a convolution's predicted time in which all that both move may
+// pass: P4 gains 13 % in fp32, with 0.64, and nothing in tf32, with 0.80
+// (docs/kernel-notes.md).
+constexpr double kShareOfMemory = 0.7;
+
+class Finishing {
+ public:
+  Finishing(const LoweredPlan& plan, const Target& target, ConvFusion* fusion)
+      : plan_(plan), target_(target), fusion_(*fusion) {}
+
+  void Run() {
+    for (size_t i = 0; i < fusion_.groups.size(); ++i) {
+      Take(static_cast<int>(i));
+    }
+    std::erase_if(fusion_.groups, [](const KernelGroup& group) {
+      return group.Nodes().empty();
+    });
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+  const TensorDesc& DescOf(int value) const { return plan_.values[value].desc; }
+
+  void Take(int conv) {
+    KernelGroup& group = fusion_.groups[conv];
+    if (group.tail < 0 || group.extremes >= 0) return;
+    const Node& tail = NodeAt(group.tail);
+    const auto geometry = fusion_.geometry.find({group.anchor, group.tail});
+    if (tail.op != OpKind::kGroupNorm || geometry == fusion_.geometry.end() ||
+        !Suits(geometry->second)) {
+      return;
+    }
+    const int user = OnlyUserOf({tail.results.begin(), tail.results.end()});
+    if (user < 0 || !CanFollow(conv, user) ||
+        !LeavesMemory(group, geometry->second, fusion_.groups[user])) {
+      return;
+    }
+    group.finish = std::move(fusion_.groups[user].epilogue);
+    fusion_.groups[user] = {};
+  }
+
+  // Whether blocks are many, and producers have warps to spare.
+  bool Suits(const ConvGeometry& g) const {
+    return g.has_groups() && g.producers > 1 && g.chunk_producers() == 1 &&
+           g.problem.output[2] * g.problem.output[3] % kFinishVector == 0 &&
+           g.blocks() >= kFewestWaves * target_.sm_count * g.resident_blocks;
+  }
+
+  // The group that reads any of `values`; -1 if there are others.
+  int OnlyUserOf(const std::set<int>& values) const {
+    int user = -1;
+    for (size_t i = 0; i < fusion_.groups.size(); ++i) {
+      if (!Reads(fusion_.groups[i], values)) continue;
+      if (user >= 0) return -1;
+      user = static_cast<int>(i);
+    }
+    return user;
+  }
+
+  bool Reads(const KernelGroup& group, const std::set<int>& values) const {
+    const std::vector<int> nodes = group.Nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+      const std::vector<Operand>& operands = NodeAt(node).operands;
+      return std::any_of(operands.begin(), operands.end(),
+                         [&](const Operand& operand) {
+                           return values.count(ValueOf(operand)) > 0;
+                         });
+    });
+  }
+
+  // Whether `user` is pointwise, on the convolution's domain, and reads nothing
+  // that is made between them.
+  bool CanFollow(int conv, int user) const {
+    const KernelGroup& group = fusion_.groups[user];
+    if (user <= conv || group.anchor >= 0 ||
+        group.domain != fusion_.groups[conv].domain) {
+      return false;
+    }
+    std::set<int> between;
+    for (int i = conv + 1; i < user; ++i) {
+      for (const int node : fusion_.groups[i].Nodes()) {
+        const std::vector<int>& results = NodeAt(node).results;
+        between.insert(results.begin(), results.end());
+      }
+    }
+    return !Reads(group, between);
+  }
+
+  bool LeavesMemory(const KernelGroup& conv, const ConvGeometry& geometry,
+                    const KernelGroup& user) const {
+    const ConvDemands& demands = fusion_.demands.at({conv.anchor, conv.tail});
+    const double computing =
+        ConvCycles(geometry, TileCycles(geometry, demands), target_.sm_count);
+    const int input = ValueOf(NodeAt(conv.anchor).operands[0]);
+    const auto bytes =
+        static_cast<double>(SizeBytes(DescOf(input)) + BytesAround(conv, user));
+    const double moving = bytes / (kMovedBytesPerCycle * target_.sm_count);
+    return moving < kShareOfMemory * computing;
+  }
+
+  // What is written of the convolution's elements, and what `user` reads and
+  // writes of that size.
+  int64_t BytesAround(const KernelGroup& conv, const KernelGroup& user) const {
+    std::set<int> read;
+    for (const int node : user.epilogue) {
+      for (const Operand& operand : NodeAt(node).operands) {
+        const int value = ValueOf(operand);
+        if (value >= 0 && DescOf(value).dims == conv.domain) read.insert(value);
+      }
+    }
+    for (const int node : user.epilogue) read.erase(NodeAt(node).results[0]);
+    const auto tensors = static_cast<int64_t>(read.size()) + 2;
+    return tensors * SizeBytes({DataType::kF32, conv.domain});
+  }
+
+  const LoweredPlan& plan_;
+  const Target& target_;
+  ConvFusion& fusion_;
+};
+
+}  // namespace
+
+void FinishConvolutions(const LoweredPlan& plan, const Target& target,
+                        ConvFusion* fusion) {
+  Finishing(plan, target, fusion).Run();
+}
+
+int64_t FinishLag(const ConvGeometry& geometry, const Target& target) {
+  const int64_t of_image = geometry.blocks() / geometry.problem.output[0];
+  const int64_t resident = int64_t{geometry.resident_blocks} * target.sm_count;
+  return std::min(geometry.blocks(), of_image + resident * 3 / 2);
+}
+
+}  // namespace kiln

@@ -1,0 +1,92 @@
+#include "jit/compile/finish_text.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "jit/compile/channel_text.h"
+#include "jit/compile/conv_constants.h"
+#include "jit/compile/conv_finish.h"
+#include "jit/compile/held_text.h"
+#include "jit/compile/spec_text.h"
+
+namespace kiln {
+namespace {
+
+// Vectors that a thread loads together: enough to keep the memory busy with the
+// threads of one block to a multiprocessor.
+constexpr int64_t kVectorsAtOnce = 12;
+// Of longer chains the code would be too long, and they take time themselves.
+constexpr size_t kMaxOpsForEight = 4;
+
+// The tensors as elements see them: written are those that they store to, and
+// what is read for channels is not among them.
+std::vector<KernelTensor> SeenBy(const ElementCode& code,
+                                 const std::vector<KernelTensor>& tensors,
+                                 const std::vector<Place>& written) {
+  std::vector<KernelTensor> seen;
+  for (KernelTensor tensor : tensors) {
+    const auto access = code.accesses().find(tensor.name);
+    if (access == code.accesses().end() || IsOfChannel(access->second)) {
+      continue;
+    }
+    tensor.is_output = std::find(written.begin(), written.end(),
+                                 tensor.place) != written.end();
+    seen.push_back(std::move(tensor));
+  }
+  return seen;
+}
+
+}  // namespace
+
+bool IsOfFinish(const Schedule& schedule, const Kernel& kernel,
+                const Store& store) {
+  const std::vector<int>& finish = kernel.group.finish;
+  const int producer = schedule.lowered.values[store.value].producer;
+  return std::find(finish.begin(), finish.end(), producer) != finish.end();
+}
+
+std::vector<std::string> FinishText(const Schedule& schedule,
+                                    const Kernel& kernel,
+                                    KernelTensors* tensors) {
+  const KernelGroup& group = kernel.group;
+  ElementCode code(schedule, group.domain, tensors);
+  code.SeparateChannels();
+  for (const int node : group.finish) {
+    code.Compute(schedule.lowered.nodes[node]);
+  }
+  std::vector<Place> written;
+  for (const Store& store : kernel.stores) {
+    if (!IsOfFinish(schedule, kernel, store)) continue;
+    code.StoreTo(store);
+    written.push_back(store.place);
+  }
+
+  const bool is_wide =
+      NumElements(group.domain) > std::numeric_limits<int32_t>::max();
+  const bool is_short = group.finish.size() <= kMaxOpsForEight;
+  std::vector<std::string> body = {
+      is_wide ? "using Index = long long;" : "using Index = int;",
+      "using Tensors = Spec::Tensors;"};
+  const auto append = [&](const std::vector<std::string>& lines) {
+    body.insert(body.end(), lines.begin(), lines.end());
+  };
+  append(ShapeText("Output", group.domain));
+  append({IntsText("kVector", kFinishVector, "kAtOnce",
+                   is_short ? kVectorsAtOnce : kVectorsAtOnce / 2)});
+  append(WriteHeld(code, SeenBy(code, tensors->list(), written),
+                   AlignDims(group.domain)[3] % kFinishVector == 0)
+             .lines);
+  append(ChannelText(code));
+  append({"template <typename Fields, typename At>",
+          "static __device__ void Element(Fields& t, const At& at,",
+          "                               const Channel& channel) {"});
+  for (const std::string& line : code.lines()) body.push_back("  " + line);
+  body.push_back("}");
+
+  std::vector<std::string> lines = {"struct Finish {"};
+  for (const std::string& line : body) lines.push_back("  " + line);
+  lines.push_back("};");
+  return lines;
+}
+
+}  // namespace kiln

@@ -1,0 +1,135 @@
+// Which convolutions also apply what follows their normalisation.
+#include "jit/compile/conv_finish.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/kernel_traffic.h"
+#include "jit/compile/specialize.h"
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Target kH100 = {"sm_90a", 132};
+
+// P4 with `batch` images and one more input, and `rest` behind it.
+std::string Chain(int64_t batch, const std::string& rest) {
+  return fmt::format(R"(
+input x: f32[{0},64,256,256]
+input z: f32[{0},64,258,258]
+param w: f32[64,64,3,3]
+c = conv_transpose2d(x, w)
+g = gelu(c)
+n = group_norm(g, num_groups=8)
+{1}
+)",
+                     batch, rest);
+}
+
+Schedule Fastest(const std::string& text) {
+  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), kH100).front();
+}
+
+bool Finishes(const std::string& text) {
+  const Schedule schedule = Fastest(text);
+  return std::any_of(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [](const Kernel& kernel) { return !kernel.group.finish.empty(); });
+}
+
+TEST(ConvFinishTest, OneKernelOfManyBlocks) {
+  const Schedule schedule = Fastest(Chain(128, "output n"));
+  ASSERT_EQ(schedule.kernels.size(), 2);  // the first packs weights
+  const Kernel& kernel = schedule.kernels[1];
+  EXPECT_EQ(kernel.lag, FinishLag(*kernel.conv, kH100));
+  const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+  ASSERT_EQ(spec.entries.size(), 1);
+  EXPECT_EQ(spec.entries[0].grid[0], kernel.conv->blocks() + kernel.lag);
+}
+
+// One count of blocks, and one for each image.
+TEST(ConvFinishTest, CountsBeginAtZero) {
+  const Schedule schedule = Fastest(Chain(128, "output n"));
+  ASSERT_EQ(schedule.zero.size(), 1);
+  EXPECT_EQ(schedule.zero[0].size_bytes, 129 * 4);
+  EXPECT_EQ(schedule.zero[0].offset_bytes,
+            schedule.kernels[1].progress->offset_bytes);
+}
+
+TEST(ConvFinishTest, LagsBehindWhatIsResident) {
+  const Kernel kernel = Fastest(Chain(128, "output n")).kernels[1];
+  const int64_t of_image = kernel.conv->blocks() / 128;
+  EXPECT_GT(kernel.lag, of_image + 132);
+  EXPECT_LT(kernel.lag, of_image + 2 * 132);
+}
+
+TEST(ConvFinishTest, NeedsManyWaves) {
+  EXPECT_TRUE(Finishes(Chain(32, "output n")));
+  EXPECT_FALSE(Finishes(Chain(8, "output n")));
+}
+
+// In the grade tf32 the convolution is done too soon to hide so many bytes.
+TEST(ConvFinishTest, LeavesToAnotherKernelWhatTheMemoryLimits) {
+  EXPECT_FALSE(Finishes("grade tf32\n" + Chain(128, "output n")));
+}
+
+// Nor is there time for another tensor of that size.
+TEST(ConvFinishTest, LeavesResidualsToAnotherKernel) {
+  EXPECT_FALSE(Finishes(Chain(128, "y = add(n, z)\noutput y")));
+}
+
+TEST(ConvFinishTest, TakesAllThatFollowsElementByElement) {
+  const Schedule schedule =
+      Fastest(Chain(128, "s = sigmoid(n)\ny = mul(n, s)\noutput y"));
+  ASSERT_EQ(schedule.kernels.size(), 2);
+  EXPECT_EQ(schedule.kernels[1].group.finish.size(), 3);
+}
+
+TEST(ConvFinishTest, LeavesAReductionToAnotherKernel) {
+  EXPECT_GT(
+      Fastest(Chain(128, "y = mean(n, dim=[2,3])\noutput y")).kernels.size(),
+      2);
+}
+
+// What another kernel makes in between is not there yet.
+TEST(ConvFinishTest, WaitsForNothingThatComesLater) {
+  EXPECT_FALSE(Finishes(Chain(128,
+                              "m = mean(z, dim=[2,3], keepdim=true)\n"
+                              "y = mul(n, m)\noutput y")));
+}
+
+// Two pointers to the same memory, one of them to constants, would let the
+// compiler read what was there before.
+TEST(ConvFinishTest, ReadsThroughThePointerThatItWrites) {
+  const Schedule schedule = Fastest(Chain(128, "output n\noutput g"));
+  ASSERT_EQ(schedule.kernels.size(), 2);
+  const KernelSpec spec = MakeKernelSpec(schedule, schedule.kernels[1]);
+  for (size_t i = 0; i < spec.tensors.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      EXPECT_FALSE(spec.tensors[i].place == spec.tensors[j].place)
+          << spec.tensors[i].name << " " << spec.tensors[j].name;
+    }
+  }
+  const std::string unit = WriteUnit(spec);
+  EXPECT_THAT(unit, HasSubstr("kiln::Fetch(t.output1, at.i"));
+  EXPECT_THAT(unit, Not(HasSubstr("const float* __restrict__ output1")));
+}
+
+TEST(ConvFinishTest, WhatIsReadAgainCountsAsTraffic) {
+  const Schedule schedule = Fastest(Chain(128, "output n"));
+  const int64_t elements = int64_t{128} * 64 * 258 * 258;
+  EXPECT_GT(BytesRead(schedule, schedule.kernels[1]),
+            int64_t{128} * 64 * 256 * 256 * 4 + elements * 4);
+  EXPECT_GT(BytesWritten(schedule, schedule.kernels[1]), 2 * elements * 4);
+}
+
+}  // namespace
+}  // namespace kiln
