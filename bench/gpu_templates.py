@@ -53,7 +53,7 @@ PLANS = {
     "transpose_k3": _conv("1,64,16,16", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     # Blocks enough that they finish what earlier ones have computed.
-    "conv_finish": _conv("32,64,256,256", "64,64,3,3", transposed=1)
+    "conv_finish": _conv("530,64,14,14", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     "transpose_k4_s2": _conv("1,32,14,14", "32,64,4,4", transposed=1,
                              stride=2, padding=1)
