@@ -16,9 +16,9 @@ class Channels {
   using Channel = typename Spec::Channel;
   using Tile = ConvTile<Spec>;
 
-  __device__ Channels(const typename Spec::Tensors& t,
-                      const ConvBlock<Spec>& block, void* shared)
-      : t_(t), block_(block), table_(static_cast<Channel*>(shared)) {}
+  __device__ Channels(const typename Spec::Tensors& t, unsigned number,
+                      void* shared)
+      : t_(t), block_(number), table_(static_cast<Channel*>(shared)) {}
 
   // By all threads that multiply, which meet.
   __device__ void Fill() {
@@ -44,7 +44,7 @@ class Channels {
 
  private:
   const typename Spec::Tensors& t_;
-  const ConvBlock<Spec>& block_;
+  const ConvBlock<Spec> block_;
   Channel* const table_;
   int first_ = 0;
 };

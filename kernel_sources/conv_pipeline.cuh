@@ -77,7 +77,7 @@ class Convolution {
     __syncthreads();  // the patch has been split
     Load(1);
     ConvTail<Spec> tail;
-    const Channels<Spec> channels(t_, block_, nullptr);
+    const Channels<Spec> channels(t_, blockIdx.x, nullptr);
 #pragma unroll 1
     for (int stage = 0; stage < stages_; ++stage) {
       if (stage % Tile::kChunks == 0) sums_.Clear();

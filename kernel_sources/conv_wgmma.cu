@@ -46,7 +46,7 @@ class ConvConsumer {
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
-      : t_(t), stages_(stages), block_(number) {
+      : t_(t), stages_(stages), number_(number), block_(number) {
     group_m_ = group_ % Spec::kGroupsM;
     group_n_ = group_ / Spec::kGroupsM;
     if constexpr (Spec::kChannelRows && Spec::kScales) {
@@ -67,7 +67,7 @@ class ConvConsumer {
  private:
   __device__ void Compute() {
     if (Spec::kKeepsWeights) ptx::Wait(stages_.kept_weights_full(), 0);
-    Channels<Spec> channels(t_, block_, stages_.channels());
+    Channels<Spec> channels(t_, number_, stages_.channels());
     channels.Fill();
     const int tiles = block_.tiles();
     if constexpr (Spec::kTailInRegisters) {
@@ -263,6 +263,7 @@ class ConvConsumer {
 
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
+  const unsigned number_;  // of the block
   const ConvBlock<Spec> block_;
   const int group_ = __shfl_sync(~0u, threadIdx.x / 128, 0);
   int group_m_, group_n_;
