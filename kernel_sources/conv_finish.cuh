@@ -33,6 +33,7 @@ __device__ unsigned NumberOfBlock(const typename Spec::Tensors& t,
   } else {
     auto* const word = reinterpret_cast<unsigned*>(shared);
     if (threadIdx.x == 0) *word = ptx::CountOne(t.progress);
+    // The word is written.
     __syncthreads();
     // The same in all lanes, so that what depends on it is no divergence.
     const unsigned number = __shfl_sync(~0u, *word, 0);
@@ -65,6 +66,7 @@ class ConvFinish {
     const Index begin = of_part + slice * length;
     if (begin >= end_of_part) return;
     const Index end = min(begin + length, end_of_part);
+    // Seldom for long: statistics are older than half a wave of blocks.
     while (ptx::LoadAcquire(t_.progress + 1 + image) <= Tile::kBlocksOfImage) {
       __nanosleep(200);
     }
@@ -81,10 +83,12 @@ class ConvFinish {
   __device__ void Leave(int image, float* shared) const {
     unsigned* const count = t_.progress + 1 + image;
     auto* const is_last = reinterpret_cast<bool*>(shared);
+    // All have stored, and read what was shared before.
     Tile::Sync();
     if (threadIdx.x == 0) {
       *is_last = ptx::CountOne(count) == Tile::kBlocksOfImage - 1;
     }
+    // All know whether the block is the last.
     Tile::Sync();
     if (!*is_last) return;
 #pragma unroll 1
@@ -92,6 +96,7 @@ class ConvFinish {
          group < Spec::kNormGroups; group += Tile::kThreads / 32) {
       MergeGroup<Spec>(t_, image * Spec::kNormGroups + group);
     }
+    // The statistics are stored.
     Tile::Sync();
     if (threadIdx.x == 0) ptx::CountOne(count);
   }

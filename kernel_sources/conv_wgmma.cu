@@ -13,7 +13,8 @@
 // (kChannelRows; conv_runs.cuh or conv_planes.cuh follows), or pixels are the
 // rows and a thread has many channels of few pixels (conv_tails.cuh).
 //
-// One or two warpgroups bring chunks (conv_producer.cuh), the others multiply.
+// One or two warpgroups bring chunks (conv_producer.cuh), the others multiply;
+// some warps of the former may finish earlier images (conv_finish.cuh).
 // Tensor cores round towards zero as they add, so where operands have two parts
 // the small products are summed first, and where there are several chunks each
 // is added to the total by an ordinary addition.

@@ -24,8 +24,8 @@ class KernelTensors {
  public:
   explicit KernelTensors(const Schedule& schedule) : schedule_(schedule) {}
 
-  // The field that a value is read from, named `name`. The value must have a
-  // home.
+  // The field that a value is read from: named `name`, or as it is where the
+  // kernel writes it. The value must have a home.
   std::string Read(int value, const std::string& name);
   std::string Read(int value);  // named like the value
 

@@ -259,8 +259,8 @@ class Scheduling {
     buffers_.push_back({index, -1, {0, index, bytes}, true});
   }
 
-  // Leaves in memory what later kernels or the caller need, if no kernel
-  // before has.
+  // Leaves in memory what later kernels or the caller need, or the kernel
+  // itself to finish, if no kernel before has.
   void AddStores(int index) {
     if (schedule_.kernels[index].packs) return;
     const KernelGroup group = schedule_.kernels[index].group;

@@ -76,6 +76,18 @@ TEST(ConvFinishTest, NeedsManyWaves) {
   EXPECT_FALSE(Finishes(Chain(8, "output n")));
 }
 
+// conv_finish of bench/gpu_templates.py, which runs under the sanitizers.
+TEST(ConvFinishTest, SmallImagesInABatchThatIsLargeEnough) {
+  EXPECT_TRUE(Finishes(R"(
+input x: f32[530,64,14,14]
+param w: f32[64,64,3,3]
+c = conv_transpose2d(x, w)
+g = gelu(c)
+y = group_norm(g, num_groups=8)
+output y
+)"));
+}
+
 // In the grade tf32 the convolution is done too soon to hide so many bytes.
 TEST(ConvFinishTest, LeavesToAnotherKernelWhatTheMemoryLimits) {
   EXPECT_FALSE(Finishes("grade tf32\n" + Chain(128, "output n")));

@@ -175,6 +175,8 @@ TEST(ScheduleChoiceTest, TheTransposedChainIsStoredOnce) {
   // With many blocks, they also finish what earlier ones have stored.
   EXPECT_THAT(Cut(TransposedChain("[128,64,256,256]"), kH100),
               ElementsAre("conv_statistics"));
+  EXPECT_THAT(Cut(TransposedChain("[128,64,256,256]"), kA100),
+              ElementsAre("conv_statistics", "pointwise"));
   for (const char* input : {"[1,64,256,256]", "[2,64,5,7]"}) {
     for (const Target& target : {kH100, kA100}) {
       EXPECT_THAT(Cut(TransposedChain(input), target),

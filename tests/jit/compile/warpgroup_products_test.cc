@@ -49,6 +49,10 @@ INSTANTIATE_TEST_SUITE_P(
         "input x: f32[8,64,64,64]\nparam w: f32[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\ng = gelu(y)\n"
         "z = group_norm(g, num_groups=8)\noutput z\n",
+        // Numbers of blocks from memory: the norm is finished here.
+        "input x: f32[32,64,256,256]\nparam w: f32[64,64,3,3]\n"
+        "y = conv_transpose2d(x, w)\ng = gelu(y)\n"
+        "z = group_norm(g, num_groups=8)\noutput z\n",
         // Four warpgroups of pixel rows, all weights kept.
         "input x: f32[32,16,112,112]\nparam w: f32[32,16,5,5]\n"
         "param b: f32[32]\ny = conv2d(x, w, b, padding=2)\n"
