@@ -1,3 +1,5 @@
+// Longer than 400 lines because one class fills a Schedule: each step of it
+// needs what the steps before have placed.
 #include "jit/compile/schedule.h"
 
 #include <algorithm>

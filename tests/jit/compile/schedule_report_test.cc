@@ -52,15 +52,6 @@ const ScheduleCandidate& Find(const KernelReport& kernel,
   return found == kernel.candidates.end() ? kNone : *found;
 }
 
-constexpr char kTransposed[] = R"(
-input x: f32[128,64,256,256]
-param w: f32[64,64,3,3]
-c = conv_transpose2d(x, w)
-g = gelu(c)
-y = group_norm(g, num_groups=8)
-output y
-)";
-
 TEST(ScheduleReportTest, TheCpuSchedulesNothing) {
   EXPECT_THAT(ReportOf(kNorm, {"cpu", 0}).variants, IsEmpty());
 }
@@ -128,9 +119,18 @@ TEST(ScheduleReportTest, RewritesAreNamed) {
                   "v2 = tanh(v1)"));
   EXPECT_THAT(ReportOf(kPoolChain, kH100).variants[0].rewrites,
               ElementsAre(HasSubstr("pooling moved in front of the norm")));
-  EXPECT_THAT(ReportOf(kTransposed, kH100).variants[0].rewrites,
+  EXPECT_THAT(ReportOf(TransposedChain(), kH100).variants[0].rewrites,
               ElementsAre(HasSubstr("stored and read again, for 1728")));
   EXPECT_THAT(ReportOf(kNorm, kH100).variants[0].rewrites, IsEmpty());
+}
+
+TEST(ScheduleReportTest, AFinishedNormIsSaidWithItsLag) {
+  const VariantReport variant =
+      ReportOf(TransposedChain(), kH100).variants.at(0);
+  ASSERT_EQ(variant.kernels.size(), 2u);
+  EXPECT_THAT(variant.kernels[1].why,
+              HasSubstr("some warps of each block apply the rest to what was "
+                        "computed"));
 }
 
 TEST(ScheduleReportTest, DeadWorkIsNamedOnceForEachCall) {
