@@ -224,6 +224,29 @@ NamedPlan ConvBlock(std::string_view model, DataType type, ImageShape input,
   return plan;
 }
 
+// Convolutions in batches so large that they finish their norms themselves
+// (kernel_sources/conv_finish.cuh): with a residual; with rows of whole vectors
+// and a result of 16 bits; with a row, a column and the stored result as an
+// output.
+Plans FinishedNorms() {
+  constexpr char kConv[] =
+      "param w: f32[128,128,3,3]\nc = conv2d(x, w, padding=1)\n"
+      "n = group_norm(c, num_groups=32)\n";
+  return {
+      {"finished_norm__residual", std::string("input x: f32[256,128,56,56]\n"
+                                              "input z: f32[256,128,56,56]\n") +
+                                      kConv +
+                                      "a = add(n, z)\ny = relu(a)\noutput y\n"},
+      {"finished_norm__f16_output",
+       std::string("input x: f32[160,128,64,64]\n") + kConv +
+           "s = silu(n)\ny = cast(s, dtype=f16)\noutput y\n"},
+      {"finished_norm__row_and_column",
+       std::string("input x: f32[256,128,56,56]\ninput r: f32[56]\n"
+                   "input q: f32[56,1]\n") +
+           kConv + "a = mul(n, r)\ny = add(a, q)\noutput y\noutput c\n"},
+  };
+}
+
 Plans RealModels() {
   Plans plans = {
       Chain1Plan(kF32, {112, 64, 512, 512}, 8),
@@ -251,6 +274,8 @@ Plans RealModels() {
       UnaryPlan(kF32, {256, 1000}, "softmax(x, dim=1)",
                 "resnet50_softmax_dim1"),
   };
+  const Plans finished = FinishedNorms();
+  plans.insert(plans.end(), finished.begin(), finished.end());
   return plans;
 }
 

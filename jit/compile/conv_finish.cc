@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -47,7 +48,7 @@ class Finishing {
       return;
     }
     const int user = OnlyUserOf({tail.results.begin(), tail.results.end()});
-    if (user < 0 || !CanFollow(conv, user) ||
+    if (user < 0 || !CanFollow(conv, user) || IsReducedAfter(user) ||
         !LeavesMemory(group, geometry->second, fusion_.groups[user])) {
       return;
     }
@@ -59,7 +60,30 @@ class Finishing {
   bool Suits(const ConvGeometry& g) const {
     return g.has_groups() && g.producers > 1 && g.chunk_producers() == 1 &&
            g.problem.output[2] * g.problem.output[3] % kFinishVector == 0 &&
+           Rounds(g, kFinishWarps) == Rounds(g, 0) &&
            g.blocks() >= kFewestWaves * target_.sm_count * g.resident_blocks;
+  }
+
+  // Of the loads of a chunk, by producers without `warps` of them.
+  static int64_t Rounds(const ConvGeometry& g, int64_t warps) {
+    const int64_t threads = g.producers * 128 - warps * 32;
+    return CeilDiv(g.chunk / 8 * g.patch(), threads * g.octets_at_once());
+  }
+
+  // Whether a reduction reads what `user` makes, and could better take it along
+  // (row_residency.h).
+  bool IsReducedAfter(int user) const {
+    std::set<int> made;
+    for (const int node : fusion_.groups[user].epilogue) {
+      made.insert(NodeAt(node).results[0]);
+    }
+    return std::any_of(fusion_.groups.begin(), fusion_.groups.end(),
+                       [&](const KernelGroup& group) {
+                         return group.anchor >= 0 &&
+                                NodeAt(group.anchor).kind ==
+                                    NodeKind::kReduce &&
+                                Reads(group, made);
+                       });
   }
 
   // The group that reads any of `values`; -1 if there are others.
@@ -114,19 +138,29 @@ class Finishing {
     return moving < kShareOfMemory * computing;
   }
 
-  // What is written of the convolution's elements, and what `user` reads and
-  // writes of that size.
+  // What is written and read again of the convolution's elements, and what
+  // `user` reads and writes of that size.
   int64_t BytesAround(const KernelGroup& conv, const KernelGroup& user) const {
+    int64_t bytes = 2 * SizeBytes({DataType::kF32, conv.domain});
+    const int stored = ValueOf(NodeAt(conv.tail).operands[0]);
+    std::set<int> made = {stored};
     std::set<int> read;
     for (const int node : user.epilogue) {
       for (const Operand& operand : NodeAt(node).operands) {
         const int value = ValueOf(operand);
-        if (value >= 0 && DescOf(value).dims == conv.domain) read.insert(value);
+        if (value < 0 || made.count(value) > 0) continue;
+        if (DescOf(value).dims == conv.domain) read.insert(value);
       }
+      made.insert(NodeAt(node).results[0]);
     }
-    for (const int node : user.epilogue) read.erase(NodeAt(node).results[0]);
-    const auto tensors = static_cast<int64_t>(read.size()) + 2;
-    return tensors * SizeBytes({DataType::kF32, conv.domain});
+    for (const int value : read) bytes += SizeBytes(DescOf(value));
+    for (const PlanOutput& output : plan_.outputs) {
+      const bool is_stored =
+          output.value.index == stored && output.dtype == DataType::kF32;
+      if (is_stored || made.count(output.value.index) == 0) continue;
+      bytes += SizeBytes({output.dtype, conv.domain});
+    }
+    return bytes;
   }
 
   const LoweredPlan& plan_;

@@ -175,12 +175,15 @@ bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
 int64_t ConvGeometry::launch_registers() const {
   return kRegisters / (threads() * resident_blocks) / 8 * 8;
 }
+bool ConvGeometry::takes_eight_octets() const {
+  return !splits_input && chunks() > 1;
+}
 int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() > kMaxLaunchRegisters) return 0;
   if (launch_registers() < kFewestProducerRegisters) return 0;
   const int64_t wanted = producers == 1  ? kMostProducerRegisters
                          : groups() == 1 ? kAmpleProducerRegisters
-                         : groups() == 2 && !splits_input
+                         : groups() == 2 && takes_eight_octets()
                              ? kAmpleProducerRegisters
                          : groups() == 2 ? kProducerRegisters
                                          : kFewestProducerRegisters;
@@ -200,7 +203,7 @@ int ConvGeometry::octets_at_once() const {
   const int64_t registers =
       producer_registers() == 0 ? launch_registers() : producer_registers();
   if (spares_registers || registers < kProducerRegisters) return 2;
-  return registers >= kAmpleProducerRegisters && !splits_input ? 8 : 4;
+  return registers >= kAmpleProducerRegisters && takes_eight_octets() ? 8 : 4;
 }
 bool ConvGeometry::shares_chunks() const {
   return producers > 1 &&

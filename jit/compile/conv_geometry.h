@@ -149,6 +149,8 @@ struct ConvGeometry {
   int64_t LeftForConsumers(int64_t of_producer) const;
   int64_t producer_registers() const;
   int64_t consumer_registers() const;
+  // Whether producers gain by more on its way: of one part, chunk after chunk.
+  bool takes_eight_octets() const;
   int octets_at_once() const;  // that a producer's thread has in registers
   // Whether all producers share each chunk instead of taking them in turn: the
   // others wait for it, or it has more octets than the threads of one have at

@@ -12,11 +12,13 @@
 namespace kiln {
 namespace {
 
-// Vectors that a thread loads together: enough to keep the memory busy with the
-// threads of one block to a multiprocessor.
-constexpr int64_t kVectorsAtOnce = 12;
-// Of longer chains the code would be too long, and they take time themselves.
-constexpr size_t kMaxOpsForEight = 4;
+// Vectors that a thread loads together: enough to keep the memory busy with two
+// warps of a multiprocessor, but no more than its registers hold. Of longer
+// chains the code would be too long, and they take time themselves.
+constexpr int64_t kMostAtOnce = 12;
+constexpr int64_t kMostOfLongChains = 6;
+constexpr size_t kMaxOpsOfShortChains = 4;
+constexpr int64_t kRegistersBesideVectors = 32;
 
 // The tensors as elements see them: written are those that they store to, and
 // what is read for channels is not among them.
@@ -34,6 +36,22 @@ std::vector<KernelTensor> SeenBy(const ElementCode& code,
     seen.push_back(std::move(tensor));
   }
   return seen;
+}
+
+int64_t VectorsAtOnce(const Kernel& kernel,
+                      const std::vector<KernelTensor>& seen) {
+  const ConvGeometry& g = *kernel.conv;
+  const int64_t registers = g.producer_registers() == 0
+                                ? g.launch_registers()
+                                : g.producer_registers();
+  const int64_t read = std::count_if(
+      seen.begin(), seen.end(),
+      [](const KernelTensor& tensor) { return !tensor.is_output; });
+  const int64_t fitting = (registers - kRegistersBesideVectors) /
+                          (kFinishVector * std::max<int64_t>(read, 1));
+  const bool is_short = kernel.group.finish.size() <= kMaxOpsOfShortChains;
+  return std::clamp<int64_t>(fitting, 1,
+                             is_short ? kMostAtOnce : kMostOfLongChains);
 }
 
 }  // namespace
@@ -63,7 +81,6 @@ std::vector<std::string> FinishText(const Schedule& schedule,
 
   const bool is_wide =
       NumElements(group.domain) > std::numeric_limits<int32_t>::max();
-  const bool is_short = group.finish.size() <= kMaxOpsForEight;
   std::vector<std::string> body = {
       is_wide ? "using Index = long long;" : "using Index = int;",
       "using Tensors = Spec::Tensors;"};
@@ -71,10 +88,10 @@ std::vector<std::string> FinishText(const Schedule& schedule,
     body.insert(body.end(), lines.begin(), lines.end());
   };
   append(ShapeText("Output", group.domain));
+  const std::vector<KernelTensor> seen = SeenBy(code, tensors->list(), written);
   append({IntsText("kVector", kFinishVector, "kAtOnce",
-                   is_short ? kVectorsAtOnce : kVectorsAtOnce / 2)});
-  append(WriteHeld(code, SeenBy(code, tensors->list(), written),
-                   AlignDims(group.domain)[3] % kFinishVector == 0)
+                   VectorsAtOnce(kernel, seen))});
+  append(WriteHeld(code, seen, AlignDims(group.domain)[3] % kFinishVector == 0)
              .lines);
   append(ChannelText(code));
   append({"template <typename Fields, typename At>",

@@ -67,6 +67,9 @@ class Traffic {
         if (value >= 0 && IsMadeHere(value)) values.insert(value);
       }
     }
+    for (const int node : kernel_.group.finish) {
+      values.erase(schedule_.lowered.nodes[node].results[0]);
+    }
     return values;
   }
 

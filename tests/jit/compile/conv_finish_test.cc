@@ -92,6 +92,34 @@ TEST(ConvFinishTest, LeavesResidualsToAnotherKernel) {
   EXPECT_FALSE(Finishes(Chain(128, "y = add(n, z)\noutput y")));
 }
 
+TEST(ConvFinishTest, CountsEveryOutput) {
+  EXPECT_FALSE(Finishes(Chain(128, "s = sigmoid(n)\noutput n\noutput s")));
+}
+
+// The next norm takes along what lies between.
+TEST(ConvFinishTest, LeavesTheWayToAnotherNormToIt) {
+  EXPECT_FALSE(Finishes(
+      Chain(128, "r = relu(n)\ny = group_norm(r, num_groups=8)\noutput y")));
+}
+
+// A residual in a large batch of small images: half as many vectors at once,
+// so that both tensors' fit in the registers of producers.
+TEST(ConvFinishTest, TakesFewerVectorsOfMoreTensors) {
+  const Schedule schedule = Fastest(R"(
+input x: f32[256,128,56,56]
+input z: f32[256,128,56,56]
+param w: f32[128,128,3,3]
+c = conv2d(x, w, padding=1)
+n = group_norm(c, num_groups=32)
+a = add(n, z)
+y = relu(a)
+output y
+)");
+  ASSERT_EQ(schedule.kernels.size(), 2);
+  EXPECT_THAT(WriteUnit(MakeKernelSpec(schedule, schedule.kernels[1])),
+              HasSubstr("kAtOnce = 6;"));
+}
+
 TEST(ConvFinishTest, TakesAllThatFollowsElementByElement) {
   const Schedule schedule =
       Fastest(Chain(128, "s = sigmoid(n)\ny = mul(n, s)\noutput y"));
