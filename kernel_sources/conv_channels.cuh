@@ -1,6 +1,7 @@
 // What the ops behind a convolution need of a channel, the same for all its
 // pixels: bias, and scale and shift of a normalisation. Where warpgroups
-// multiply, a block computes them once, in shared memory.
+// multiply, a block computes them once, in shared memory. Behind the last
+// channel are copies of it.
 #ifndef KILN_KERNEL_SOURCES_CONV_CHANNELS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_CHANNELS_CUH_
 
@@ -8,6 +9,16 @@
 #include "point.cuh"
 
 namespace kiln {
+
+// `table` + `count`, of which the compiler knows no more, so that entries behind
+// it are found by constant offsets.
+template <typename Entry>
+__device__ const Entry* Behind(const Entry* table, int count) {
+  unsigned bytes = count * sizeof(Entry);
+  asm("" : "+r"(bytes));
+  return reinterpret_cast<const Entry*>(reinterpret_cast<const char*>(table) +
+                                        bytes);
+}
 
 template <typename Spec>
 class Channels {
@@ -24,13 +35,13 @@ class Channels {
   __device__ void Fill() {
     if constexpr (!Spec::kSharesChannels) return;
     first_ = block_.first_channel();
-    const int count =
-        min(Tile::kBlockChannels,
-            Tile::kOutputs - block_.channel_block * Tile::kBlockChannels);
-    for (int i = threadIdx.x; i < count; i += Tile::kThreads) {
+    const int last =
+        Tile::kOutputs - 1 - block_.channel_block * Tile::kBlockChannels;
+    for (int i = threadIdx.x; i < Tile::kBlockChannels; i += Tile::kThreads) {
       table_[i] = Spec::ReadChannel(
           t_, PointAt<typename Spec::Output, Index>(
-                  static_cast<Index>(block_.n), static_cast<Index>(first_ + i),
+                  static_cast<Index>(block_.n),
+                  static_cast<Index>(first_ + min(i, last)),
                   static_cast<Index>(0), static_cast<Index>(0)));
     }
     Tile::Sync();
@@ -41,6 +52,24 @@ class Channels {
     if constexpr (!Spec::kSharesChannels) return Spec::ReadChannel(t_, at);
     return table_[at.c - first_];
   }
+
+  // Those of a lane that has elements of two channels in eight, where pixels
+  // are the rows of the product: from `first` of the block on.
+  class OfLane {
+   public:
+    __device__ OfLane(const Channels& channels, int first)
+        : channels_(channels), table_(Behind(channels.table_, first)) {}
+
+    // For element `i` of fragment `j`, at the point `at`.
+    __device__ Channel operator()(int j, int i, const Point<Index>& at) const {
+      if constexpr (!Spec::kSharesChannels) return channels_(at);
+      return table_[8 * j + i % 2];
+    }
+
+   private:
+    const Channels& channels_;
+    const Channel* const table_;
+  };
 
  private:
   const typename Spec::Tensors& t_;

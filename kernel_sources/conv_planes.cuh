@@ -204,7 +204,7 @@ struct PlaneTail<Spec, Tail::kStore> {
     ForEachPlanePixel<Spec>(
         block, tile, planes,
         [&](const Point<Index>& at, float& value, bool inside, int) {
-          Spec::Element(t, at, value, inside, channels(at));
+          Spec::Element(t, at, value, 1.0f, inside, channels(at));
         });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
@@ -284,7 +284,8 @@ struct PlaneTail<Spec, Tail::kMoments> {
       ForEachPixel<Spec>(
           block, planes, pixels, first + c,
           [&](const Point<Index>& at, float& value, bool inside, int i) {
-            values[c][i] = Spec::Read(t, at, value, inside, channels(at));
+            values[c][i] =
+                Spec::Read(t, at, value, 1.0f, inside, channels(at));
             if (Spec::kHasExtremes) value = values[c][i];
           });
     }
@@ -345,7 +346,7 @@ struct PlaneTail<Spec, Tail::kPool> {
       ForEachPixel<Spec>(
           block, planes, pixels, c,
           [&](const Point<Index>& at, float& value, bool inside, int) {
-            value = Spec::Read(t, at, value, inside, channels(at));
+            value = Spec::Read(t, at, value, 1.0f, inside, channels(at));
           });
     }
     __syncwarp();

@@ -142,43 +142,48 @@ class ConvProducer {
     const float scale = PowerOfTwo(exponent_);
     unsigned most = 0;
     bool has_begun = kSelects;
-    // Everything is on its way before the first is used.
-    constexpr int kEach = Share::kEach;
-    constexpr int kFitting = Spec::kOctetsAtOnce / kEach;
-    constexpr int kAtOnce = kSelects || kFitting < 1 ? 1 : kFitting;
+    // So many slices of so many positions are on their way before the first is
+    // used.
+    constexpr int kMost = Spec::kOctetsAtOnce;
+    constexpr int kSlices = Share::kEach < kMost ? Share::kEach : kMost;
+    constexpr int kAtOnce = kSelects ? 1 : kMost / kSlices;
 #pragma unroll 1
     for (int i = Share::First(thread_); i < Group::kPatch;
          i += Share::kStep * kAtOnce) {
-      float values[kAtOnce][kEach][8];
+#pragma unroll 1
+      for (int slice = 0; slice < Share::kEach; slice += kSlices) {
+        float values[kAtOnce][kSlices][8];
 #pragma unroll
-      for (int n = 0; n < kAtOnce; ++n) {
-        const int position = i + n * Share::kStep;
-        const bool inside =
-            position < Group::kPatch && IsInside(top, left, position);
-        const Index from = first + (inside ? Pixel(top, left, position) : 0);
+        for (int n = 0; n < kAtOnce; ++n) {
+          const int position = i + n * Share::kStep;
+          const bool inside =
+              position < Group::kPatch && IsInside(top, left, position);
+          const Index from = first + (inside ? Pixel(top, left, position) : 0);
 #pragma unroll
-        for (int k = 0; k < kEach; ++k) {
-          const int octet = Share::Slice(thread_, k);
-          LoadEight(from, octet * 8,
-                    inside && Share::HasSlice(octet) ? channels : 0,
-                    values[n][k]);
-        }
-      }
-      if (!has_begun) Begin(chunk);
-      has_begun = true;
-#pragma unroll
-      for (int n = 0; n < kAtOnce; ++n) {
-        const int position = i + n * Share::kStep;
-        if (n > 0 && position >= Group::kPatch) break;
-#pragma unroll
-        for (int k = 0; k < kEach; ++k) {
-          const int octet = Share::Slice(thread_, k);
-          if (!Share::HasSlice(octet)) continue;
-          if constexpr (kScales) {
-            most = max(most, Scale<kSelects>(values[n][k], scale, keep));
+          for (int k = 0; k < kSlices; ++k) {
+            const int octet = Share::Slice(thread_, slice + k);
+            LoadEight(from, octet * 8,
+                      inside && Share::HasSlice(octet) ? channels : 0,
+                      values[n][k]);
           }
-          StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
-              values[n][k], to + Group::UnitOf(octet, position), Group::kPart);
+        }
+        if (!has_begun) Begin(chunk);
+        has_begun = true;
+#pragma unroll
+        for (int n = 0; n < kAtOnce; ++n) {
+          const int position = i + n * Share::kStep;
+          if (n > 0 && position >= Group::kPatch) break;
+#pragma unroll
+          for (int k = 0; k < kSlices; ++k) {
+            const int octet = Share::Slice(thread_, slice + k);
+            if (!Share::HasSlice(octet)) continue;
+            if constexpr (kScales) {
+              most = max(most, Scale<kSelects>(values[n][k], scale, keep));
+            }
+            StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
+                values[n][k], to + Group::UnitOf(octet, position),
+                Group::kPart);
+          }
         }
       }
     }

@@ -14,20 +14,33 @@ __device__ float OverLanes(float x, Combine combine) {
   return combine(x, __shfl_xor_sync(~0u, x, 2));
 }
 
+// Combines all values of a lane, in a tree: their chain would be what a warp
+// waits for.
+template <int kCount, typename Combine>
+__device__ float OfAll(const float (&x)[kCount], Combine combine) {
+  float left[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) left[i] = x[i];
+#pragma unroll
+  for (int step = 1; step < kCount; step *= 2) {
+#pragma unroll
+    for (int i = 0; i + step < kCount; i += 2 * step) {
+      left[i] = combine(left[i], left[i + step]);
+    }
+  }
+  return left[0];
+}
+
 // Reduces the values of one pixel that this lane and its three neighbours
 // hold. Values that are no channels have weight 0.
 template <int kCount>
 __device__ void ReduceValues(Amax* state, const float (&x)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) state->Add(x[i]);
-  state->largest = OverLanes(state->largest, Maximum);
+  state->largest = OverLanes(OfAll(x, Maximum), Maximum);
 }
 
 template <int kCount>
 __device__ void ReduceValues(Amin* state, const float (&x)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) state->Add(x[i]);
-  state->smallest = OverLanes(state->smallest, Minimum);
+  state->smallest = OverLanes(OfAll(x, Minimum), Minimum);
 }
 
 template <int kCount>
@@ -57,10 +70,12 @@ __device__ void ReduceValues(LogSumExp* state, const float (&x)[kCount]) {
   state->largest = fabsf(most.largest) == Infinity() ? 0.0f : most.largest;
   const float base = state->largest * kLog2E;
   const float rest = fmaf(state->largest, kLog2E, -base);
-  float sum = 0.0f;
+  float powers[kCount];
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) sum += Exp2(fmaf(x[i], kLog2E, -base));
-  state->scaled.sum = OverLanes(sum, Add) * Exp2(-rest);
+  for (int i = 0; i < kCount; ++i) {
+    powers[i] = Exp2(fmaf(x[i], kLog2E, -base));
+  }
+  state->scaled.sum = OverLanes(OfAll(powers, Add), Add) * Exp2(-rest);
 }
 
 // A reduction over the channels of a pixel, all of which the block has. The
@@ -75,11 +90,12 @@ struct ConvTail<Spec, Tail::kChannels> {
   static_assert(ConvTile<Spec>::kChannelBlocks == 1 && Spec::kGroups == 1,
                 "One block has all channels.");
 
+  template <typename Scales>
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
-                       float* scratch) {
+                       const Scales& scales, float* scratch) {
     constexpr int kRows = 2 * Spec::kTilesM;
     constexpr int kColumns = 2 * Spec::kTilesN;
     // Pixels that are not inside need no right result, but what is no channel
@@ -87,11 +103,13 @@ struct ConvTail<Spec, Tail::kChannels> {
     constexpr bool kHasAll =
         ConvTile<Spec>::kOutputs == ConvTile<Spec>::kBlockChannels;
     float x[kRows][kColumns];
+    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
           const float value =
-              Spec::Read(t, at, sums.d[m][4 * j + i], inside, channels(at));
+              Spec::Read(t, at, sums.d[m][4 * j + i], scales(j, i), inside,
+                         of_lane(j, i, at));
           x[2 * m + i / 2][2 * j + i % 2] =
               kHasAll || inside ? value : Spec::Neutral();
         });

@@ -51,7 +51,9 @@ class RunTail {
         Compute(t, at, channel, half, scales[half], sums);
       }
       const float bias =
-          Spec::kComputesFirst ? 0.0f : Spec::Read(t, at, 0.0f, false, channel);
+          Spec::kComputesFirst
+              ? 0.0f
+              : Spec::Read(t, at, 0.0f, 1.0f, false, channel);
       const float scale = Spec::kComputesFirst ? 1.0f : scales[half];
       if (count_ == 0 && taken > 0) {
         slots_[half].pivot = fmaf(sums[2 * half], scale, bias);
@@ -104,7 +106,7 @@ class RunTail {
                                  const typename Spec::Channel& channel,
                                  int half, float scale, float (&sums)[kCount]) {
     ForEachSum(half, sums, [&](int, int, float& x) {
-      x = Spec::Read(t, at, x * scale, false, channel);
+      x = Spec::Read(t, at, x, scale, false, channel);
     });
   }
 

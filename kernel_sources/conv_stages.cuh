@@ -82,8 +82,9 @@ class ConvStages {
       kZeros + (Group::kHasEmptyHalf ? Spec::kZeroUnits : 0);
   static constexpr int kMagnitudes = kNotes + Spec::kStages;
   static constexpr int kBarriers = kMagnitudes + 2 * Spec::kProducerGroups;
-  static constexpr int kChannels =
+  static constexpr int kSumScales =
       kBarriers + Spec::kStages + (2 + Spec::kWarpgroups) / 2;
+  static constexpr int kChannels = kSumScales + Spec::kScaleUnits;
   static constexpr int kScratch = kChannels + Spec::kChannelUnits;
   static_assert(sizeof(StageNote) <= 16);
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
@@ -140,6 +141,11 @@ class ConvStages {
   // At which the four warps arrive that had their turn before `group`.
   __device__ ptx::Barrier* turn(int group) const {
     return barriers() + 2 * Spec::kStages + 1 + group;
+  }
+  // Of a warpgroup's channels, where pixels are the rows of its product.
+  __device__ float* sum_scales(int group) const {
+    return reinterpret_cast<float*>(units_ + kSumScales) +
+           Spec::kTilesN * 8 * group;
   }
   __device__ void* channels() const { return units_ + kChannels; }
   __device__ float* scratch() const {

@@ -23,11 +23,12 @@ struct ConvTail<Spec, Tail::kMoments> {
   PivotedMoments slots[kSlots];
   int pixels = 0;
 
+  template <typename Scales>
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
-                       float* scratch) {
+                       const Scales& scales, float* scratch) {
     int inside = 0;
     int first_row = -1;
 #pragma unroll
@@ -37,13 +38,14 @@ struct ConvTail<Spec, Tail::kMoments> {
       ++inside;
     }
     if (pixels == 0)
-      TakePivots(t, channels, block, tile, warp, sums, first_row);
+      TakePivots(t, channels, block, tile, warp, sums, scales, first_row);
     pixels += inside;
+    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool is_inside) {
           float& x = sums.d[m][4 * j + i];
-          x = Spec::Read(t, at, x, is_inside, channels(at));
+          x = Spec::Read(t, at, x, scales(j, i), is_inside, of_lane(j, i, at));
           PivotedMoments& slot = slots[(2 * j + i % 2) / kTogether];
           if (is_inside) slot.Add(x);
         });
@@ -53,17 +55,20 @@ struct ConvTail<Spec, Tail::kMoments> {
   }
 
   // The values of row `row`, which is the first that is inside.
+  template <typename Scales>
   __device__ void TakePivots(const typename Spec::Tensors& t,
                              const Channels<Spec>& channels,
                              const ConvBlock<Spec>& block, int tile,
                              const WarpTile<Spec>& warp, Sums<Spec>& sums,
-                             int row) {
+                             const Scales& scales, int row) {
+    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool) {
           if (i % kTogether != 0 || 2 * m + i / 2 != row) return;
           slots[(2 * j + i % 2) / kTogether].pivot =
-              Spec::Read(t, at, sums.d[m][4 * j + i], false, channels(at));
+              Spec::Read(t, at, sums.d[m][4 * j + i], scales(j, i), false,
+                         of_lane(j, i, at));
         });
   }
 

@@ -1,8 +1,13 @@
 // What a convolution kernel does with its sums, tile by tile: Spec::kTail
 // chooses. Each takes the sums through the plan's pointwise ops by
-//   Spec::Element(t, at, sum, inside, channel)     where the kernel ends there,
-//   float Spec::Read(t, at, sum, inside, channel)  where something follows.
-// Both store only where `inside`; `channel` is Spec::ReadChannel(t, at).
+//   Spec::Element(t, at, sum, scale, inside, channel)
+// where the kernel ends there, or
+//   float Spec::Read(t, at, sum, scale, inside, channel)
+// where something follows. Both store only where `inside`; `scale` is what the
+// sum has yet to be multiplied by, `channel` is Spec::ReadChannel(t, at).
+//
+// Tails of pixel rows get `scales`, of which scales(j, i) is that of the
+// channel of element i of fragment j.
 #ifndef KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 
@@ -21,6 +26,11 @@ enum class Tail {
 
 template <typename Spec, Tail kTail = Spec::kTail>
 struct ConvTail;
+
+// Scales of sums that have none.
+struct Unscaled {
+  __device__ float operator()(int, int) const { return 1.0f; }
+};
 
 }  // namespace kiln
 

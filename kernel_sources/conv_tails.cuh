@@ -13,14 +13,18 @@ template <typename Spec>
 struct ConvTail<Spec, Tail::kStore> {
   using Index = typename Spec::Index;
 
+  template <typename Scales>
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
-                       const WarpTile<Spec>& warp, Sums<Spec>& sums, float*) {
+                       const WarpTile<Spec>& warp, Sums<Spec>& sums,
+                       const Scales& scales, float*) {
+    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          Spec::Element(t, at, sums.d[m][4 * j + i], inside, channels(at));
+          Spec::Element(t, at, sums.d[m][4 * j + i], scales(j, i), inside,
+                        of_lane(j, i, at));
         });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,

@@ -26,6 +26,8 @@ struct WarpTile {
     first_fragment = warp / Spec::kWarpsM * Spec::kTilesN;
   }
 
+  // The lane's first channel, of the block.
+  __device__ int channel() const { return first_fragment * 8 + 2 * t; }
   // Of the pixel in row g + 8 * half of fragment m, in the tile.
   __device__ int row(int m, int half) const {
     return row_of_a(m, half) / Spec::kRowPitch;
@@ -92,7 +94,7 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
   constexpr Index kPlane = static_cast<Index>(Output::kH) * Output::kW;
   constexpr bool kHasPaddedChannels =
       Tile::kOutputs % Tile::kBlockChannels != 0;
-  const int lane_channel = warp.first_fragment * 8 + 2 * warp.t;
+  const int lane_channel = warp.channel();
   const int last_channel = Tile::kOutputs - 1 - lane_channel -
                            block.channel_block * Tile::kBlockChannels;
 

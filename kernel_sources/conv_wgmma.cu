@@ -34,6 +34,24 @@
 
 namespace kiln {
 
+// What sums have yet to be multiplied by, where pixels are the rows of the
+// product: a lane has elements of two channels in eight.
+template <typename Spec>
+class SumScales {
+ public:
+  __device__ explicit SumScales(const float* scales)
+      : scales_(Behind(scales, threadIdx.x % 4 * 2)) {}
+
+  __device__ float operator()(int j, int i) const {
+    if constexpr (!Spec::kScales) return 1.0f;
+    const float2 both = *reinterpret_cast<const float2*>(scales_ + 8 * j);
+    return i % 2 == 0 ? both.x : both.y;
+  }
+
+ private:
+  const float* const scales_;
+};
+
 template <typename Spec>
 class ConvConsumer {
  public:
@@ -100,8 +118,10 @@ class ConvConsumer {
       ConvTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        Scale(SumTile());
-        tail.Take(t_, channels, block_, tile, warp, sums_, stages_.scratch());
+        KnowScales(SumTile());
+        tail.Take(t_, channels, block_, tile, warp, sums_,
+                  SumScales<Spec>(stages_.sum_scales(group_)),
+                  stages_.scratch());
       }
       Tile::Sync();
       tail.Finish(t_, block_, warp, stages_.scratch());
@@ -227,24 +247,33 @@ class ConvConsumer {
   }
 
   // Undoes the scales that are left: the input's, `factor`, and the weights',
-  // those by output channel.
+  // those by output channel. Where channels are the rows, as in the next.
   __device__ void Scale(float factor) {
     if constexpr (!Spec::kScales) return;
-    float of_rows[2] = {1.0f, 1.0f};
-    if constexpr (Spec::kChannelRows) ScalesOf(factor, of_rows);
-    const float* const factors = Factors() + threadIdx.x % 4 * 2;
+    float scales[2];
+    ScalesOf(factor, scales);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const float both =
-          Spec::kChannelRows
-              ? of_rows[i / 2 % 2]
-              : ProductOfPowers(factor, factors[i / 4 * 8 + i % 2]);
-#pragma unroll
-      for (int m = 0; m < Spec::kTilesM; ++m) sums_.d[m][i] *= both;
-    }
+    for (int i = 0; i < kCount; ++i) sums_.d[0][i] *= scales[i / 2 % 2];
   }
 
-  // The same for the two channels of a thread, where channels are the rows.
+  // Where pixels are the rows: computes those of all channels, if they are not
+  // those of the tile before.
+  __device__ void KnowScales(float factor) {
+    if constexpr (!Spec::kScales) return;
+    if (__shfl_sync(~0u, factor != known_factor_, 0) == 0) return;
+    known_factor_ = factor;
+    SyncGroup();  // all have used those of the tile before
+    for (int i = threadIdx.x % 128; i < Spec::kTilesN * 8; i += 128) {
+      stages_.sum_scales(group_)[i] = ProductOfPowers(factor, Factors()[i]);
+    }
+    SyncGroup();  // they are there
+  }
+  // Of the warpgroup's threads.
+  __device__ void SyncGroup() const {
+    asm volatile("bar.sync %0, 128;" ::"r"(8 + group_) : "memory");
+  }
+
+  // For the two channels of a thread.
   __device__ void ScalesOf(float factor, float (&scales)[2]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -270,6 +299,7 @@ class ConvConsumer {
   int group_m_, group_n_;
   unsigned turns_ = 0;  // taken, modulo 2
   float weight_factors_[2];
+  float known_factor_ = 0.0f;  // of the scales in shared memory
   StageCursor<Spec::kStages> cursor_{0};
   Sums<Spec> sums_;
   float products_[kSumsChunks ? Spec::kTilesM : 1][kCount];

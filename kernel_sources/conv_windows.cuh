@@ -94,16 +94,19 @@ struct ConvTail<Spec, Tail::kPool> {
   using Index = typename Spec::Index;
   using Stage = WindowStage<Spec, typename Spec::TailOutput>;
 
+  template <typename Scales>
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
-                       float* scratch) {
+                       const Scales& scales, float* scratch) {
+    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
           float& value = sums.d[m][4 * j + i];
-          value = Spec::Read(t, at, value, inside, channels(at));
+          value =
+              Spec::Read(t, at, value, scales(j, i), inside, of_lane(j, i, at));
         });
 #pragma unroll
     for (int slice = 0; slice < Spec::kTilesN; ++slice) {

@@ -65,6 +65,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       BoolText("kChannelRows", g.channel_rows),
       BoolText("kKeepsWeights", g.keeps_weights),
       IntsText("kStages", g.stages, "kZeroUnits", g.zero_units()),
+      IntText("kScaleUnits", g.scale_units()),
       IntsText("kInputParts", g.input_parts(), "kWeightParts",
                g.weight_parts()),
       BoolText("kScales", scales),

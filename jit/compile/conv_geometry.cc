@@ -73,7 +73,11 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t kept = keeps_weights ? chunks() * weight_units() : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
   const int64_t notes = 2 * stages + (2 + groups()) / 2 + 2 * producers;
-  return 16 * (stages * stage + kept + zeros + notes);
+  return 16 * (stages * stage + kept + zeros + notes + scale_units());
+}
+int64_t ConvGeometry::scale_units() const {
+  if (channel_rows || takes_as_stored()) return 0;
+  return int64_t{groups()} * tiles_n * 8 / 4;
 }
 int64_t ConvGeometry::Splits(int64_t group_channels) const {
   return phases(0) * phases(1) * strips() * tiles_across() *

@@ -140,6 +140,7 @@ struct ConvGeometry {
   int64_t TapOffset(int64_t tap) const;  // the same of a tap's first octet
   bool has_empty_half() const;           // of the last step
   int64_t zero_units() const;            // that it multiplies
+  int64_t scale_units() const;           // of sums' scales, by channel
   int64_t pixel_units() const;           // of a stage
   int64_t weight_units() const;
   int64_t scale_count() const;  // of output channels, padding included

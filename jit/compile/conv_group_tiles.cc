@@ -126,7 +126,7 @@ class GroupTiles {
 
   void TryDepths(ConvGeometry g) {
     const int64_t inputs = g.problem.group_inputs();
-    for (const int chunk : {8, 16, 32}) {
+    for (const int chunk : {8, 16, 32, 64, 128}) {
       if (chunk > 8 && chunk >= 2 * inputs) break;
       g.chunk = chunk;
       const int64_t parts = g.input_parts() + g.weight_parts() - 1;

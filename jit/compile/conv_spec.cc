@@ -36,7 +36,7 @@ class ConvSpecWriter {
     Convolution();
     if (kernel_.group.tail < 0) {
       Finish("kStore", "kiln_conv", 0);
-      spec_.element_argument = SumArgument();
+      spec_.element_argument = SumArguments();
       spec_.element_body = inner_.lines();
     } else {
       Tail(NodeAt(kernel_.group.tail));
@@ -78,10 +78,8 @@ class ConvSpecWriter {
   bool HasBias() const {
     return ValueOf(NodeAt(kernel_.group.anchor).operands[2]) >= 0;
   }
-  std::string SumArgument() const {
-    const Node& node = NodeAt(kernel_.group.anchor);
-    const std::string name = HasBias() ? "sum" : NameOf(node.results[0]);
-    return "float " + name + ", bool inside, const Channel& channel";
+  static std::string SumArguments() {
+    return "float sum, float scale, bool inside, const Channel& channel";
   }
 
   // From the sum to the last pointwise value before the tail.
@@ -91,11 +89,12 @@ class ConvSpecWriter {
     tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
     const int result = node.results[0];
     inner_.SeparateChannels();
-    if (HasBias()) {
-      inner_.Assign(NameOf(result),
-                    "sum + " + inner_.LoadLocal(ValueOf(node.operands[2]),
-                                                "bias", "at.c"));
-    }
+    inner_.Assign(NameOf(result),
+                  HasBias() ? fmt::format("fmaf(sum, scale, {})",
+                                          inner_.LoadLocal(
+                                              ValueOf(node.operands[2]),
+                                              "bias", "at.c"))
+                            : "sum * scale");
     inner_.Define(result);
     for (const int next : kernel_.group.epilogue) {
       inner_.Compute(NodeAt(next));
@@ -159,7 +158,7 @@ class ConvSpecWriter {
     }
     const int input = ValueOf(node.operands[0]);
     spec_.reads_elements = true;
-    spec_.read_argument = SumArgument();
+    spec_.read_argument = SumArguments();
     spec_.read_result = inner_.Local(input);
     spec_.read_body = inner_.lines();
     spec_.element_body = outer_.lines();
