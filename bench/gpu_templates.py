@@ -36,6 +36,10 @@ PLANS = {
     + "y = amax(c, dim=1, keepdim=true)\noutput y\n",
     "conv_mean": _conv("2,16,20,20", "32,16,3,3")
     + "r = relu(c)\ny = mean(r, dim=1, keepdim=true)\noutput y\n",
+    "conv_images_mean": _conv("2,16,40,40", "48,16,3,3")
+    + "r = relu(c)\ny = mean(r, dim=[2,3])\noutput y\n",
+    "conv_images_amax": _conv("2,24,9,9", "40,24,3,3")
+    + "y = amax(c, dim=[2,3])\noutput y\n",
     "conv_residual": "input z: f32[2,64,20,20]\n"
     + _conv("2,64,20,20", "64,64,1,1")
     + "a = add(c, z)\ny = relu(a)\noutput y\n",

@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-// `table` + `count`, of which the compiler knows no more, so that entries behind
-// it are found by constant offsets.
+// `table` + `count`, of which the compiler knows no more, so that entries
+// behind it are found by constant offsets.
 template <typename Entry>
 __device__ const Entry* Behind(const Entry* table, int count) {
   unsigned bytes = count * sizeof(Entry);

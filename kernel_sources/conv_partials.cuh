@@ -1,5 +1,5 @@
-// Statistics of group_norm that the blocks of a convolution leave, and how they
-// are merged.
+// States that the blocks of a convolution leave, of group_norm's statistics or
+// of reductions over images, and how they are merged.
 #ifndef KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
 
@@ -10,11 +10,14 @@
 
 namespace kiln {
 
-__device__ inline Moments FromLane(const Moments& mine, int mask) {
-  Moments other;
-  other.count = __shfl_xor_sync(~0u, mine.count, mask);
-  other.mean = __shfl_xor_sync(~0u, mine.mean, mask);
-  other.m2 = __shfl_xor_sync(~0u, mine.m2, mask);
+template <typename State>
+__device__ State FromLane(const State& mine, int mask) {
+  State other;
+#pragma unroll
+  for (int k = 0; k < static_cast<int>(sizeof(State) / sizeof(float)); ++k) {
+    reinterpret_cast<float*>(&other)[k] =
+        __shfl_xor_sync(~0u, reinterpret_cast<const float*>(&mine)[k], mask);
+  }
   return other;
 }
 
@@ -90,13 +93,13 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
   }
 }
 
-// From the partial states of a group of an image to its statistics: by one
-// warp.
+// From the partial states of a group of an image to what is made of them: by
+// one warp.
 template <typename Spec>
 __device__ void MergeGroup(const typename Spec::Tensors& t, unsigned group) {
   using Index = typename Spec::Index;
   const int lane = threadIdx.x % 32;
-  Moments state;
+  typename Spec::Reducer state;
 #pragma unroll 1
   for (int split = lane; split < Spec::kSplits; split += 32) {
     state.Merge(t.partials[group * Spec::kSplits + split]);

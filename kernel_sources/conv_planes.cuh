@@ -284,8 +284,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
       ForEachPixel<Spec>(
           block, planes, pixels, first + c,
           [&](const Point<Index>& at, float& value, bool inside, int i) {
-            values[c][i] =
-                Spec::Read(t, at, value, 1.0f, inside, channels(at));
+            values[c][i] = Spec::Read(t, at, value, 1.0f, inside, channels(at));
             if (Spec::kHasExtremes) value = values[c][i];
           });
     }

@@ -50,10 +50,9 @@ class RunTail {
       if constexpr (Spec::kComputesFirst) {
         Compute(t, at, channel, half, scales[half], sums);
       }
-      const float bias =
-          Spec::kComputesFirst
-              ? 0.0f
-              : Spec::Read(t, at, 0.0f, 1.0f, false, channel);
+      const float bias = Spec::kComputesFirst
+                             ? 0.0f
+                             : Spec::Read(t, at, 0.0f, 1.0f, false, channel);
       const float scale = Spec::kComputesFirst ? 1.0f : scales[half];
       if (count_ == 0 && taken > 0) {
         slots_[half].pivot = fmaf(sums[2 * half], scale, bias);

@@ -21,6 +21,7 @@ enum class Tail {
   kStore,     // ends with pointwise ops
   kMoments,   // count, mean and squared differences of each normalised group
   kChannels,  // a reduction over all channels of a pixel
+  kImages,    // a reduction over all pixels of a channel
   kPool,      // windows that do not overlap
 };
 

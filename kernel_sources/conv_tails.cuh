@@ -2,6 +2,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_TAILS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TAILS_CUH_
 
+#include "conv_images.cuh"
 #include "conv_reduce.cuh"
 #include "conv_statistics.cuh"
 #include "conv_tail.cuh"

@@ -99,8 +99,34 @@ Plans Tiny() {
   return plans;
 }
 
-Plans Tails() {
+// Reductions over the images of a convolution, which its kernel takes along
+// (kernel_sources/conv_images.cuh): with a bias and without, with padded
+// channels, one tile and several, and a result that goes on.
+Plans ReducedImages() {
   Plans plans;
+  constexpr std::string_view kReduced[] = {"sum", "mean", "amax", "amin"};
+  for (const std::string_view op : kReduced) {
+    for (const int64_t size : {7, 67}) {
+      plans.push_back(
+          {fmt::format("reduced_images__{}__{}", op, size),
+           fmt::format("input x: f32[3,24,{0},{0}]\nparam w: f32[40,24,3,3]\n"
+                       "param b: f32[40]\nc = conv2d(x, w, b, padding=1)\n"
+                       "t = silu(c)\ny = {1}(t, dim=[2,3])\noutput y\n",
+                       size, op)});
+    }
+    plans.push_back(
+        {fmt::format("reduced_images__{}__strided_f16", op),
+         fmt::format("input x: f16[2,70,33,29]\nparam w: f16[130,70,2,2]\n"
+                     "c = conv2d(x, w, stride=2)\n"
+                     "m = {}(c, dim=[2,3], keepdim=true)\n"
+                     "y = sigmoid(m)\noutput y\n",
+                     op)});
+  }
+  return plans;
+}
+
+Plans Tails() {
+  Plans plans = ReducedImages();
   for (int64_t size : {15, 17, 31, 33, 63, 65, 127, 129}) {
     plans.push_back(Conv2dPlan(kF32, {1, 3, 5, size}, {5}));
     plans.push_back(Conv2dPlan(kF16, {1, size, 5, 6}, {size, 3, 1, 1}));

@@ -155,7 +155,7 @@ class Fusing {
     const auto& attributes =
         std::get<ConvAttributes>(NodeAt(conv.anchor).attributes);
     if (attributes.groups != 1) return false;
-    if (node.op == OpKind::kGroupNorm) return true;
+    if (ChannelsOfState(node, conv.domain) > 0) return true;
     const ReduceView view = ViewOf(node, conv.domain);
     return node.op != OpKind::kSoftmax && channels <= kMaxChannelsOfBlock &&
            view.reduced0 == channels && channels > 1 &&
@@ -183,8 +183,9 @@ class Fusing {
       } else if (node.op == OpKind::kGroupNorm) {
         demands.has_statistics = true;
         demands.group_channels =
-            fusion_.groups[conv].domain[1] /
-            std::get<GroupNormAttributes>(node.attributes).num_groups;
+            ChannelsOfState(node, fusion_.groups[conv].domain);
+      } else if (ChannelsOfState(node, fusion_.groups[conv].domain) > 0) {
+        demands.reduces_images = true;
       } else {
         demands.all_channels_in_a_block = true;
       }
@@ -343,6 +344,20 @@ int64_t ProductsPerElement(const ConvProblem& problem, Grade grade) {
   const bool splits =
       grade == Grade::kFp32 && problem.input_type == DataType::kF32;
   return problem.group_inputs() * problem.taps() * (splits ? 3 : 1);
+}
+
+int64_t ChannelsOfState(const Node& tail, const Dims& dims) {
+  if (tail.kind != NodeKind::kReduce) return 0;
+  if (tail.op == OpKind::kGroupNorm) {
+    return dims[1] / std::get<GroupNormAttributes>(tail.attributes).num_groups;
+  }
+  const ReduceView view = ViewOf(tail, dims);
+  const bool is_of_images = view.kept0 == dims[0] * dims[1] &&
+                            view.reduced0 == dims[2] * dims[3] &&
+                            view.outputs() == view.kept0;
+  const bool is_simple = tail.op == OpKind::kSum || tail.op == OpKind::kMean ||
+                         tail.op == OpKind::kAmax || tail.op == OpKind::kAmin;
+  return is_of_images && is_simple ? 1 : 0;
 }
 
 ConvFusion FuseConvolutions(const LoweredPlan& plan,

@@ -28,12 +28,18 @@ inline constexpr int64_t kProductsPerRoundTrip = 345;
 // Multiply-adds of the tensor cores for each element of the result.
 int64_t ProductsPerElement(const ConvProblem& problem, Grade grade);
 
+// Channels that share a state in the kernel of a convolution with results of
+// extents `dims` that `tail` follows: those of a normalised group, or one where
+// it is a sum, mean or extreme of each channel's image; 0: of other tails.
+int64_t ChannelsOfState(const Node& tail, const Dims& dims);
+
 // Gives convolutions to the tensor cores where they take them. The first
-// statistic, reduction over channels or pooling that reads a convolution joins
-// its kernel as the tail. Where more kernels read it and computing it again
-// costs less than writing and reading it, each becomes a kernel that begins
-// with the convolution; otherwise the result goes through memory. `rank`:
-// of the layout of warps that each convolution gets (conv_search.h).
+// statistic, reduction over channels or images, or pooling that reads a
+// convolution joins its kernel as the tail. Where more kernels read it and
+// computing it again costs less than writing and reading it, each becomes a
+// kernel that begins with the convolution; otherwise the result goes through
+// memory. `rank`: of the layout of warps that each convolution gets
+// (conv_search.h).
 ConvFusion FuseConvolutions(const LoweredPlan& plan,
                             std::vector<KernelGroup> groups,
                             const ConvOptions& options, int rank = 0);

@@ -46,6 +46,7 @@ struct ConvDemands {
   int64_t reads = 0;
   bool stores = false;
   bool has_statistics = false;
+  bool reduces_images = false;  // each channel's, by pixel rows
   // Channels of a normalised group must not straddle blocks; 0: no such group.
   int64_t group_channels = 0;
 

@@ -36,7 +36,9 @@ class GroupTiles {
         g.resident_blocks = resident;
         g.producers = producers;
         TryPixelRows(g);
-        if (!demands_.all_channels_in_a_block) TryChannelRows(g);
+        if (!demands_.all_channels_in_a_block && !demands_.reduces_images) {
+          TryChannelRows(g);
+        }
       }
     }
   }

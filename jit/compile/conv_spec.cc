@@ -8,6 +8,7 @@
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_constants.h"
 #include "jit/compile/conv_finish.h"
+#include "jit/compile/conv_fusion.h"
 #include "jit/compile/finish_text.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
@@ -90,11 +91,11 @@ class ConvSpecWriter {
     const int result = node.results[0];
     inner_.SeparateChannels();
     inner_.Assign(NameOf(result),
-                  HasBias() ? fmt::format("fmaf(sum, scale, {})",
-                                          inner_.LoadLocal(
-                                              ValueOf(node.operands[2]),
-                                              "bias", "at.c"))
-                            : "sum * scale");
+                  HasBias()
+                      ? fmt::format("fmaf(sum, scale, {})",
+                                    inner_.LoadLocal(ValueOf(node.operands[2]),
+                                                     "bias", "at.c"))
+                      : "sum * scale");
     inner_.Define(result);
     for (const int next : kernel_.group.epilogue) {
       inner_.Compute(NodeAt(next));
@@ -144,6 +145,8 @@ class ConvSpecWriter {
       PoolTail(node);
     } else if (node.op == OpKind::kGroupNorm) {
       MomentsTail(node);
+    } else if (ChannelsOfState(node, kernel_.group.domain) > 0) {
+      ImagesTail(node);
     } else {
       ChannelsTail(node);
     }
@@ -229,15 +232,18 @@ class ConvSpecWriter {
   }
 
   void ChannelsTail(const Node& node) {
-    Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op)),
-            fmt::format("static __device__ float Neutral() {{ return {}; }}",
-                        Neutral(node.op))});
+    Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op))});
+    AppendNeutral(node.op);
     DefineResults(node, kernel_.group.domain[1]);
     const int64_t pixels = geometry_.tile_h * geometry_.tile_w;
     Finish("kChannels", "kiln_conv_reduce",
            (Parts().second - 1) * pixels * ReducerStateBytes(node) / 4);
   }
 
+  void AppendNeutral(OpKind op) {
+    Append({fmt::format("static __device__ float Neutral() {{ return {}; }}",
+                        Neutral(op))});
+  }
   static std::string_view Neutral(OpKind op) {
     switch (op) {
       case OpKind::kAmax:
@@ -250,22 +256,47 @@ class ConvSpecWriter {
     }
   }
 
-  void MomentsTail(const Node& node) {
-    const int64_t groups =
-        std::get<GroupNormAttributes>(node.attributes).num_groups;
-    const int64_t channels = kernel_.group.domain[1] / groups;
+  // What blocks leave of a group of channels, and how many groups there are.
+  int64_t PartialStates(const Node& node) {
+    const int64_t channels = ChannelsOfState(node, kernel_.group.domain);
+    const int64_t groups = kernel_.group.domain[1] / channels;
     Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op)),
             fmt::format("static constexpr int kNormGroups = {}, "
                         "kGroupChannels = {};",
                         groups, channels),
             fmt::format("static constexpr int kSplits = {};",
                         geometry_.Splits(channels))});
+    return groups;
+  }
+
+  // Behind the convolution's kernel, for so many groups of each image.
+  void MergePartials(int64_t groups) {
+    spec_.entries.push_back(
+        {"kiln_merge_partials",
+         "kiln::MergePartials",
+         kMergeThreads,
+         {static_cast<uint32_t>(kernel_.group.domain[0] * groups), 1, 1}});
+  }
+
+  void ImagesTail(const Node& node) {
+    const int64_t groups = PartialStates(node);
+    AppendNeutral(node.op);
+    DefineResults(node, kernel_.group.domain[2] * kernel_.group.domain[3]);
+    Finish("kImages", "kiln_conv_reduce_images",
+           Parts().first * geometry_.block_channels());
+    tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
+    MergePartials(groups);
+  }
+
+  void MomentsTail(const Node& node) {
+    const int64_t groups = PartialStates(node);
     DefineResults(node, 0);
     Append({fmt::format("static constexpr bool kHasExtremes = {};",
                         kernel_.group.extremes >= 0)});
     if (kernel_.group.extremes >= 0) {
       Extreme(NodeAt(kernel_.group.extremes));
     }
+    const int64_t channels = kernel_.group.domain[1] / groups;
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
     const int64_t scratch =
@@ -274,12 +305,7 @@ class ConvSpecWriter {
            kernel_.group.extremes < 0 ? scratch
                                       : std::max(scratch, WindowWords()));
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
-    if (Finishes()) return;
-    spec_.entries.push_back(
-        {"kiln_merge_partials",
-         "kiln::MergePartials",
-         kMergeThreads,
-         {static_cast<uint32_t>(kernel_.group.domain[0] * groups), 1, 1}});
+    if (!Finishes()) MergePartials(groups);
   }
 
   bool Finishes() const { return !kernel_.group.finish.empty(); }

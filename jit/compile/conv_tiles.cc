@@ -59,6 +59,7 @@ bool ConvTiles::KeepsGroupsWhole(const ConvGeometry& g) const {
 }
 
 int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
+  if (demands_.reduces_images) return int64_t{2} * g.tiles_n;
   const int64_t group = demands_.group_channels;
   return group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
 }

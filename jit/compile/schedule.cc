@@ -242,13 +242,11 @@ class Scheduling {
     }
     if (kernel.group.tail < 0) return;
     const Node& tail = NodeAt(kernel.group.tail);
-    if (tail.kind != NodeKind::kReduce || tail.op != OpKind::kGroupNorm) return;
+    const int64_t channels = ChannelsOfState(tail, kernel.group.domain);
+    if (channels == 0) return;
     schedule_.kernels[index].partials = Place{};
-    const int64_t states =
-        NumElements(DescOf(tail.results[0]).dims) *
-        kernel.conv->Splits(
-            kernel.group.domain[1] /
-            std::get<GroupNormAttributes>(tail.attributes).num_groups);
+    const int64_t states = NumElements(DescOf(tail.results[0]).dims) *
+                           kernel.conv->Splits(channels);
     buffers_.push_back(
         {index, -1, {index, index, states * ReducerStateBytes(tail)}});
     if (!kernel.group.finish.empty()) AddProgress(index);

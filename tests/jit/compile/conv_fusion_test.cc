@@ -95,6 +95,32 @@ output y
               ::testing::Not(::testing::Contains("kiln_pack_weights")));
 }
 
+std::string ReducedImages(const std::string& reduction) {
+  return "input x: f32[8,32,56,56]\nparam w: f32[48,32,3,3]\n"
+         "c = conv2d(x, w, padding=1)\nr = relu(c)\ny = " +
+         reduction + "\noutput y\n";
+}
+
+TEST(ConvFusionTest, SumsMeansAndExtremesOfImagesAreTakenAlong) {
+  for (const char* op : {"sum", "mean", "amax", "amin"}) {
+    const std::string text = ReducedImages(std::string(op) + "(r, dim=[2,3])");
+    for (const Target& target : {kH100, kA100}) {
+      EXPECT_THAT(Symbols(text, target),
+                  ElementsAre("kiln_pack_weights", "kiln_conv_reduce_images"));
+    }
+    // One partial state for each block and channel.
+    EXPECT_LT(Fastest(text, kH100).workspace_bytes, 1 << 18);
+  }
+}
+
+TEST(ConvFusionTest, OtherReductionsOverImagesHaveAKernelOfTheirOwn) {
+  for (const char* other :
+       {"logsumexp(r, dim=[2,3])", "sum(r, dim=2)", "mean(r, dim=[0,2,3])"}) {
+    EXPECT_THAT(Symbols(ReducedImages(other), kH100),
+                ElementsAre("kiln_pack_weights", "kiln_conv", "kiln_reduce"));
+  }
+}
+
 TEST(ConvFusionTest, WeightsThatAreParametersArePackedOnce) {
   const Schedule schedule = Fastest(kResidualChain, kH100);
   EXPECT_TRUE(schedule.kernels[0].prepares);
