@@ -10,14 +10,17 @@
 
 namespace kiln {
 
-template <typename State>
-__device__ State FromLane(const State& mine, int mask) {
-  State other;
-#pragma unroll
-  for (int k = 0; k < static_cast<int>(sizeof(State) / sizeof(float)); ++k) {
-    reinterpret_cast<float*>(&other)[k] =
-        __shfl_xor_sync(~0u, reinterpret_cast<const float*>(&mine)[k], mask);
-  }
+__device__ inline Moments FromLane(const Moments& mine, int mask) {
+  Moments other;
+  other.count = __shfl_xor_sync(~0u, mine.count, mask);
+  other.mean = __shfl_xor_sync(~0u, mine.mean, mask);
+  other.m2 = __shfl_xor_sync(~0u, mine.m2, mask);
+  return other;
+}
+__device__ inline Sum FromLane(const Sum& mine, int mask) {
+  Sum other;
+  other.sum = __shfl_xor_sync(~0u, mine.sum, mask);
+  other.error = __shfl_xor_sync(~0u, mine.error, mask);
   return other;
 }
 
@@ -116,7 +119,10 @@ __device__ void MergeGroup(const typename Spec::Tensors& t, unsigned group) {
 // One warp for each group of each image.
 template <typename Spec>
 __device__ void MergePartials(const typename Spec::Tensors& t) {
-  MergeGroup<Spec>(t, blockIdx.x);
+  constexpr unsigned kGroups =
+      static_cast<unsigned>(Spec::Output::kN) * Spec::kNormGroups;
+  const unsigned group = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (group < kGroups) MergeGroup<Spec>(t, group);
 }
 
 }  // namespace kiln

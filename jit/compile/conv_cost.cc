@@ -18,50 +18,50 @@ constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;
 // An element that warpgroups store from registers, where pixels are rows.
-constexpr double kInstructionsPerScattered = 30.0;
-constexpr double kInstructionsPerChannel = 14.0;  // of a thread
+constexpr double kInstructionsPerScattered = 34.0;
+constexpr double kInstructionsPerChannel = 9.0;  // of a thread
 // Of warpgroups, with conv_wgmma.cu, from the clocks of its roles. Groups take
 // turns, so that a tile takes as long as what is busiest, and a share of the
 // rest.
-constexpr double kShareOfOthers = 0.2;
+constexpr double kShareOfOthers = 0.155;
 constexpr double kCyclesBetweenTurns = 50.0;  // of the tensor cores
-constexpr double kCyclesPerHandover = 400.0;  // of a stage
-constexpr double kMisaligned = 5.0 / 3.0;     // of three taps in a row two are
-constexpr double kInstructionsPerSum = 5.0;   // of statistics in registers
-constexpr double kInstructionsOfPlanes = 12.0;
-constexpr double kInstructionsOfStoring = 6.0;  // from planes
+constexpr double kCyclesPerHandover = 330.0;  // of a stage
+constexpr double kMisaligned = 1.43;     // of three taps in a row two are
+constexpr double kInstructionsPerSum = 4.7;   // of statistics in registers
+constexpr double kInstructionsOfPlanes = 11.5;
+constexpr double kInstructionsOfStoring = 4.4;  // from planes
 // A warp's cycles for each instruction of what follows the sums, more with each
 // other warp beside it.
-constexpr double kCyclesPerInstruction = 1.0;
-constexpr double kCyclesPerNeighbour = 0.65;
-constexpr double kIssuedByScheduler = 0.9;  // in a cycle
+constexpr double kCyclesPerInstruction = 0.6;
+constexpr double kCyclesPerNeighbour = 0.6;
+constexpr double kIssuedByScheduler = 1.0;  // in a cycle
 // Code for so many instructions in a row does not fit where it is fetched from.
-constexpr double kInstructionsAtHand = 1500.0;
-constexpr double kSlowedByFetching = 1.15;
-constexpr double kStoredBytesPerCycle = 13.0;
+constexpr double kInstructionsAtHand = 2000.0;
+constexpr double kSlowedByFetching = 1.25;
+constexpr double kStoredBytesPerCycle = 11.3;
 // Of the L2, for each multiprocessor: input, weights that are not kept,
 // results.
-constexpr double kCarriedBytesPerCycle = 15.0;
+constexpr double kCarriedBytesPerCycle = 22.5;
 constexpr double kSectorBytes = 32.0;
 constexpr double kLoadedTogether = 64.0;  // bytes of memory
 // Weights are the same for all, and come by bulk copies.
-constexpr double kShareOfWeights = 0.7;
+constexpr double kShareOfWeights = 0.53;
 // Two blocks of a multiprocessor know nothing of each other's turns.
-constexpr double kSlowedByNeighbour = 1.2;
+constexpr double kSlowedByNeighbour = 1.11;
 // A single producer has nothing in hand when it is late, which so few
 // warpgroups do not make up for.
-constexpr double kSlowedByOneProducer = 1.05;
+constexpr double kSlowedByOneProducer = 1.1;
 constexpr int kFewGroups = 3;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.0;
-constexpr double kCyclesPerRead = 3.0;
-constexpr double kInstructionsPerOctet = 60.0;  // loads included
-constexpr double kInstructionsPerPart = 20.0;
+constexpr double kCyclesPerRead = 3.7;
+constexpr double kInstructionsPerOctet = 40.0;  // loads included
+constexpr double kInstructionsPerPart = 17.0;
 // Of a producer: for the octets of a thread that are on their way at once, and
 // for each of them.
-constexpr double kCyclesPerRound = 1300.0;
-constexpr double kCyclesPerOctet = 600.0;
-constexpr double kCyclesPerBlock = 4000.0;
+constexpr double kCyclesPerRound = 1950.0;
+constexpr double kCyclesPerOctet = 270.0;
+constexpr double kCyclesPerBlock = 4900.0;
 constexpr double kCyclesPerStage = 700.0;
 
 int Products(const ConvGeometry& g) {

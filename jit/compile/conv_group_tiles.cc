@@ -10,6 +10,9 @@ namespace {
 constexpr int64_t kRegistersBesideSums = 64;    // of a thread
 constexpr int64_t kRegistersBesidePlanes = 56;  // where channels are rows
 constexpr int64_t kRegistersBesideStatistics = 40;
+// Of each fragment of rows behind the first, where values of many channels or a
+// window of pixels are reduced.
+constexpr int64_t kRegistersOfReduction = 16;
 constexpr int64_t kRegistersOfProduct = 16;
 constexpr int64_t kMaxSums = 96;  // of a thread that holds all its channels
 constexpr int kMaxColumns = 256;  // of a warpgroup's product
@@ -168,6 +171,9 @@ class GroupTiles {
       beside =
           std::max(kRegistersBesideSums,
                    kRegistersBesideStatistics + tiles_.StatisticsRegisters(g));
+      if (demands_.all_channels_in_a_block || demands_.window != Pair{1, 1}) {
+        beside += kRegistersOfReduction * (g.tiles_m - 1);
+      }
       if (sums > kMaxSums) return false;
     }
     return sums * parts + beside + tiles_.spare_registers() <=

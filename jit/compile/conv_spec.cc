@@ -10,13 +10,15 @@
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/finish_text.h"
+#include "jit/compile/rounding.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
 
 namespace kiln {
 namespace {
 
-constexpr int kMergeThreads = 32;
+constexpr int kMergeThreads = 256;
+constexpr int64_t kMergedByBlock = kMergeThreads / 32;
 
 class ConvSpecWriter {
  public:
@@ -271,11 +273,12 @@ class ConvSpecWriter {
 
   // Behind the convolution's kernel, for so many groups of each image.
   void MergePartials(int64_t groups) {
+    const int64_t all = kernel_.group.domain[0] * groups;
     spec_.entries.push_back(
         {"kiln_merge_partials",
          "kiln::MergePartials",
          kMergeThreads,
-         {static_cast<uint32_t>(kernel_.group.domain[0] * groups), 1, 1}});
+         {static_cast<uint32_t>(CeilDiv(all, kMergedByBlock)), 1, 1}});
   }
 
   void ImagesTail(const Node& node) {
