@@ -10,6 +10,7 @@
 
 namespace kiln {
 
+// The state of the lane whose number differs in the bits of `mask`.
 __device__ inline Moments FromLane(const Moments& mine, int mask) {
   Moments other;
   other.count = __shfl_xor_sync(~0u, mine.count, mask);
@@ -22,6 +23,12 @@ __device__ inline Sum FromLane(const Sum& mine, int mask) {
   other.sum = __shfl_xor_sync(~0u, mine.sum, mask);
   other.error = __shfl_xor_sync(~0u, mine.error, mask);
   return other;
+}
+__device__ inline Amax FromLane(const Amax& mine, int mask) {
+  return {__shfl_xor_sync(~0u, mine.largest, mask)};
+}
+__device__ inline Amin FromLane(const Amin& mine, int mask) {
+  return {__shfl_xor_sync(~0u, mine.smallest, mask)};
 }
 
 // Sums of differences from a pivot, the first value taken: as exact as two

@@ -16,52 +16,54 @@ constexpr double kIssuedPerCycle = 2.1;
 constexpr double kCyclesPerProduct = 1.6;
 constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
-constexpr double kInstructionsPerElement = 8.0;
+constexpr double kInstructionsPerElement = 6.95;
 // An element that warpgroups store from registers, where pixels are rows.
-constexpr double kInstructionsPerScattered = 34.0;
-constexpr double kInstructionsPerChannel = 9.0;  // of a thread
-// Of warpgroups, with conv_wgmma.cu, from the clocks of its roles. Groups take
-// turns, so that a tile takes as long as what is busiest, and a share of the
-// rest.
-constexpr double kShareOfOthers = 0.155;
-constexpr double kCyclesBetweenTurns = 50.0;  // of the tensor cores
-constexpr double kCyclesPerHandover = 330.0;  // of a stage
-constexpr double kMisaligned = 1.43;     // of three taps in a row two are
-constexpr double kInstructionsPerSum = 4.7;   // of statistics in registers
-constexpr double kInstructionsOfPlanes = 11.5;
-constexpr double kInstructionsOfStoring = 4.4;  // from planes
+constexpr double kInstructionsPerScattered = 32.1;
+constexpr double kInstructionsPerChannel = 7.06;  // of a thread
+// Of warpgroups, with conv_wgmma.cu: fitted to the times of 900 tiles of 31
+// plans in both grades (docs/kernel-notes.md). Groups take turns, so that a
+// tile takes as long as what is busiest, and a share of the rest.
+constexpr double kShareOfOthers = 0.163;
+constexpr double kCyclesBetweenTurns = 47.7;  // of the tensor cores
+constexpr double kCyclesPerHandover = 306.0;  // of a stage
+constexpr double kMisaligned = 1.5;           // of three taps in a row two are
+constexpr double kInstructionsPerSum = 5.38;  // of statistics in registers
+constexpr double kInstructionsOfPlanes = 7.98;
+constexpr double kInstructionsOfPooling = 20.0;  // from planes
+constexpr double kInstructionsOfStoring = 4.07;  // from planes
 // A warp's cycles for each instruction of what follows the sums, more with each
 // other warp beside it.
-constexpr double kCyclesPerInstruction = 0.6;
-constexpr double kCyclesPerNeighbour = 0.6;
+constexpr double kCyclesPerInstruction = 0.51;
+constexpr double kCyclesPerNeighbour = 0.57;
 constexpr double kIssuedByScheduler = 1.0;  // in a cycle
 // Code for so many instructions in a row does not fit where it is fetched from.
 constexpr double kInstructionsAtHand = 2000.0;
-constexpr double kSlowedByFetching = 1.25;
-constexpr double kStoredBytesPerCycle = 11.3;
+constexpr double kSlowedByFetching = 1.46;
+constexpr double kStoredBytesPerCycle = 11.6;
 // Of the L2, for each multiprocessor: input, weights that are not kept,
 // results.
-constexpr double kCarriedBytesPerCycle = 22.5;
+constexpr double kCarriedBytesPerCycle = 23.1;
 constexpr double kSectorBytes = 32.0;
 constexpr double kLoadedTogether = 64.0;  // bytes of memory
 // Weights are the same for all, and come by bulk copies.
-constexpr double kShareOfWeights = 0.53;
-// Two blocks of a multiprocessor know nothing of each other's turns.
-constexpr double kSlowedByNeighbour = 1.11;
+constexpr double kShareOfWeights = 0.58;
 // A single producer has nothing in hand when it is late, which so few
 // warpgroups do not make up for.
 constexpr double kSlowedByOneProducer = 1.1;
 constexpr int kFewGroups = 3;
 // Of waiting for another tensor's elements, for a warp's.
-constexpr double kCyclesPerPlaneRead = 25.0;
-constexpr double kCyclesPerRead = 3.7;
-constexpr double kInstructionsPerOctet = 40.0;  // loads included
-constexpr double kInstructionsPerPart = 17.0;
+constexpr double kCyclesPerPlaneRead = 25.2;
+constexpr double kCyclesPerRead = 3.88;
+// Of pooling from pixel rows, where all meet before and behind each eight
+// channels.
+constexpr double kCyclesPerSlice = 250.0;
+constexpr double kInstructionsPerOctet = 33.8;  // loads included
+constexpr double kInstructionsPerPart = 15.4;
 // Of a producer: for the octets of a thread that are on their way at once, and
 // for each of them.
-constexpr double kCyclesPerRound = 1950.0;
-constexpr double kCyclesPerOctet = 270.0;
-constexpr double kCyclesPerBlock = 4900.0;
+constexpr double kCyclesPerRound = 2340.0;
+constexpr double kCyclesPerOctet = 156.0;
+constexpr double kCyclesPerBlock = 5500.0;
 constexpr double kCyclesPerStage = 700.0;
 
 int Products(const ConvGeometry& g) {
@@ -84,6 +86,11 @@ Work ProductWork(const ConvGeometry& g) {
           warps * steps * (reads + adds + fragments * Products(g))};
 }
 
+// Windows of what the plan has finished, not extremes beside statistics.
+bool Pools(const ConvDemands& demands) {
+  return demands.window != Pair{1, 1} && !demands.has_statistics;
+}
+
 // For each element.
 double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   const double ops = static_cast<double>(demands.instructions);
@@ -93,7 +100,10 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
         demands.stores ? kInstructionsPerScattered : kInstructionsPerElement;
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
-  if (!demands.in_registers()) return kInstructionsOfPlanes + ops;
+  if (!demands.in_registers()) {
+    return kInstructionsOfPlanes + ops +
+           (Pools(demands) ? kInstructionsOfPooling : 0.0);
+  }
   return kInstructionsPerSum + ops +
          (demands.stores ? kInstructionsOfStoring : 0.0);
 }
@@ -141,7 +151,7 @@ class GroupTileCost {
                         Products(), Stored(), Carried()};
     const double most = std::max(parts);
     const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
-    return Slowed() * (most + kShareOfOthers * (all - most));
+    return Slowed() * (most + kShareOfOthers * (all - most)) + Meetings();
   }
 
  private:
@@ -176,6 +186,11 @@ class GroupTileCost {
     return groups_ * chunks_ * (turn_ + kCyclesBetweenTurns);
   }
   double Stored() const { return bytes_ / kStoredBytesPerCycle; }
+  // Of all groups, for each eight channels.
+  double Meetings() const {
+    if (!Pools(demands_) || g_.channel_rows) return 0.0;
+    return kCyclesPerSlice * g_.tiles_n;
+  }
   // Through the L2.
   double Carried() const {
     const auto size = static_cast<double>(ElementSize(g_.problem.input_type));
@@ -190,8 +205,8 @@ class GroupTileCost {
            kCarriedBytesPerCycle;
   }
   double Slowed() const {
-    if (g_.resident_blocks > 1) return kSlowedByNeighbour;
-    const bool waits = g_.producers == 1 && g_.groups() <= kFewGroups;
+    const bool waits = g_.resident_blocks == 1 && g_.producers == 1 &&
+                       g_.groups() <= kFewGroups;
     return waits ? kSlowedByOneProducer : 1.0;
   }
 

@@ -16,7 +16,7 @@ constexpr int64_t kFewestWaves = 4;
 // Of memory, for each multiprocessor: 3.0 TB/s for 132 at 1.74 GHz.
 constexpr double kMovedBytesPerCycle = 13.0;
 // The share of a convolution's predicted time in which all that both move may
-// pass: P4 gains 13 % in fp32, with 0.64, and nothing in tf32, with 0.80
+// pass: P4 gains 13 % in fp32, with 0.77, and nothing in tf32, with 1.09
 // (docs/kernel-notes.md).
 constexpr double kShareOfMemory = 0.9;
 

@@ -13,7 +13,7 @@ constexpr int64_t kRegistersBesideStatistics = 40;
 // Of each fragment of rows behind the first, where values of many channels or a
 // window of pixels are reduced.
 constexpr int64_t kRegistersOfReduction = 16;
-constexpr int64_t kRegistersOfProduct = 16;
+constexpr int64_t kRegistersOfProduct = 24;
 constexpr int64_t kMaxSums = 96;  // of a thread that holds all its channels
 constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;

@@ -74,7 +74,7 @@ TEST(ConvFinishTest, LagsBehindWhatIsResident) {
 
 TEST(ConvFinishTest, NeedsManyWaves) {
   EXPECT_TRUE(Finishes(Chain(32, "output n")));
-  EXPECT_FALSE(Finishes(Chain(8, "output n")));
+  EXPECT_FALSE(Finishes(Chain(4, "output n")));
 }
 
 // conv_finish of bench/gpu_templates.py, which runs under the sanitizers.
