@@ -19,7 +19,7 @@ __device__ inline float Together(const Amin&, float a, float b) {
 }
 
 // A thread keeps one value for each of its channels over all tiles of the
-// block: of a sum those of fewer than a hundred pixels, added as they come.
+// block: of a sum those of at most 128 pixels, added as they come.
 // Finish puts those of the block together in a fixed order and leaves a state
 // for each channel in t.partials.
 template <typename Spec>

@@ -1,6 +1,7 @@
 // Convolution on tensor cores (sm_80 and up), with everything that follows it
 // in the plan while the result is still in registers: pointwise ops, then
-// stores, statistics, a reduction over channels, or pooling (conv_tails.cuh).
+// stores, statistics, a reduction over channels or images, or pooling
+// (conv_tails.cuh).
 //
 //   output[n,oc,y,x] = sum over ic, ky, kx of
 //     input[n, ic, y * stride + ky * dilation - padding, ...] *

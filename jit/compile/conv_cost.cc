@@ -20,7 +20,7 @@ constexpr double kInstructionsPerElement = 6.95;
 // An element that warpgroups store from registers, where pixels are rows.
 constexpr double kInstructionsPerScattered = 32.1;
 constexpr double kInstructionsPerChannel = 7.06;  // of a thread
-// Of warpgroups, with conv_wgmma.cu: fitted to the times of 900 tiles of 31
+// Of warpgroups, with conv_wgmma.cu: fitted to the times of 1,064 tiles of 31
 // plans in both grades (docs/kernel-notes.md). Groups take turns, so that a
 // tile takes as long as what is busiest, and a share of the rest.
 constexpr double kShareOfOthers = 0.163;

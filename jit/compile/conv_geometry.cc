@@ -13,7 +13,7 @@ constexpr int64_t kFewestProducerRegisters = 64;
 constexpr int64_t kProducerRegisters = 80;
 constexpr int64_t kMostProducerRegisters = 88;
 // Of two beside one group, which has all that it can take, or beside two whose
-// input has one part: their sums leave room.
+// input has one part and comes in several chunks: their sums leave room.
 constexpr int64_t kAmpleProducerRegisters = 112;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;

@@ -1,3 +1,5 @@
+// Longer than 400 lines because one class writes a kernel's text: each of its
+// tails adds to what the others may need.
 #include "jit/compile/conv_spec.h"
 
 #include <algorithm>

@@ -27,7 +27,8 @@ class ConvTiles {
   int64_t spare_registers() const { return options_.spare_registers; }
   // Whether no block has a part of a normalised group and a part of another.
   bool KeepsGroupsWhole(const ConvGeometry& geometry) const;
-  // That statistics of group_norm take where pixels are rows.
+  // That statistics of group_norm, or what is kept of images, take where pixels
+  // are rows.
   int64_t StatisticsRegisters(const ConvGeometry& geometry) const;
 
   // Takes the tile if a strip of some length makes it the fastest and shared

@@ -98,6 +98,17 @@ void ExpectSound(const ConvGeometry& g, const Target& target) {
   }
 }
 
+// A chunk has little to multiply where the filter is a single pixel.
+TEST(ConvChoiceTest, SinglePixelsOfManyChannelsComeInLargeChunks) {
+  const ConvProblem problem = Problem(32, 512, 512, 14, 1, 1, 0);
+  for (const Grade grade : {Grade::kFp32, Grade::kTf32}) {
+    const auto geometry =
+        ChooseConvGeometry(problem, {}, {grade, {"sm_90a", 132}, 0});
+    ASSERT_TRUE(geometry.has_value());
+    EXPECT_GE(geometry->chunk, 64);
+  }
+}
+
 TEST(ConvChoiceTest, EveryTileCoversItsConvolutionAndFits) {
   for (const Target& target : kTargets) {
     for (const Grade grade : {Grade::kFp32, Grade::kTf32}) {

@@ -113,6 +113,16 @@ TEST(ConvFusionTest, SumsMeansAndExtremesOfImagesAreTakenAlong) {
   }
 }
 
+// Squeeze and excite: what is scaled goes through memory.
+TEST(ConvFusionTest, AMeanOfImagesLeavesWhatIsReadAgain) {
+  std::string text = ReducedImages("mul(r, s)");
+  text.insert(text.find("y = "),
+              "m = mean(r, dim=[2,3], keepdim=true)\ns = sigmoid(m)\n");
+  EXPECT_THAT(Symbols(text, kH100),
+              ElementsAre("kiln_pack_weights", "kiln_conv_reduce_images",
+                          "kiln_pointwise"));
+}
+
 TEST(ConvFusionTest, OtherReductionsOverImagesHaveAKernelOfTheirOwn) {
   for (const char* other :
        {"logsumexp(r, dim=[2,3])", "sum(r, dim=2)", "mean(r, dim=[0,2,3])"}) {
