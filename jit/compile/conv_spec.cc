@@ -1,5 +1,4 @@
-// Longer than 400 lines because one class writes a kernel's text: each of its
-// tails adds to what the others may need.
+// Longer than 400 lines because one class writes a kernel's text, tail by tail.
 #include "jit/compile/conv_spec.h"
 
 #include <algorithm>

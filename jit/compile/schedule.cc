@@ -1,5 +1,4 @@
-// Longer than 400 lines because one class fills a Schedule: each step of it
-// needs what the steps before have placed.
+// Longer than 400 lines because one class fills a Schedule, step upon step.
 #include "jit/compile/schedule.h"
 
 #include <algorithm>
