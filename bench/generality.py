@@ -1,9 +1,10 @@
 """Kiln beside PyTorch on the plans of generality_rows.py.
 
-    generality.py SOCKET ROWS.json RESULTS.jsonl DEADLINE_S GRADE
+    generality.py SOCKET ROWS.json RESULTS.jsonl DEADLINE_S
 
-appends one JSON line for each row; scripts/gpu_check calls it so, starts it
-again behind a row that ended it, and prints run()'s table.
+appends one JSON line for each row, {"name", "fp32": facts, "tf32": facts} or
+{"name", "ok", "error"}; scripts/gpu_check calls it so, starts it again behind a
+row that ended it, and prints run()'s table.
 """
 
 import dataclasses
@@ -17,12 +18,13 @@ import gpu_daemon  # extends sys.path
 
 import generality_rows
 import generality_summary
+from generality_summary import GRADES, of_grade
 import gpu_matrix
 import gpu_parts
 import gpu_report
 
 # A row takes at most this long, with max-autotune.
-_ROW_S = 25
+_ROW_S = 30
 _WARM_UP = "input x: f32[4,4,32,32]\ny = tanh(x)\noutput y\n"
 
 
@@ -33,15 +35,18 @@ def names_of(part):
     return ordered[part::gpu_parts.GENERALITY_PARTS]
 
 
-def run(part, scratch, budget_s, grade):
+def run(part, scratch, budget_s):
     """(lines, ok, report) of the part "generality-N"."""
     names = names_of(int(part.split("-")[1]))
     with gpu_daemon.running() as daemon:
         results = gpu_matrix.run(daemon, names, scratch, budget_s - _ROW_S,
-                                 "generality.py", (grade,))
+                                 "generality.py")
         missing = [name for name in names if name not in results]
-        wrong = [name for name in results if not results[name].get("ok")]
-        lines = table(results)
+        wrong = [name for grade in GRADES
+                 for name, row in of_grade(results, grade).items()
+                 if not row.get("ok")]
+        lines = [line for grade in GRADES
+                 for line in table(of_grade(results, grade), grade)]
         lines += [f"not run, out of time: {name}" for name in missing]
         ok = not missing and not wrong
         log = scratch / "worker.log"
@@ -49,14 +54,16 @@ def run(part, scratch, budget_s, grade):
             lines.insert(0, log.read_text()[-1500:])
         with daemon.connect() as client:
             report = gpu_report.report(part, client, ok, results)
-    report["grade"] = grade
-    report["summary"] = generality_summary.summary(results)
+    report["summary"] = {
+        grade: generality_summary.summary(of_grade(results, grade))
+        for grade in GRADES}
     return lines, ok, report
 
 
-def table(results):
+def table(results, grade):
     """A line per row, milliseconds, then what they say together."""
-    lines = [f"{'row':27}{'kiln':>8}{'eager':>8}{'compile':>9}{'autotune':>9}"
+    lines = [f"{'row, ' + grade:27}{'kiln':>8}{'eager':>8}{'compile':>9}"
+             f"{'autotune':>9}"
              f"{'floor':>8}{'of it':>7}{'TB/s':>6}{'TFLOP/s':>9}{'x best':>8}"
              f"{'x comp.':>8}{'err':>6}{'first s: kiln':>15}{'compile':>8}"]
     for name, row in results.items():
@@ -92,12 +99,11 @@ def table(results):
 class Comparison:
     """Measures rows in this process."""
 
-    def __init__(self, socket, grade):
+    def __init__(self, socket):
         import gpu_time
         import kiln
 
         self.client = kiln.connect(socket, auto_start=False)
-        self.grade = grade
         self.copy_rate = gpu_time.copy_bytes_per_s()
         self._warm_up()
 
@@ -117,7 +123,8 @@ class Comparison:
         side_by_side.time_torch(plan, [[x]], "max_autotune")
 
     def measure(self, name):
-        """The facts of one row."""
+        """{grade: facts} of one row: PyTorch is timed once, as it comes, beside
+        both grades of Kiln."""
         import torch
 
         import gpu_cases
@@ -128,46 +135,61 @@ class Comparison:
         plan = plan_text.parse(text)
         tensors = gpu_cases.inputs(gpu_cases.Case(name, text), plan,
                                    time.time_ns() % 2**31, torch)
-        kernel, outputs, first_s, compiled = self._first_result(text, tensors)
-        row = {"plan": text, **self._judge(plan, tensors, kernel, outputs),
-               "kernels": kernel.launch_steps,
-               "prepare_kernels": kernel.prepare_steps,
-               "compile_ms": compiled.timing.total_us / 1e3,
-               "nvrtc_ms": compiled.timing.nvrtc_us / 1e3,
-               "source": compiled.source}
         sets = side_by_side.rotated(plan, tensors)
-        times = side_by_side.time_kiln(kernel, sets)
-        seconds = {"kiln": first_s}
+        rows = {grade: self._measure_kiln(text, plan, tensors, sets, grade)
+                for grade in GRADES}
         modes = ["eager", "torch_compile"]
         if name in generality_rows.MAX_AUTOTUNE:
             modes.append("max_autotune")
         for mode in modes:
-            times[mode], seconds[mode] = side_by_side.time_torch(plan, sets,
-                                                                 mode)
-        kiln_ms = times["kiln"]["median"]
-        row.update(times_ms=times, first_result_s=seconds,
-                   torch_startup_s=self.startup_s,
-                   **side_by_side.floor_facts(plan, tensors, outputs,
-                                              self.copy_rate, kiln_ms))
-        row["times_compile"] = times["torch_compile"]["median"] / kiln_ms
-        row["times_best"] = min(times[m]["median"] for m in modes) / kiln_ms
+            times, seconds = side_by_side.time_torch(plan, sets, mode)
+            for row in rows.values():
+                row["times_ms"][mode] = times
+                row["first_result_s"][mode] = seconds
+        for row in rows.values():
+            ms = {mode: times["median"]
+                  for mode, times in row["times_ms"].items()}
+            row["times_compile"] = ms["torch_compile"] / ms["kiln"]
+            row["times_best"] = min(ms[mode] for mode in modes) / ms["kiln"]
+        return rows
+
+    def _measure_kiln(self, text, plan, tensors, sets, grade):
+        """The facts of one grade but for PyTorch's times."""
+        import side_by_side
+
+        kernel, outputs, first_s, compiled = self._first_result(text, tensors,
+                                                                grade)
+        row = {"plan": text,
+               **self._judge(plan, tensors, kernel, outputs, grade),
+               "kernels": kernel.launch_steps,
+               "prepare_kernels": kernel.prepare_steps,
+               "compile_ms": compiled.timing.total_us / 1e3,
+               "nvrtc_ms": compiled.timing.nvrtc_us / 1e3,
+               "source": compiled.source,
+               "first_result_s": {"kiln": first_s},
+               "torch_startup_s": self.startup_s,
+               "times_ms": side_by_side.time_kiln(kernel, sets)}
+        row.update(side_by_side.floor_facts(
+            plan, tensors, outputs, self.copy_rate,
+            row["times_ms"]["kiln"]["median"]))
         return row
 
-    def _first_result(self, text, tensors):
-        """From plan text to a result: daemon warm, cache cold."""
+    def _first_result(self, text, tensors, grade):
+        """From plan text to a result: daemon warm, cache cold. The grade is
+        part of the key, so that each is compiled."""
         import torch
 
         import kiln
 
         torch.cuda.synchronize()
         begin = time.monotonic()
-        compiled = self.client.compile(text, grade=self.grade)
+        compiled = self.client.compile(text, grade=grade)
         kernel = kiln.TorchKernel(compiled)
         outputs = kernel(*tensors)
         torch.cuda.synchronize()
         return kernel, outputs, time.monotonic() - begin, compiled
 
-    def _judge(self, plan, tensors, kernel, outputs):
+    def _judge(self, plan, tensors, kernel, outputs, grade):
         """"ok", "error" and the worst output's errors."""
         import torch
 
@@ -178,8 +200,8 @@ class Comparison:
             output.fill_(float("nan"))
         kernel.launch(tensors, outputs, parameter_version=1)
         torch.cuda.synchronize()
-        with side_by_side.tf32(self.grade == "tf32"):
-            truth = gpu_worker.Truth(plan, tensors, self.grade)
+        with side_by_side.tf32(grade == "tf32"):
+            truth = gpu_worker.Truth(plan, tensors, grade)
             verdicts = [truth.judge(index, output)
                         for index, output in enumerate(outputs)]
         worst = max(verdicts, key=lambda v: (not v.ok, v.norm))
@@ -190,7 +212,7 @@ class Comparison:
 
 
 def attempt(comparison, name):
-    """The facts of a row, whatever happens in it."""
+    """{grade: facts} of a row, or its error, whatever happens in it."""
     import torch
 
     try:
@@ -202,12 +224,12 @@ def attempt(comparison, name):
 
 
 def main():
-    socket, rows_path, results_path, deadline, grade = sys.argv[1:]
+    socket, rows_path, results_path, deadline = sys.argv[1:]
     give_up = time.monotonic() + float(deadline)
     # Compiled once before, torch.compile would answer from its own cache.
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-        comparison = Comparison(socket, grade)
+        comparison = Comparison(socket)
         with open(rows_path) as file:
             names = json.load(file)
         with open(results_path, "a", buffering=1) as results:

@@ -2,9 +2,17 @@
 
 import math
 
+GRADES = ("fp32", "tf32")
+
+
+def of_grade(results, grade):
+    """{row: facts} of {row: {grade: facts}}; a row that was not measured has
+    the same facts, an error, in both."""
+    return {name: row.get(grade, row) for name, row in results.items()}
+
 
 def summary(results):
-    """Of one part, or of the rows of several: {row: facts}."""
+    """Of one grade, of one part or of the rows of several: {row: facts}."""
     timed = {name: row for name, row in results.items() if "times_ms" in row}
     first = [row["first_result_s"]["torch_compile"] /
              row["first_result_s"]["kiln"] for row in timed.values()]

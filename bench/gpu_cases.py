@@ -6,6 +6,7 @@ import re
 import zlib
 
 import gpu_daemon
+import gpu_templates
 import case_list
 from kiln import plan_text
 
@@ -15,6 +16,9 @@ class Case:
     name: str  # "tiny/relu_f32_2x4x6x5"
     text: str
     golden: case_list.Case | None = None  # with special values
+    # Of inputs that are images, in turns.
+    row_deviations: tuple = ()
+    image_deviations: tuple = ()
 
     @property
     def set(self):
@@ -67,10 +71,38 @@ def inputs(case, plan, seed, torch):
         if declared.is_parameter and len(dims) == 4:
             # Sums of products stay near 1, as in trained networks.
             tensor /= math.sqrt(math.prod(dims[1:]))
+        elif len(dims) == 4:
+            _deviate(tensor, 0, case.image_deviations, torch)
+            _deviate(tensor, 2, case.row_deviations, torch)
         if "var" in declared.name:
             tensor = tensor.abs() + 0.5
         tensors.append(tensor.to(dtype))
     return tensors
+
+
+def _deviate(tensor, dim, deviations, torch):
+    """Multiplies slices along `dim` by `deviations`, in turns."""
+    if not deviations:
+        return
+    extent = tensor.shape[dim]
+    factors = torch.tensor(deviations * (extent // len(deviations)),
+                           device="cuda")
+    tensor *= factors.reshape([extent if i == dim else 1 for i in range(4)])
+
+
+def template_cases():
+    """Small plans that run every kernel template."""
+    return [Case(f"template/{name}", text,
+                 row_deviations=gpu_templates.ROW_DEVIATIONS.get(name, ()),
+                 image_deviations=gpu_templates.IMAGE_DEVIATIONS.get(name, ()))
+            for name, text in gpu_templates.PLANS.items()]
+
+
+def scale_cases():
+    """Convolutions whose operands need another scale from tile to tile, or from
+    image to image."""
+    return [case for case in template_cases()
+            if case.row_deviations or case.image_deviations]
 
 
 def statistics_cases():

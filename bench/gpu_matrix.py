@@ -17,7 +17,7 @@ _MAX_ELEMENTS = 1 << 29
 
 def test_names():
     cases = (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
-             [gpu_cases.large_case()])
+             gpu_cases.scale_cases() + [gpu_cases.large_case()])
     return [case.name for case in cases]
 
 

@@ -11,6 +11,7 @@ CHAINS = ("P1", "P2", "P3", "P4")
 # Of P1, a norm, both grades are the same.
 TF32_CHAINS = CHAINS[1:]
 GENERALITY_PARTS = 4
+BOTH = "both"  # grades, in one part
 _NATIVE_TIMEOUT_S = 120
 
 
@@ -18,7 +19,7 @@ _NATIVE_TIMEOUT_S = 120
 class Part:
     name: str  # of its result file too, as "bench-P2-tf32"
     base: str  # "bench-P2"
-    grade: str  # "fp32" or "tf32"
+    grade: str  # "fp32", "tf32" or BOTH
     about_s: int  # on an H100
     goes_on: bool  # where it stopped, if it was cut off
 
@@ -43,9 +44,8 @@ def _every_part():
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
                         grade)
-    for grade in ("fp32", "tf32"):
-        for index in range(GENERALITY_PARTS):
-            yield _part(f"generality-{index}", 95, True, grade)
+    for index in range(GENERALITY_PARTS):
+        yield _part(f"generality-{index}", 130, True, BOTH)
 
 
 PARTS = {part.name: part for part in _every_part()}
@@ -70,11 +70,12 @@ def _meaning(word, grade):
     if word == "all":
         return set(PARTS) - _NOT_IN_GROUPS
     graded = {part.name for part in PARTS.values()
-              if part.base == word and part.grade == grade}
+              if part.base == word and part.grade in (grade, BOTH)}
     if graded or word in PARTS:
         return graded or {word}
     return {part.name for part in PARTS.values()
-            if part.kind == word and part.grade == grade} - _NOT_IN_GROUPS
+            if part.kind == word and part.grade in (grade, BOTH)
+            } - _NOT_IN_GROUPS
 
 
 def run(part, scratch, budget_s, max_autotune):
@@ -87,7 +88,7 @@ def run(part, scratch, budget_s, max_autotune):
     if part.kind == "generality":
         import generality
 
-        return generality.run(part.base, scratch, budget_s, part.grade)
+        return generality.run(part.base, scratch, budget_s)
     if part.kind == "latency":
         import gpu_latency
 

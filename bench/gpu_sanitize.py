@@ -87,9 +87,7 @@ def main():
     import kiln
 
     client = kiln.connect(socket, auto_start=False)
-    templates = [gpu_cases.Case(f"template/{name}", text)
-                 for name, text in gpu_templates.PLANS.items()]
-    for case in [*gpu_cases.golden_cases(), *templates]:
+    for case in gpu_cases.golden_cases() + gpu_cases.template_cases():
         if case.name not in names:
             continue
         plan = gpu_cases.read_plan(case)

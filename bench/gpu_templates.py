@@ -40,6 +40,12 @@ PLANS = {
     + "r = relu(c)\ny = mean(r, dim=[2,3])\noutput y\n",
     "conv_images_amax": _conv("2,24,9,9", "40,24,3,3")
     + "y = amax(c, dim=[2,3])\noutput y\n",
+    # Sums whose scales change within a block, by ROW_DEVIATIONS.
+    "conv_scales_channels": _conv("132,16,48,40", "32,16,1,1")
+    + "y = amax(c, dim=1)\noutput y\n",
+    "conv_scales_images": "grade tf32\n"
+    + _conv("132,16,48,40", "32,16,1,1")
+    + "y = amax(c, dim=[2,3])\noutput y\n",
     "conv_residual": "input z: f32[2,64,20,20]\n"
     + _conv("2,64,20,20", "64,64,1,1")
     + "a = add(c, z)\ny = relu(a)\noutput y\n",
@@ -54,6 +60,9 @@ PLANS = {
     + "y = group_norm(c, num_groups=8)\noutput y\n",
     "conv_many_channels": _conv("1,256,9,9", "256,256,3,3", padding=1)
     + "y = relu(c)\noutput y\n",
+    # Several images in a block.
+    "conv_small_images": _conv("264,32,7,7", "64,32,3,3", padding=1)
+    + "y = group_norm(c, num_groups=8)\noutput y\n",
     "transpose_k3": _conv("1,64,16,16", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     # Blocks enough that they finish what earlier ones have computed.
@@ -92,3 +101,13 @@ PLANS = {
     "reduce_all": "input x: f32[700000]\ny = sum(x)\noutput y\n",
     "reduce_columns": "input x: f32[900,257]\ny = mean(x, dim=0)\noutput y\n",
 }
+
+# {name: what the rows of images are multiplied by, in turns}. Tiles of six rows
+# lie in one band of twelve, and no scale suits both kinds: a block of eight
+# tiles computes those of its sums at least four times (KnowScales of
+# conv_wgmma.cu).
+_BANDS = (1.0,) * 12 + (1e4,) * 12
+ROW_DEVIATIONS = {"conv_scales_channels": _BANDS, "conv_scales_images": _BANDS}
+
+# The same of the images of a batch, neighbours of which share a block.
+IMAGE_DEVIATIONS = {"conv_small_images": (1.0, 1e6)}

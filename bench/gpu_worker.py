@@ -229,7 +229,8 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     names = set(json.load(open(cases_path)))
     everything = (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
-                  gpu_cases.matrix_cases() + [gpu_cases.large_case()])
+                  gpu_cases.scale_cases() + gpu_cases.matrix_cases() +
+                  [gpu_cases.large_case()])
     cases = [case for case in everything if case.name in names]
     runner = Runner(socket)
     seed = time.time_ns() % 2**31

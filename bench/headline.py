@@ -60,8 +60,14 @@ def _chains(results):
 
 
 def _generality(results):
+    return "; ".join(
+        _rows(generality_summary.of_grade(results, grade), grade)
+        for grade in generality_summary.GRADES)
+
+
+def _rows(results, grade):
     found = generality_summary.summary(results)
-    return (f"{found['rows']} rows, {found['wrong']} wrong, "
+    return (f"{grade}: {found['rows']} rows, {found['wrong']} wrong, "
             f"{found['times_compile']:.2f} x torch.compile, "
             f"{found['times_best']:.2f} x the best, "
             f"{len(found['below_best'])} below it")

@@ -2,6 +2,8 @@
 
 import json
 
+import generality_summary
+
 
 class ResultFiles:
     """The files directly in `folder`, a pathlib.Path; those in folders below
@@ -14,16 +16,17 @@ class ResultFiles:
     def chains(self, grade):
         """{"P1": facts} of those that were timed, in order."""
         found = {}
-        for report in self._reports("bench", grade):
-            found.update(report["results"])
+        for report in self.reports.values():
+            if report["part"].startswith("bench") and report["grade"] == grade:
+                found.update(report["results"])
         return {name: facts for name, facts in sorted(found.items())
                 if "kiln" in facts["times_ms"]}
 
     def generality(self, grade):
         """{row: facts} of all quarters there are."""
         rows = {}
-        for report in self._reports("generality", grade):
-            rows.update(report["results"])
+        for results in self.of_kind("generality"):
+            rows.update(generality_summary.of_grade(results, grade))
         return rows
 
     def latency(self):
@@ -46,8 +49,3 @@ class ResultFiles:
         """Results of the files whose part is `kind` or "kind-N"."""
         return [report["results"] for report in self.reports.values()
                 if report["part"].split("-")[0] == kind]
-
-    def _reports(self, kind, grade):
-        return [report for report in self.reports.values()
-                if report["part"].split("-")[0] == kind and
-                report.get("grade", "fp32") == grade]

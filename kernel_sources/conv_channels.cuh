@@ -1,7 +1,7 @@
 // What the ops behind a convolution need of a channel, the same for all its
 // pixels: bias, and scale and shift of a normalisation. Where warpgroups
-// multiply, a block computes them once, in shared memory. Behind the last
-// channel are copies of it.
+// multiply, a block computes them once for each of its images, in shared
+// memory. Behind the last channel are copies of it.
 #ifndef KILN_KERNEL_SOURCES_CONV_CHANNELS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_CHANNELS_CUH_
 
@@ -37,12 +37,15 @@ class Channels {
     first_ = block_.first_channel();
     const int last =
         Tile::kOutputs - 1 - block_.channel_block * Tile::kBlockChannels;
-    for (int i = threadIdx.x; i < Tile::kBlockChannels; i += Tile::kThreads) {
+    constexpr int kCount = Spec::kImages * Tile::kBlockChannels;
+    for (int i = threadIdx.x; i < kCount; i += Tile::kThreads) {
+      const int image = Spec::kImages == 1 ? 0 : i / Tile::kBlockChannels;
+      const int channel = min(i - image * Tile::kBlockChannels, last);
       table_[i] = Spec::ReadChannel(
           t_, PointAt<typename Spec::Output, Index>(
-                  static_cast<Index>(block_.n),
-                  static_cast<Index>(first_ + min(i, last)),
-                  static_cast<Index>(0), static_cast<Index>(0)));
+                  static_cast<Index>(block_.n + image),
+                  static_cast<Index>(first_ + channel), static_cast<Index>(0),
+                  static_cast<Index>(0)));
     }
     Tile::Sync();
   }
@@ -50,15 +53,15 @@ class Channels {
   // Of the channel of a point of the block.
   __device__ Channel operator()(const Point<Index>& at) const {
     if constexpr (!Spec::kSharesChannels) return Spec::ReadChannel(t_, at);
-    return table_[at.c - first_];
+    return TableOf(static_cast<int>(at.n))[at.c - first_];
   }
 
   // Those of a lane that has elements of two channels in eight, where pixels
-  // are the rows of the product: from `first` of the block on.
+  // are the rows of the product: of an image, from `first` of the block on.
   class OfLane {
    public:
-    __device__ OfLane(const Channels& channels, int first)
-        : channels_(channels), table_(Behind(channels.table_, first)) {}
+    __device__ OfLane(const Channels& channels, int image, int first)
+        : channels_(channels), table_(Behind(channels.TableOf(image), first)) {}
 
     // For element `i` of fragment `j`, at the point `at`.
     __device__ Channel operator()(int j, int i, const Point<Index>& at) const {
@@ -72,8 +75,13 @@ class Channels {
   };
 
  private:
+  __device__ const Channel* TableOf(int image) const {
+    if constexpr (Spec::kImages == 1) return table_;
+    return table_ + (image - block_.n) * Tile::kBlockChannels;
+  }
+
   const typename Spec::Tensors& t_;
-  const ConvBlock<Spec> block_;
+  const ConvBlock<Spec> block_;  // of the first image
   Channel* const table_;
   int first_ = 0;
 };

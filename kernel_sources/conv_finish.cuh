@@ -46,6 +46,8 @@ template <typename Spec>
 class ConvFinish {
  public:
   using Tile = ConvTile<Spec>;
+  static_assert(Spec::kFinishWarps == 0 || Spec::kImages == 1,
+                "A block is part of one image.");
 
   // Blocks that compute.
   static constexpr unsigned kBlocks =
@@ -92,9 +94,9 @@ class ConvFinish {
     Tile::Sync();
     if (!*is_last) return;
 #pragma unroll 1
-    for (int group = static_cast<int>(threadIdx.x) / 32;
-         group < Spec::kNormGroups; group += Tile::kThreads / 32) {
-      MergeGroup<Spec>(t_, image * Spec::kNormGroups + group);
+    for (int state = static_cast<int>(threadIdx.x) / 32;
+         state < Spec::kStatesOfImage; state += Tile::kThreads / 32) {
+      MergeParts<Spec>(t_, image * Spec::kStatesOfImage + state);
     }
     // The statistics are stored.
     Tile::Sync();

@@ -24,6 +24,7 @@ __device__ inline float Together(const Amin&, float a, float b) {
 // for each channel in t.partials.
 template <typename Spec>
 struct ConvTail<Spec, Tail::kImages> {
+  static_assert(Spec::kImages == 1, "All warps share its states.");
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
   using Reducer = typename Spec::Reducer;
@@ -42,7 +43,8 @@ struct ConvTail<Spec, Tail::kImages> {
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
                        const Scales& scales, float*) {
-    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
+    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                  warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
@@ -78,7 +80,7 @@ struct ConvTail<Spec, Tail::kImages> {
         state.Add(parts[part][i]);
       }
       const int channel = block.first_channel() + i;
-      if (channel >= Spec::kNormGroups) break;
+      if (channel >= Spec::kStatesOfImage) break;
       t.partials[PlaceOfPartial(block, channel)] = state;
     }
   }

@@ -1,5 +1,7 @@
-// States that the blocks of a convolution leave, of group_norm's statistics or
-// of reductions over images, and how they are merged.
+// States that the blocks of a convolution leave, and how they are merged. An
+// image has Spec::kStatesOfImage of them, each of Spec::kChannelsOfState
+// channels: of a group that group_norm normalises, or of one channel whose
+// image is reduced.
 #ifndef KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
 
@@ -59,60 +61,66 @@ struct PivotedMoments {
   }
 };
 
-// Where the state of one block and group goes.
+// Where a block leaves its part of a state of its image.
 template <typename Spec>
-__device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int group) {
+__device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int state) {
   using Tile = ConvTile<Spec>;
   constexpr int kTiles = Tile::kPhases * Tile::kStrips * Tile::kTilesAcross;
-  constexpr int kBlocksPerGroup = Spec::kSplits / kTiles;
-  int split = block.channel_block % kBlocksPerGroup;
+  constexpr int kBlocksOfState = Spec::kSplits / kTiles;
+  int split = block.channel_block % kBlocksOfState;
   split = (split * Spec::kPhasesH + block.phase_h) * Spec::kPhasesW;
   split = (split + block.phase_w) * Tile::kStrips + block.strip;
   split = split * Tile::kTilesAcross + block.column;
-  return (block.n * Spec::kNormGroups + group) * Spec::kSplits + split;
+  return (block.n * Spec::kStatesOfImage + state) * Spec::kSplits + split;
 }
 
-// Merges the block's states, one for each of kParts parts of the pixels and
-// kSlots slots of equally many channels, in a fixed order: one warp for each
-// group.
+// Merges what the block has, for each of kParts parts of the pixels of all its
+// images and kSlots slots of equally many channels, in a fixed order: one warp
+// for each state.
 template <typename Spec, int kParts, int kSlots>
 __device__ void LeavePartials(const typename Spec::Tensors& t,
                               const ConvBlock<Spec>& block,
-                              const Moments (*states)[kSlots]) {
-  static_assert(kParts > 0);
+                              const Moments (*slots)[kSlots]) {
+  static_assert(kParts > 0 && kParts % Spec::kImages == 0);
   using Tile = ConvTile<Spec>;
-  constexpr int kFitting = Tile::kBlockChannels / Spec::kGroupChannels;
-  constexpr int kGroups = kFitting > 0 ? kFitting : 1;
-  constexpr int kGroupSlots = kSlots / kGroups;
+  constexpr int kFitting = Tile::kBlockChannels / Spec::kChannelsOfState;
+  constexpr int kStates = kFitting > 0 ? kFitting : 1;
+  constexpr int kSlotsOfState = kSlots / kStates;
+  constexpr int kPartsOfImage = kParts / Spec::kImages;
   const int lane = threadIdx.x % 32;
-  const int first = block.first_channel() / Spec::kGroupChannels;
+  const int first = block.first_channel() / Spec::kChannelsOfState;
 #pragma unroll 1
-  for (int i = threadIdx.x / 32; i < kGroups; i += Tile::kThreads / 32) {
+  for (int i = threadIdx.x / 32; i < Spec::kImages * kStates;
+       i += Tile::kThreads / 32) {
+    const int image = Spec::kImages == 1 ? 0 : i / kStates;
+    const int number = i - image * kStates;
+    const auto* const parts = slots + image * kPartsOfImage;
     Moments state;
 #pragma unroll 1
-    for (int k = lane; k < kGroupSlots * kParts; k += 32) {
-      state.Merge(states[k / kGroupSlots][i * kGroupSlots + k % kGroupSlots]);
+    for (int k = lane; k < kSlotsOfState * kPartsOfImage; k += 32) {
+      state.Merge(
+          parts[k / kSlotsOfState][number * kSlotsOfState + k % kSlotsOfState]);
     }
 #pragma unroll
     for (int mask = 1; mask < 32; mask *= 2) {
       state.Merge(FromLane(state, mask));
     }
-    if (lane == 0 && first + i < Spec::kNormGroups) {
-      t.partials[PlaceOfPartial(block, first + i)] = state;
+    if (lane == 0 && first + number < Spec::kStatesOfImage) {
+      t.partials[PlaceOfPartial(block.Of(image), first + number)] = state;
     }
   }
 }
 
-// From the partial states of a group of an image to what is made of them: by
-// one warp.
+// From the parts of state `number`, counted over all images, to what is made of
+// it: by one warp.
 template <typename Spec>
-__device__ void MergeGroup(const typename Spec::Tensors& t, unsigned group) {
+__device__ void MergeParts(const typename Spec::Tensors& t, unsigned number) {
   using Index = typename Spec::Index;
   const int lane = threadIdx.x % 32;
   typename Spec::Reducer state;
 #pragma unroll 1
   for (int split = lane; split < Spec::kSplits; split += 32) {
-    state.Merge(t.partials[group * Spec::kSplits + split]);
+    state.Merge(t.partials[number * Spec::kSplits + split]);
   }
 #pragma unroll
   for (int mask = 1; mask < 32; mask *= 2) {
@@ -120,16 +128,34 @@ __device__ void MergeGroup(const typename Spec::Tensors& t, unsigned group) {
   }
   if (lane != 0) return;
   Spec::Element(
-      t, PointOf<typename Spec::TailOutput>(static_cast<Index>(group)), state);
+      t, PointOf<typename Spec::TailOutput>(static_cast<Index>(number)), state);
 }
 
-// One warp for each group of each image.
+// The states of a group that Spec left, kSplits of them, merged by one thread
+// where they are needed: in pairs, the same sums as those of MergeParts.
+template <int kSplits, typename Index>
+__device__ Moments MergedStates(const Moments* partials, Index group) {
+  static_assert(kSplits <= 32, "One state for each lane of MergeParts.");
+  Moments states[kSplits];
+#pragma unroll
+  for (int i = 0; i < kSplits; ++i) states[i] = partials[group * kSplits + i];
+#pragma unroll
+  for (int step = 1; step < kSplits; step *= 2) {
+#pragma unroll
+    for (int i = 0; i + step < kSplits; i += 2 * step) {
+      states[i].Merge(states[i + step]);
+    }
+  }
+  return states[0];
+}
+
+// One warp for each state of each image.
 template <typename Spec>
 __device__ void MergePartials(const typename Spec::Tensors& t) {
-  constexpr unsigned kGroups =
-      static_cast<unsigned>(Spec::Output::kN) * Spec::kNormGroups;
-  const unsigned group = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-  if (group < kGroups) MergeGroup<Spec>(t, group);
+  constexpr unsigned kStates =
+      static_cast<unsigned>(Spec::Output::kN) * Spec::kStatesOfImage;
+  const unsigned number = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (number < kStates) MergeParts<Spec>(t, number);
 }
 
 }  // namespace kiln

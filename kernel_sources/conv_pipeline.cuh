@@ -88,7 +88,7 @@ class Convolution {
       Load(stage + 2);
       if (stage % Tile::kChunks == Tile::kChunks - 1) {
         tail.Take(t_, channels, block_, stage / Tile::kChunks, product_.warp,
-                  sums_, Unscaled{}, shared_.scratch());
+                  sums_, Unscaled<Spec>{}, shared_.scratch());
       }
     }
     __syncthreads();

@@ -42,6 +42,24 @@ class ConvProducer {
   }
 
  private:
+  // Of a scale; the first suits numbers about 1. It is not set by a loop,
+  // behind which the compiler writes more branches.
+  struct Exponent {
+    int value = 6;
+  };
+
+  // The largest magnitude of each image, as bits.
+  struct Magnitudes {
+    unsigned of[Spec::kImages] = {};
+
+    __device__ void Take(int image, unsigned magnitude) {
+#pragma unroll
+      for (int i = 0; i < Spec::kImages; ++i) {
+        if (image == i) of[i] = max(of[i], magnitude);
+      }
+    }
+  };
+
   static constexpr bool kScales = Spec::kScales;
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   static constexpr Index kPlane =
@@ -64,17 +82,17 @@ class ConvProducer {
   }
 
   __device__ void Bring(int tile, int chunk) {
-    const unsigned mine = Write<false>(tile, chunk, Keep::kAll);
+    Magnitudes most = Write<false>(tile, chunk, Keep::kAll);
     if constexpr (!kScales) return End(false, false);
-    const unsigned most = MostOfAll(mine);
-    const bool has_non_finite = most >= kInfinityBits;
-    if (has_non_finite || !Suits(most)) {
+    most = MostOfAll(most);
+    const bool has_non_finite = HasNonFinite(most);
+    if (has_non_finite || !Suit(most)) {
       BringAgain(tile, chunk, has_non_finite);
     }
     End(false, has_non_finite);
   }
 
-  // Finds the scale that suits the finite numbers, writes them, and where there
+  // Finds the scales that suit the finite numbers, writes them, and where there
   // are others, those when they have been read.
   __device__ void BringAgain(int tile, int chunk, bool has_non_finite) {
     const int passes = has_non_finite ? 3 : 2;
@@ -84,9 +102,15 @@ class ConvProducer {
         End(true, false);
         Begin(chunk);
       }
-      const unsigned most = MostOfAll(Write<true>(
+      const Magnitudes most = MostOfAll(Write<true>(
           tile, chunk, pass == 2 ? Keep::kNonFinite : Keep::kFinite));
-      if (pass == 0 && most > 0) exponent_ = ScaleExponent(most);
+      if (pass > 0) continue;
+#pragma unroll
+      for (int image = 0; image < Spec::kImages; ++image) {
+        if (most.of[image] > 0) {
+          exponents_[image].value = ScaleExponent(most.of[image]);
+        }
+      }
     }
   }
 
@@ -102,51 +126,81 @@ class ConvProducer {
 
   __device__ void End(bool is_again, bool only_large) {
     if (thread_ == 0) {
-      *stages_.note(cursor_.stage) = {PowerOfTwo(kScales ? -exponent_ : 0),
-                                      is_again, only_large};
+      auto* const note = stages_.note(cursor_.stage);
+#pragma unroll
+      for (int image = 0; image < Spec::kImages; ++image) {
+        note->factors[image] =
+            PowerOfTwo(kScales ? -exponents_[image].value : 0);
+      }
+      note->is_again = is_again;
+      note->only_large = only_large;
     }
     PublishShared();
     ptx::Arrive(stages_.full(cursor_.stage));
     cursor_.Use();
   }
 
-  __device__ bool Suits(unsigned most) const {
-    const float scaled = __uint_as_float(most) * PowerOfTwo(exponent_);
-    return most == 0 || (scaled >= kFewest && scaled < kMost);
+  // Whether the scales suit all images.
+  __device__ bool Suit(const Magnitudes& most) const {
+    bool all_suit = true;
+#pragma unroll
+    for (int image = 0; image < Spec::kImages; ++image) {
+      const float scaled =
+          __uint_as_float(most.of[image]) * PowerOfTwo(exponents_[image].value);
+      all_suit &= most.of[image] == 0 || (scaled >= kFewest && scaled < kMost);
+    }
+    return all_suit;
+  }
+  static __device__ bool HasNonFinite(const Magnitudes& most) {
+    bool has_any = false;
+#pragma unroll
+    for (const unsigned largest : most.of) has_any |= largest >= kInfinityBits;
+    return has_any;
   }
 
   // The largest `mine` of this producer's threads.
-  __device__ unsigned MostOfAll(unsigned mine) {
+  __device__ Magnitudes MostOfAll(Magnitudes mine) {
     constexpr int kWarps = kThreads / 32;
-    unsigned* const most = stages_.magnitudes(producer_) + kWarps * turn_;
+    unsigned* const most =
+        stages_.magnitudes(producer_) + Spec::kImages * kWarps * turn_;
     turn_ ^= 1;
-    mine = __reduce_max_sync(~0u, mine);
-    if (thread_ % 32 == 0) most[thread_ / 32] = mine;
+#pragma unroll
+    for (int image = 0; image < Spec::kImages; ++image) {
+      unsigned& largest = mine.of[image];
+      largest = __reduce_max_sync(~0u, largest);
+      if (thread_ % 32 == 0) most[image * kWarps + thread_ / 32] = largest;
+    }
     asm volatile("bar.sync %0, %1;" ::"r"(2 + producer_), "n"(kThreads)
                  : "memory");
 #pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) mine = max(mine, most[warp]);
+    for (int i = 0; i < Spec::kImages * kWarps; ++i) {
+      mine.of[i / kWarps] = max(mine.of[i / kWarps], most[i]);
+    }
     return mine;
   }
 
   // Writes one chunk of the patch; zeros outside the input. The largest
-  // magnitude of what this thread has kept, as bits. Only where kSelects does
+  // magnitudes of what this thread has kept. Only where kSelects does
   // `keep` count, and has the stage begun; else loads go out before it does.
   template <bool kSelects>
-  __device__ unsigned Write(int tile, int chunk, Keep keep) {
+  __device__ Magnitudes Write(int tile, int chunk, Keep keep) {
     uint4* const to = stages_.pixels(cursor_.stage);
     const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
     const int left = block_.left() * Spec::kStrideW - PaddingW();
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
     const Index first = FirstOf(chunk);
-    const float scale = PowerOfTwo(exponent_);
-    unsigned most = 0;
+    float scales[Spec::kImages];
+#pragma unroll
+    for (int image = 0; image < Spec::kImages; ++image) {
+      scales[image] = PowerOfTwo(exponents_[image].value);
+    }
+    Magnitudes most;
     bool has_begun = kSelects;
     // So many slices of so many positions are on their way before the first is
     // used.
-    constexpr int kMost = Spec::kOctetsAtOnce;
-    constexpr int kSlices = Share::kEach < kMost ? Share::kEach : kMost;
-    constexpr int kAtOnce = kSelects ? 1 : kMost / kSlices;
+    constexpr int kOctets = Spec::kOctetsAtOnce;
+    constexpr int kSlices = Share::kEach < kOctets ? Share::kEach : kOctets;
+    constexpr int kAtOnce = kSelects ? 1 : kOctets / kSlices;
 #pragma unroll 1
     for (int i = Share::First(thread_); i < Group::kPatch;
          i += Share::kStep * kAtOnce) {
@@ -158,7 +212,7 @@ class ConvProducer {
           const int position = i + n * Share::kStep;
           const bool inside =
               position < Group::kPatch && IsInside(top, left, position);
-          const Index from = first + (inside ? Pixel(top, left, position) : 0);
+          const Index from = first + (inside ? Offset(top, left, position) : 0);
 #pragma unroll
           for (int k = 0; k < kSlices; ++k) {
             const int octet = Share::Slice(thread_, slice + k);
@@ -178,7 +232,9 @@ class ConvProducer {
             const int octet = Share::Slice(thread_, slice + k);
             if (!Share::HasSlice(octet)) continue;
             if constexpr (kScales) {
-              most = max(most, Scale<kSelects>(values[n][k], scale, keep));
+              const int image = ImageOf(position);
+              most.Take(image, Scale<kSelects>(values[n][k],
+                                               OfImage(scales, image), keep));
             }
             StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
                 values[n][k], to + Group::UnitOf(octet, position),
@@ -198,24 +254,37 @@ class ConvProducer {
            kPlane;
   }
 
-  // Coordinates in the input of a position of the patch, and whether it lies in
-  // the image.
+  // Of a position of the patch: its image among the block's, its place in that
+  // image's patch, coordinates in the input, and whether it lies there.
+  static __device__ int ImageOf(int position) {
+    return Spec::kImages == 1 ? 0 : position / Spec::kImagePositions;
+  }
+  static __device__ int PlaceOf(int position) {
+    return Spec::kImages == 1 ? position : position % Spec::kImagePositions;
+  }
   static __device__ int RowOf(int top, int position) {
-    return top + position % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
-           position / Group::kPlane / Spec::kPlanesW;
+    const int place = PlaceOf(position);
+    return top + place % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
+           place / Group::kPlane / Spec::kPlanesW;
   }
   static __device__ int ColumnOf(int left, int position) {
-    return left + position % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
-           position / Group::kPlane % Spec::kPlanesW;
+    const int place = PlaceOf(position);
+    return left + place % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
+           place / Group::kPlane % Spec::kPlanesW;
   }
   static __device__ bool IsInside(int top, int left, int position) {
+    if (Spec::kImages > 1 && PlaceOf(position) >= Group::kImagePatch) {
+      return false;
+    }
     return static_cast<unsigned>(RowOf(top, position)) <
                static_cast<unsigned>(Spec::Input::kH) &&
            static_cast<unsigned>(ColumnOf(left, position)) <
                static_cast<unsigned>(Spec::Input::kW);
   }
-  static __device__ int Pixel(int top, int left, int position) {
-    return RowOf(top, position) * Spec::Input::kW + ColumnOf(left, position);
+  // From the first element of the chunk's first channel in the first image.
+  static __device__ Index Offset(int top, int left, int position) {
+    return ImageOf(position) * Spec::Input::kC * kPlane +
+           RowOf(top, position) * Spec::Input::kW + ColumnOf(left, position);
   }
 
   __device__ void LoadEight(Index from, int channel, int channels,
@@ -226,6 +295,17 @@ class ConvProducer {
       const bool read = kWhole ? channels > 0 : channel + k < channels;
       values[k] = read ? Load(t_.input, from + (channel + k) * kPlane) : 0.0f;
     }
+  }
+
+  // values[image], from registers.
+  static __device__ float OfImage(const float (&values)[Spec::kImages],
+                                  int image) {
+    float value = values[0];
+#pragma unroll
+    for (int i = 1; i < Spec::kImages; ++i) {
+      if (image == i) value = values[i];
+    }
+    return value;
   }
 
   template <bool kSelects>
@@ -260,7 +340,7 @@ class ConvProducer {
   const int producer_ = (threadIdx.x - ConvTile<Spec>::kThreads) / kThreads;
   const int thread_ = (threadIdx.x - ConvTile<Spec>::kThreads) % kThreads;
   StageCursor<Spec::kStages> cursor_{producer_};
-  int exponent_ = 6;  // of the scale
+  Exponent exponents_[Spec::kImages];
   int turn_ = 0;
 };
 

@@ -14,23 +14,6 @@ __device__ float OverLanes(float x, Combine combine) {
   return combine(x, __shfl_xor_sync(~0u, x, 2));
 }
 
-// Combines all values of a lane, in a tree: their chain would be what a warp
-// waits for.
-template <int kCount, typename Combine>
-__device__ float OfAll(const float (&x)[kCount], Combine combine) {
-  float left[kCount];
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) left[i] = x[i];
-#pragma unroll
-  for (int step = 1; step < kCount; step *= 2) {
-#pragma unroll
-    for (int i = 0; i + step < kCount; i += 2 * step) {
-      left[i] = combine(left[i], left[i + step]);
-    }
-  }
-  return left[0];
-}
-
 // Reduces the values of one pixel that this lane and its three neighbours
 // hold. Values that are no channels have weight 0.
 template <int kCount>
@@ -56,26 +39,65 @@ __device__ void ReduceValues(Sum* state, const float (&x)[kCount]) {
   }
 }
 
-// Finds the largest first, so that each value needs one exponential. An
-// infinite one would make differences NaN; it is replaced by 0, where the
-// exponentials are 0 or infinite as they should be. An error of the exponential
-// grows with the difference, but its share of the sum falls faster: the plain
-// power of two is right to an ulp of the sum. `base` is rounded; `rest`, what
-// it lacks, is the same for all.
+// Of values times log2(e), as Spec::Read gives them here: powers of two of
+// differences from the largest. An infinite one would make differences NaN; it
+// is replaced by 0, where the powers are 0 or infinite as they should be. An
+// error of a power grows with the difference, but its share of the sum falls
+// faster: the plain power of two is right to an ulp of the sum. `largest` is
+// rounded; `rest`, what it lacks, is the same for all, and where it is beyond 1
+// no more than a rounding of the result.
 template <int kCount>
-__device__ void ReduceValues(LogSumExp* state, const float (&x)[kCount]) {
+__device__ LogSumExp SumFromLargest(const float (&x)[kCount]) {
   constexpr float kLog2E = 0x1.715476p+0f;
   Amax most;
   ReduceValues(&most, x);
-  state->largest = fabsf(most.largest) == Infinity() ? 0.0f : most.largest;
-  const float base = state->largest * kLog2E;
-  const float rest = fmaf(state->largest, kLog2E, -base);
+  const float base = fabsf(most.largest) == Infinity() ? 0.0f : most.largest;
+  LogSumExp state;
+  state.largest = base * (1.0f / kLog2E);
+  const float rest = Clamp(fmaf(-state.largest, kLog2E, base), -1.0f, 1.0f);
   float powers[kCount];
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    powers[i] = Exp2(fmaf(x[i], kLog2E, -base));
+  for (int i = 0; i < kCount; ++i) powers[i] = Exp2(x[i] - base);
+  state.scaled.sum = OverLanes(SumOf(powers), Add) * Exp2(rest);
+  return state;
+}
+
+// Reduces the values of several pixels, row by row.
+template <typename Reducer, int kRows, int kCount>
+__device__ void ReduceRows(Reducer (&states)[kRows],
+                           const float (&x)[kRows][kCount]) {
+#pragma unroll
+  for (int row = 0; row < kRows; ++row) ReduceValues(&states[row], x[row]);
+}
+
+// The sums of the powers as they are, where they are neither so large that one
+// of the powers may be infinite nor so small that those below the normal
+// numbers count; else, and of NaNs, from the largest on. Either way of the
+// pixel alone. An x that is up to 64 times log2(e) is rounded by 2^-19, its
+// power by 1.3e-6 of itself at most and by less than 1e-7 up to 4.
+template <int kRows, int kCount>
+__device__ void ReduceRows(LogSumExp (&states)[kRows],
+                           const float (&x)[kRows][kCount]) {
+  const auto is_plain = [](float sum) {
+    return sum > 0x1p-64f && sum < 0x1p64f;
+  };
+  bool all_are = true;
+#pragma unroll
+  for (int row = 0; row < kRows; ++row) {
+    float powers[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) powers[i] = Exp2(x[row][i]);
+    states[row].largest = 0.0f;
+    states[row].scaled.sum = OverLanes(SumOf(powers), Add);
+    all_are = all_are && is_plain(states[row].scaled.sum);
   }
-  state->scaled.sum = OverLanes(OfAll(powers, Add), Add) * Exp2(-rest);
+  // The same branch in all lanes: products wait for each other behind others.
+  if (!__any_sync(~0u, !all_are)) return;
+#pragma unroll
+  for (int row = 0; row < kRows; ++row) {
+    const LogSumExp shifted = SumFromLargest(x[row]);
+    if (!is_plain(states[row].scaled.sum)) states[row] = shifted;
+  }
 }
 
 // A reduction over the channels of a pixel, all of which the block has. The
@@ -87,6 +109,7 @@ struct ConvTail<Spec, Tail::kChannels> {
   using Output = typename Spec::Output;
   using Reducer = typename Spec::Reducer;
   static constexpr int kPixels = Spec::kTileH * Spec::kTileW;
+  static_assert(Spec::kImages == 1, "All warps share its states.");
   static_assert(ConvTile<Spec>::kChannelBlocks == 1 && Spec::kGroups == 1,
                 "One block has all channels.");
 
@@ -103,7 +126,8 @@ struct ConvTail<Spec, Tail::kChannels> {
     constexpr bool kHasAll =
         ConvTile<Spec>::kOutputs == ConvTile<Spec>::kBlockChannels;
     float x[kRows][kColumns];
-    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
+    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                  warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {
@@ -114,26 +138,46 @@ struct ConvTail<Spec, Tail::kChannels> {
               kHasAll || inside ? value : Spec::Neutral();
         });
     Reducer states[kRows];
-#pragma unroll
-    for (int row = 0; row < kRows; ++row) ReduceValues(&states[row], x[row]);
+    ReduceRows(states, x);
     if constexpr (Spec::kWarpsN > 1) MergeWarps(warp, states, scratch);
-    if (warp.t != 0 || warp.first_fragment != 0) return;
+    if (warp.first_fragment != 0) return;
+      // The four lanes that share pixels go on with one each.
 #pragma unroll
-    for (int row = 0; row < kRows; ++row) {
-      if (!warp.IsInside(block, tile, row / 2, row % 2)) continue;
+    for (int first = 0; first < kRows; first += 4) {
+      const int row = first + warp.t;
+      Reducer state = states[first];
+#pragma unroll
+      for (int i = 1; i < 4 && first + i < kRows; ++i) {
+        Choose(warp.t == i, states[first + i], &state);
+      }
+      if (row >= kRows || !warp.IsInside(block, tile, row / 2, row % 2)) {
+        continue;
+      }
       const int h = block.y(tile, warp.row(row / 2, row % 2));
       const int w = block.x(warp.column(row / 2, row % 2));
       Spec::Element(
           t,
           PointOf<typename Spec::TailOutput>(
               (static_cast<Index>(block.n) * Output::kH + h) * Output::kW + w),
-          states[row]);
+          state);
     }
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          const WarpTile<Spec>&, float*) {}
 
  private:
+  // *state = other if `yes`. Word by word: a choice between structs would send
+  // them through memory.
+  static __device__ void Choose(bool yes, const Reducer& other,
+                                Reducer* state) {
+    constexpr int kWords = sizeof(Reducer) / sizeof(float);
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+      float& word = reinterpret_cast<float*>(state)[k];
+      word = yes ? reinterpret_cast<const float*>(&other)[k] : word;
+    }
+  }
+
   // The warps with the first channels take over what the others have.
   static __device__ void MergeWarps(const WarpTile<Spec>& warp,
                                     Reducer (&states)[2 * Spec::kTilesM],

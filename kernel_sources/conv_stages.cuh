@@ -22,7 +22,10 @@ struct GroupTile {
 
   // Pixels at distance kStride lie side by side, in a plane of their own.
   static constexpr int kPlane = Spec::kPlaneHeight * Spec::kRowPitch;
-  static constexpr int kPatch = Spec::kPlanesH * Spec::kPlanesW * kPlane;
+  static constexpr int kImagePatch = Spec::kPlanesH * Spec::kPlanesW * kPlane;
+  // Of all images, as they lie.
+  static constexpr int kPatch =
+      Spec::kImages == 1 ? kImagePatch : Spec::kImages * Spec::kImagePositions;
   // Where products take sixteen channels of a pixel, two octets are swizzled
   // (wgmma.cuh); else an octet's pixels are contiguous.
   static constexpr int kOctetsOfRow = kOctets % 2 == 0 ? 2 : 1;
@@ -47,14 +50,16 @@ struct GroupTile {
 };
 
 // What the producer says of a stage.
+template <int kImages>
 struct StageNote {
-  float factor;    // undoes the scale of the input
-  int is_again;    // the same stage follows, with the rest of the chunk
-  int only_large;  // just the product of the large parts
+  float factors[kImages];  // undo the scales of the input, image by image
+  int is_again;            // the same stage follows, with the rest of the chunk
+  int only_large;          // just the product of the large parts
 
-  // The same, known to be so in all lanes of a warp.
-  __device__ StageNote Uniform() const {
-    return {factor, __shfl_sync(~0u, is_again, 0),
+  // What concerns one image, known to be the same in all lanes of a warp.
+  __device__ StageNote<1> Of(int image) const {
+    return {{factors[image]},
+            __shfl_sync(~0u, is_again, 0),
             __shfl_sync(~0u, only_large, 0)};
   }
 };
@@ -70,6 +75,7 @@ template <typename Spec>
 class ConvStages {
  public:
   using Group = GroupTile<Spec>;
+  using Note = StageNote<Spec::kImages>;
   // Some warps of a producer may have something else to do (conv_finish.cuh).
   static constexpr int kProducerThreads =
       Spec::kProducerGroups / Spec::kProducers * 128 - Spec::kFinishWarps * 32;
@@ -80,13 +86,14 @@ class ConvStages {
   static constexpr int kZeros = kKept + Group::kKept;
   static constexpr int kNotes =
       kZeros + (Group::kHasEmptyHalf ? Spec::kZeroUnits : 0);
-  static constexpr int kMagnitudes = kNotes + Spec::kStages;
-  static constexpr int kBarriers = kMagnitudes + 2 * Spec::kProducerGroups;
+  static constexpr int kMagnitudes =
+      kNotes + Spec::kStages * ((sizeof(Note) + 15) / 16);
+  static constexpr int kBarriers =
+      kMagnitudes + 2 * Spec::kImages * Spec::kProducerGroups;
   static constexpr int kSumScales =
       kBarriers + Spec::kStages + (2 + Spec::kWarpgroups) / 2;
   static constexpr int kChannels = kSumScales + Spec::kScaleUnits;
   static constexpr int kScratch = kChannels + Spec::kChannelUnits;
-  static_assert(sizeof(StageNote) <= 16);
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
                 "The launch asks for this much.");
 
@@ -121,13 +128,14 @@ class ConvStages {
                                : pixels(stage) + Group::kPixels;
   }
   __device__ const uint4* zeros() const { return units_ + kZeros; }
-  __device__ StageNote* note(int stage) const {
-    return reinterpret_cast<StageNote*>(units_ + kNotes + stage);
+  __device__ Note* note(int stage) const {
+    constexpr int kUnits = (sizeof(Note) + 15) / 16;
+    return reinterpret_cast<Note*>(units_ + kNotes + stage * kUnits);
   }
-  // Two sets, of the warps of one producer.
+  // Two sets, for each image of the warps of one producer.
   __device__ unsigned* magnitudes(int producer) const {
     return reinterpret_cast<unsigned*>(units_ + kMagnitudes) +
-           kProducerThreads / 16 * producer;
+           kProducerThreads / 16 * Spec::kImages * producer;
   }
   __device__ ptx::Barrier* full(int stage) const {
     return barriers() + 2 * stage;

@@ -16,7 +16,7 @@ template <typename Spec>
 struct ConvTail<Spec, Tail::kMoments> {
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
-  static constexpr int kTogether = Spec::kGroupChannels % 2 == 0 ? 2 : 1;
+  static constexpr int kTogether = Spec::kChannelsOfState % 2 == 0 ? 2 : 1;
   static constexpr int kSlots = 2 * Spec::kTilesN / kTogether;
   static constexpr int kBlockSlots = Tile::kBlockChannels / kTogether;
 
@@ -40,7 +40,8 @@ struct ConvTail<Spec, Tail::kMoments> {
     if (pixels == 0)
       TakePivots(t, channels, block, tile, warp, sums, scales, first_row);
     pixels += inside;
-    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
+    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                  warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool is_inside) {
@@ -61,7 +62,8 @@ struct ConvTail<Spec, Tail::kMoments> {
                              const ConvBlock<Spec>& block, int tile,
                              const WarpTile<Spec>& warp, Sums<Spec>& sums,
                              const Scales& scales, int row) {
-    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
+    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                  warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool) {

@@ -3,8 +3,10 @@
 //   Spec::Element(t, at, sum, scale, inside, channel)
 // where the kernel ends there, or
 //   float Spec::Read(t, at, sum, scale, inside, channel)
-// where something follows. Both store only where `inside`; `scale` is what the
-// sum has yet to be multiplied by, `channel` is Spec::ReadChannel(t, at).
+// where something follows; in front of a LogSumExp, that times log2(e). Both
+// store only where `inside`; `scale` is what the sum has yet to be multiplied
+// by, `channel` is Spec::ReadChannel(t, at). A block has several images only
+// before kStore, and kMoments without extremes.
 //
 // Tails of pixel rows get `scales`, of which scales(j, i) is that of the
 // channel of element i of fragment j.
@@ -28,9 +30,10 @@ enum class Tail {
 template <typename Spec, Tail kTail = Spec::kTail>
 struct ConvTail;
 
-// Scales of sums that have none.
+// Scales of sums that have none but Spec::kSumFactor, which all have.
+template <typename Spec>
 struct Unscaled {
-  __device__ float operator()(int, int) const { return 1.0f; }
+  __device__ float operator()(int, int) const { return Spec::kSumFactor; }
 };
 
 }  // namespace kiln

@@ -20,7 +20,8 @@ struct ConvTail<Spec, Tail::kStore> {
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
                        const Scales& scales, float*) {
-    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
+    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                  warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {

@@ -5,7 +5,8 @@
 // counts the pairs of input channel and filter tap. A block computes
 // kTilesPerBlock tiles of kTileH x kTileW pixels, one below the other, for
 // kBlockChannels output channels of one image and one group. It goes through
-// the input channels in chunks of kChunk.
+// the input channels in chunks of kChunk. Where images are small it computes
+// kImages of them, a tile of each.
 //
 // A transposed convolution of stride s is s * s convolutions, one for each
 // phase: the pixels whose coordinates have the same remainders modulo s. Tiles
@@ -56,14 +57,15 @@ template <typename Spec>
 struct ConvBlock {
   using Tile = ConvTile<Spec>;
 
-  int n;                 // image
+  int n;                 // image; where the block has several, one of them
   int group;             // of the convolution
   int phase_h, phase_w;  // of the output
   int channel_block;     // among those of the group
   int strip;             // of kTilesPerBlock tiles, one below the other
   int column;            // of tiles
 
-  __device__ explicit ConvBlock(unsigned number) {
+  // Of the block's image `image`.
+  __device__ explicit ConvBlock(unsigned number, int image = 0) {
     unsigned rest = number;
     column = rest % Tile::kTilesAcross;
     rest /= Tile::kTilesAcross;
@@ -76,7 +78,7 @@ struct ConvBlock {
     phase_h = rest % Spec::kPhasesH;
     rest /= Spec::kPhasesH;
     group = rest % Spec::kGroups;
-    n = rest / Spec::kGroups;
+    n = rest / Spec::kGroups * Spec::kImages + image;
   }
 
   __device__ int tiles() const {
@@ -97,6 +99,12 @@ struct ConvBlock {
   }
   __device__ int x(int column_of_tile) const {
     return (left() + column_of_tile) * Spec::kPhasesW + phase_w;
+  }
+  // The block of image `image`.
+  __device__ ConvBlock Of(int image) const {
+    ConvBlock other = *this;
+    other.n = n / Spec::kImages * Spec::kImages + image;
+    return other;
   }
   // Number of the packed weights of `chunk`.
   __device__ int weights(int chunk) const {

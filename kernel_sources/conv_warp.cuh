@@ -14,7 +14,7 @@ namespace kiln {
 template <typename Spec>
 struct WarpTile {
   int lane, g, t;
-  int warp_m;          // which pixels
+  int warp_m;          // which pixels, of all images
   int first_fragment;  // of the channels, in eights
 
   __device__ WarpTile() {
@@ -47,7 +47,7 @@ struct WarpTile {
   // Whether it is a pixel of the tile at all, not of the halo or behind the
   // last.
   __device__ bool IsInTile(int m, int half) const {
-    constexpr int kRows = Spec::kWarpsM * Spec::kTilesM * 16;
+    constexpr int kRows = kWarpsOfImage * Spec::kTilesM * 16;
     constexpr bool kAllAre =
         Spec::kRowPitch == Spec::kTileW && kRows == Spec::kTileH * Spec::kTileW;
     return kAllAre ||
@@ -55,12 +55,14 @@ struct WarpTile {
   }
 
  private:
+  static constexpr int kWarpsOfImage = Spec::kWarpsM / Spec::kImages;
+
   // Four warps of a warpgroup have 16 of 64 consecutive rows each.
   __device__ int row_of_a(int m, int half) const {
-    const int first =
-        Spec::kWarpgroups > 0
-            ? (warp_m / 4 * Spec::kTilesM + m) * 64 + warp_m % 4 * 16
-            : (warp_m * Spec::kTilesM + m) * 16;
+    const int warp = warp_m % kWarpsOfImage;
+    const int first = Spec::kWarpgroups > 0
+                          ? (warp / 4 * Spec::kTilesM + m) * 64 + warp % 4 * 16
+                          : (warp * Spec::kTilesM + m) * 16;
     return first + g + 8 * half;
   }
 };

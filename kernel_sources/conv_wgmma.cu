@@ -43,7 +43,7 @@ class SumScales {
       : scales_(Behind(scales, threadIdx.x % 4 * 2)) {}
 
   __device__ float operator()(int j, int i) const {
-    if constexpr (!Spec::kScales) return 1.0f;
+    if constexpr (!Spec::kScales) return Spec::kSumFactor;
     const float2 both = *reinterpret_cast<const float2*>(scales_ + 8 * j);
     return i % 2 == 0 ? both.x : both.y;
   }
@@ -65,7 +65,10 @@ class ConvConsumer {
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
-      : t_(t), stages_(stages), number_(number), block_(number) {
+      : t_(t),
+        stages_(stages),
+        number_(number),
+        block_(number, Spec::kImages == 1 ? 0 : GroupNumber() % Spec::kImages) {
     group_m_ = group_ % Spec::kGroupsM;
     group_n_ = group_ / Spec::kGroupsM;
     if constexpr (Spec::kChannelRows && Spec::kScales) {
@@ -84,6 +87,11 @@ class ConvConsumer {
   }
 
  private:
+  // The same in all lanes, for the compiler.
+  static __device__ int GroupNumber() {
+    return __shfl_sync(~0u, threadIdx.x / 128, 0);
+  }
+
   __device__ void Compute() {
     if (Spec::kKeepsWeights) ptx::Wait(stages_.kept_weights_full(), 0);
     Channels<Spec> channels(t_, number_, stages_.channels());
@@ -150,12 +158,14 @@ class ConvConsumer {
     for (int chunk = 0; chunk < Tile::kChunks;) {
       const int stage = cursor_.stage;
       ptx::Wait(stages_.full(stage), cursor_.round());
-      const StageNote note = stages_.note(stage)->Uniform();
+      const auto note = stages_.note(stage)->Of(
+          Spec::kImages == 1 ? 0 : group_ % Spec::kImages);
+      const float stage_factor = note.factors[0];
       TakeTurn();
       if constexpr (kSumsChunks) {
         Multiply(stage, chunk, false, note.only_large, products_);
       } else {
-        if (!is_first && note.factor != factor) Rescale(factor, note.factor);
+        if (!is_first && stage_factor != factor) Rescale(factor, stage_factor);
         Multiply(stage, chunk, !is_first, note.only_large, sums_.d);
       }
       __syncwarp();
@@ -165,8 +175,8 @@ class ConvConsumer {
         cursor_.Advance(1);
         ++chunk;
       }
-      if constexpr (kSumsChunks) AddChunk(is_first, note.factor);
-      factor = note.factor;
+      if constexpr (kSumsChunks) AddChunk(is_first, stage_factor);
+      factor = stage_factor;
       is_first = false;
     }
     return kSumsChunks ? 1.0f : factor;
@@ -187,11 +197,12 @@ class ConvConsumer {
                            Products& products) {
     constexpr int kRun =
         Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM * 64;
+    constexpr int kStep = Spec::kImages > 1 ? Spec::kImagePositions : kRun;
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const int pixel_part = Spec::kChannelRows ? group_n_ : group_m_;
     const int channel_part = Spec::kChannelRows ? group_m_ : group_n_;
     const uint4* const pixels =
-        stages_.pixels(stage) + Group::kOctetsOfRow * pixel_part * kRun;
+        stages_.pixels(stage) + Group::kOctetsOfRow * pixel_part * kStep;
     const Descriptor weights =
         MatrixAt(stages_.weights(stage, chunk) + channel_part * kChannels);
     Hold(products);
@@ -264,7 +275,8 @@ class ConvConsumer {
     known_factor_ = factor;
     SyncGroup();  // all have used those of the tile before
     for (int i = threadIdx.x % 128; i < Spec::kTilesN * 8; i += 128) {
-      stages_.sum_scales(group_)[i] = ProductOfPowers(factor, Factors()[i]);
+      stages_.sum_scales(group_)[i] =
+          ProductOfPowers(factor, Factors()[i]) * Spec::kSumFactor;
     }
     SyncGroup();  // they are there
   }
@@ -293,9 +305,9 @@ class ConvConsumer {
 
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
-  const unsigned number_;  // of the block
-  const ConvBlock<Spec> block_;
-  const int group_ = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  const unsigned number_;        // of the block
+  const ConvBlock<Spec> block_;  // with this warpgroup's image
+  const int group_ = GroupNumber();
   int group_m_, group_n_;
   unsigned turns_ = 0;  // taken, modulo 2
   float weight_factors_[2];

@@ -12,6 +12,7 @@ namespace kiln {
 // of each warp at a time go through shared memory, where windows are gathered.
 template <typename Spec, typename Pooled>
 struct WindowStage {
+  static_assert(Spec::kImages == 1, "All warps share what is gathered.");
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
   static constexpr int kColumns = (Spec::kTileW + 3) / 4 * 4;
@@ -100,7 +101,8 @@ struct ConvTail<Spec, Tail::kPool> {
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
                        const Scales& scales, float* scratch) {
-    const typename Channels<Spec>::OfLane of_lane(channels, warp.channel());
+    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                  warp.channel());
     ForEachElement<Spec>(
         block, tile, warp,
         [&](int m, int j, int i, const Point<Index>& at, bool inside) {

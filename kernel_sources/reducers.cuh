@@ -150,18 +150,26 @@ constexpr bool kHasScale<LogSumExp> = true;
 template <>
 constexpr bool kHasScale<SoftmaxSum> = true;
 
-// The sum, added in pairs: the tree is short, and equal values are exact.
-template <int kCount>
-__device__ float SumOf(const float (&x)[kCount]) {
-  float sums[kCount];
+// All values combined in pairs: a chain would be what a warp waits for.
+template <int kCount, typename Combine>
+__device__ float OfAll(const float (&x)[kCount], Combine combine) {
+  float left[kCount];
 #pragma unroll
-  for (int k = 0; k < kCount; ++k) sums[k] = x[k];
+  for (int k = 0; k < kCount; ++k) left[k] = x[k];
 #pragma unroll
   for (int step = 1; step < kCount; step *= 2) {
 #pragma unroll
-    for (int k = 0; k + step < kCount; k += 2 * step) sums[k] += sums[k + step];
+    for (int k = 0; k + step < kCount; k += 2 * step) {
+      left[k] = combine(left[k], left[k + step]);
+    }
   }
-  return sums[0];
+  return left[0];
+}
+
+// In pairs the sum of equal values is exact, too.
+template <int kCount>
+__device__ float SumOf(const float (&x)[kCount]) {
+  return OfAll(x, Add);
 }
 
 // Take: many values at once, while they are in registers.

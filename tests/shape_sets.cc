@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "tests/conv_shape_plans.h"
+
 namespace kiln {
 namespace {
 
@@ -99,64 +101,8 @@ Plans Tiny() {
   return plans;
 }
 
-// Reductions over the images of a convolution, which its kernel takes along
-// (kernel_sources/conv_images.cuh): with a bias and without, with padded
-// channels, one tile and several, and a result that goes on.
-Plans ReducedImages() {
-  Plans plans;
-  constexpr std::string_view kReduced[] = {"sum", "mean", "amax", "amin"};
-  for (const std::string_view op : kReduced) {
-    for (const int64_t size : {7, 67}) {
-      plans.push_back(
-          {fmt::format("reduced_images__{}__{}", op, size),
-           fmt::format("input x: f32[3,24,{0},{0}]\nparam w: f32[40,24,3,3]\n"
-                       "param b: f32[40]\nc = conv2d(x, w, b, padding=1)\n"
-                       "t = silu(c)\ny = {1}(t, dim=[2,3])\noutput y\n",
-                       size, op)});
-    }
-    plans.push_back(
-        {fmt::format("reduced_images__{}__strided_f16", op),
-         fmt::format("input x: f16[2,70,33,29]\nparam w: f16[130,70,2,2]\n"
-                     "c = conv2d(x, w, stride=2)\n"
-                     "m = {}(c, dim=[2,3], keepdim=true)\n"
-                     "y = sigmoid(m)\noutput y\n",
-                     op)});
-  }
-  plans.push_back({"reduced_images__squeeze_and_excite",
-                   "input x: f32[8,32,28,28]\nparam w: f32[48,32,3,3]\n"
-                   "c = conv2d(x, w, padding=1)\n"
-                   "m = mean(c, dim=[2,3], keepdim=true)\ns = sigmoid(m)\n"
-                   "y = mul(c, s)\noutput y\n"});
-  plans.push_back({"reduced_images__transposed_bf16",
-                   "input x: bf16[2,24,19,21]\nparam w: bf16[24,40,4,4]\n"
-                   "c = conv_transpose2d(x, w, stride=2, padding=1)\n"
-                   "y = amax(c, dim=[2,3])\noutput y\n"});
-  plans.push_back({"reduced_images__many_strips",
-                   "input x: f32[1,8,600,70]\nparam w: f32[16,8,3,3]\n"
-                   "c = conv2d(x, w)\ny = sum(c, dim=[2,3])\noutput y\n"});
-  return plans;
-}
-
-// 1 x 1 convolutions, which take 64 or 128 channels at once: also where these
-// do not divide the input's.
-Plans WideChunks() {
-  Plans plans;
-  for (const DataType type : {kF32, kBF16}) {
-    for (const int64_t channels : {72, 200, 512}) {
-      plans.push_back(
-          {fmt::format("wide_chunks__{}__{}", DataTypeName(type), channels),
-           fmt::format("input x: {0}[4,{1},14,14]\nparam w: {0}[512,{1},1,1]\n"
-                       "c = conv2d(x, w)\ny = relu(c)\noutput y\n",
-                       DataTypeName(type), channels)});
-    }
-  }
-  return plans;
-}
-
 Plans Tails() {
-  Plans plans = ReducedImages();
-  const Plans wide = WideChunks();
-  plans.insert(plans.end(), wide.begin(), wide.end());
+  Plans plans = ConvolutionTails();
   for (int64_t size : {15, 17, 31, 33, 63, 65, 127, 129}) {
     plans.push_back(Conv2dPlan(kF32, {1, 3, 5, size}, {5}));
     plans.push_back(Conv2dPlan(kF16, {1, size, 5, 6}, {size, 3, 1, 1}));

@@ -135,13 +135,17 @@ Rewrite RewritePower(const std::string& function, const ValueRange& x,
                      "without guards against overflow"};
 }
 
+bool IsSmallForTanh(const ValueRange& x) {
+  return x.low > -0.6f && x.high < 0.6f;
+}
+
 Rewrite RewriteTanh(const ValueRange& x, Exactness exactness,
                     const std::string& text) {
   if (exactness == Exactness::kTf32) {
     return CallRewrite{Call("ApproximateTanh", text),
                        "in one instruction, right to the 11 bits of tf32"};
   }
-  if (x.low > -0.6f && x.high < 0.6f) {
+  if (IsSmallForTanh(x)) {
     return CallRewrite{Call("TanhOfSmall", text), "by its polynomial alone"};
   }
   if (exactness == Exactness::kUlps) return {};
@@ -215,6 +219,12 @@ std::optional<CallRewrite> RewriteCall(
     return RewriteTanh(x, plan.values[node.results[0]].exactness, text);
   }
   return RewriteUnary(node.op, x, text);
+}
+
+bool IsTanhByPower(const LoweredPlan& plan, const Node& node) {
+  return node.op == OpKind::kTanh &&
+         plan.values[node.results[0]].exactness == Exactness::kBesideOne &&
+         !IsSmallForTanh(RangeOf(plan, node.operands[0]));
 }
 
 }  // namespace kiln

@@ -24,6 +24,9 @@ std::optional<CallRewrite> RewriteCall(
     const LoweredPlan& plan, const Node& node,
     const std::vector<std::string>& operands);
 
+// Whether `node` is a tanh computed by its power alone: kiln::TanhBesideOne.
+bool IsTanhByPower(const LoweredPlan& plan, const Node& node);
+
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_CALL_REWRITES_H_

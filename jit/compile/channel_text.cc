@@ -7,8 +7,6 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kFieldBytes = 4;
-
 // In bytes, so that one access reads all fields, or four.
 int64_t AlignmentOf(size_t fields) {
   if (fields > 2) return 4 * kFieldBytes;
@@ -41,7 +39,7 @@ int64_t SharedChannelUnits(const ElementCode& code,
   const int64_t bytes =
       RoundUp(static_cast<int64_t>(fields) * kFieldBytes, AlignmentOf(fields));
   if (!geometry.has_groups() || bytes > kMaxChannelBytes) return 0;
-  return CeilDiv(bytes * geometry.block_channels(), 16);
+  return CeilDiv(bytes * geometry.images * geometry.block_channels(), 16);
 }
 
 }  // namespace kiln

@@ -12,6 +12,7 @@ namespace kiln {
 
 // Bytes of a channel that there is room for in shared memory, at most.
 constexpr int64_t kMaxChannelBytes = 32;
+constexpr int64_t kFieldBytes = 4;
 
 // Members of a convolution's Spec: Channel, what the elements of a channel have
 // in common by `code`, and ReadChannel, which computes it (conv_channels.cuh).

@@ -42,7 +42,8 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           IntsText("kTilesM", g.tiles_m, "kTilesN", g.tiles_n),
           IntText("kWarpgroups", g.groups()),
           IntText("kBlockChannels", g.block_channels()),
-          IntsText("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block)});
+          IntsText("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block),
+          IntText("kImages", g.images)});
   return lines;
 }
 
@@ -61,6 +62,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
       PairText("Planes", {g.planes(0), g.planes(1)}),
       IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),
+      IntText("kImagePositions", g.image_positions()),
       IntsText("kGroupsM", g.groups_m, "kGroupsN", g.groups_n),
       BoolText("kChannelRows", g.channel_rows),
       BoolText("kKeepsWeights", g.keeps_weights),

@@ -58,7 +58,8 @@ class Finishing {
 
   // Whether blocks are many, and producers have warps to spare.
   bool Suits(const ConvGeometry& g) const {
-    return g.has_groups() && g.producers > 1 && g.chunk_producers() == 1 &&
+    return g.has_groups() && g.images == 1 && g.producers > 1 &&
+           g.chunk_producers() == 1 &&
            g.problem.output[2] * g.problem.output[3] % kFinishVector == 0 &&
            Rounds(g, kFinishWarps) == Rounds(g, 0) &&
            g.blocks() >= kFewestWaves * target_.sm_count * g.resident_blocks;
@@ -138,29 +139,47 @@ class Finishing {
     return moving < kShareOfMemory * computing;
   }
 
-  // What is written and read again of the convolution's elements, and what
-  // `user` reads and writes of that size.
+  // What the convolution writes of its elements, and what `user` reads and
+  // writes of that size.
   int64_t BytesAround(const KernelGroup& conv, const KernelGroup& user) const {
-    int64_t bytes = 2 * SizeBytes({DataType::kF32, conv.domain});
-    const int stored = ValueOf(NodeAt(conv.tail).operands[0]);
-    std::set<int> made = {stored};
-    std::set<int> read;
-    for (const int node : user.epilogue) {
-      for (const Operand& operand : NodeAt(node).operands) {
-        const int value = ValueOf(operand);
-        if (value < 0 || made.count(value) > 0) continue;
-        if (DescOf(value).dims == conv.domain) read.insert(value);
-      }
-      made.insert(NodeAt(node).results[0]);
-    }
-    for (const int value : read) bytes += SizeBytes(DescOf(value));
-    for (const PlanOutput& output : plan_.outputs) {
-      const bool is_stored =
-          output.value.index == stored && output.dtype == DataType::kF32;
-      if (is_stored || made.count(output.value.index) == 0) continue;
-      bytes += SizeBytes({output.dtype, conv.domain});
+    std::vector<int> nodes = conv.epilogue;
+    nodes.push_back(conv.anchor);
+    nodes.insert(nodes.end(), user.epilogue.begin(), user.epilogue.end());
+    int64_t bytes = 0;
+    for (const int node : nodes) bytes += BytesWritten(NodeAt(node).results[0]);
+    for (const int value : ReadBy(user)) {
+      if (DescOf(value).dims == conv.domain) bytes += SizeBytes(DescOf(value));
     }
     return bytes;
+  }
+
+  // As outputs, and in f32 where kernels read it and no output is that.
+  int64_t BytesWritten(int value) const {
+    int64_t bytes = 0;
+    bool is_there = false;
+    for (const PlanOutput& output : plan_.outputs) {
+      if (output.value.index != value) continue;
+      bytes += SizeBytes({output.dtype, DescOf(value).dims});
+      is_there |= output.dtype == DataType::kF32;
+    }
+    const bool is_read = std::any_of(
+        fusion_.groups.begin(), fusion_.groups.end(),
+        [&](const KernelGroup& group) { return ReadBy(group).count(value); });
+    return bytes + (is_read && !is_there ? SizeBytes(DescOf(value)) : 0);
+  }
+
+  // Values that a kernel reads and does not make.
+  std::set<int> ReadBy(const KernelGroup& group) const {
+    std::set<int> read;
+    for (const int node : group.Nodes()) {
+      for (const Operand& operand : NodeAt(node).operands) {
+        if (ValueOf(operand) >= 0) read.insert(ValueOf(operand));
+      }
+    }
+    for (const int node : group.Nodes()) {
+      for (const int value : NodeAt(node).results) read.erase(value);
+    }
+    return read;
   }
 
   const LoweredPlan& plan_;

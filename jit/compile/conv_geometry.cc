@@ -52,7 +52,7 @@ int64_t ConvGeometry::strips() const {
   return CeilDiv(CeilDiv(height, tile_h), tiles_per_block);
 }
 int64_t ConvGeometry::blocks() const {
-  return problem.output[0] * problem.groups * phases(0) * phases(1) *
+  return problem.output[0] / images * problem.groups * phases(0) * phases(1) *
          channel_blocks() * strips() * tiles_across();
 }
 int64_t ConvGeometry::threads() const {
@@ -72,7 +72,8 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t stage = pixel_units() + (keeps_weights ? 0 : weight_units());
   const int64_t kept = keeps_weights ? chunks() * weight_units() : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
-  const int64_t notes = 2 * stages + (2 + groups()) / 2 + 2 * producers;
+  const int64_t notes = stages * (1 + CeilDiv(4 * images + 8, 16)) +
+                        (2 + groups()) / 2 + 2 * images * producers;
   return 16 * (stages * stage + kept + zeros + notes + scale_units());
 }
 int64_t ConvGeometry::scale_units() const {
@@ -93,6 +94,7 @@ int64_t ConvGeometry::patch_width() const {
   return copies_four ? RoundUp(needed, 4) : needed;
 }
 int64_t ConvGeometry::patch() const {
+  if (images > 1) return positions();
   if (has_groups()) return planes(0) * planes(1) * plane_height() * pitch;
   return ((tile_h - 1) * problem.stride[0] + halo(0) + 1) * patch_width();
 }
@@ -124,11 +126,14 @@ int64_t ConvGeometry::plane_height() const { return tile_h + halo(0); }
 int64_t ConvGeometry::run() const {
   return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
 }
-int64_t ConvGeometry::positions() const {
+int64_t ConvGeometry::positions() const { return images * image_positions(); }
+int64_t ConvGeometry::image_positions() const {
+  const int64_t patch = planes(0) * planes(1) * plane_height() * pitch;
+  const int64_t run_of_image = run() / images;
   const int64_t multiple = octets_of_row() == 2 ? 8 : 1;
   if (problem.stride == Pair{1, 1}) {
-    const int64_t last = TapOffset(taps(0) * taps(1) - 1) + run();
-    return RoundUp(std::max(patch(), last), multiple);
+    const int64_t last = TapOffset(taps(0) * taps(1) - 1) + run_of_image;
+    return RoundUp(std::max(patch, last), multiple);
   }
   // Rows and columns of the filter move a run independently.
   int64_t down = 0;
@@ -139,7 +144,7 @@ int64_t ConvGeometry::positions() const {
   for (int64_t x = 0; x < taps(1); ++x) {
     across = std::max(across, TapOffset(x));
   }
-  return RoundUp(std::max(patch(), down + across + run()), multiple);
+  return RoundUp(std::max(patch, down + across + run_of_image), multiple);
 }
 int64_t ConvGeometry::TapOffset(int64_t tap) const {
   const int64_t y = tap / taps(1) * problem.dilation[0];

@@ -80,6 +80,7 @@ struct ConvGeometry {
   // Where warpgroups do (conv_wgmma.cu); 0: warps do.
   int groups_m = 0;
   int groups_n = 0;
+  int images = 1;  // of a block; several: each has a warpgroup's rows
   bool channel_rows = false;  // of the product, instead of pixels
   int pitch = 0;              // of the patch's rows
   int producers = 1;          // warpgroups that bring the input
@@ -91,6 +92,8 @@ struct ConvGeometry {
   bool has_groups() const { return groups() > 0; }
   int input_parts() const { return splits_input ? 2 : 1; }
   int weight_parts() const { return splits_weight ? 2 : 1; }
+  // Pairs of parts that are multiplied: all but that of both small ones.
+  int products() const { return input_parts() + weight_parts() - 1; }
   // Whether warpgroups multiply the operands as they are stored.
   bool takes_as_stored() const {
     return problem.input_type == problem.weight_type &&
@@ -121,8 +124,8 @@ struct ConvGeometry {
   // Of warps.
   int64_t lead() const;  // columns that a patch begins early to copy four
   int64_t patch_width() const;
-  int64_t patch() const;         // pixels, also of warpgroups
-  int64_t rows() const;          // of the product
+  int64_t patch() const;  // pixels, also of warpgroups; positions, of several
+  int64_t rows() const;   // of the product, of all images
   int64_t patch_words() const;   // of one chunk
   int64_t weight_words() const;  // of one chunk for one block of channels
 
@@ -131,8 +134,9 @@ struct ConvGeometry {
   int64_t phase_start(size_t axis) const;  // see ConvProducer
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
-  int64_t run() const;        // positions that a block multiplies
-  int64_t positions() const;  // of the patch that products read
+  int64_t run() const;              // positions that a block multiplies
+  int64_t positions() const;        // of the patch that products read
+  int64_t image_positions() const;  // of those, one image's
   // Octets of a position that lie together, swizzled if more than one.
   int64_t octets_of_row() const { return chunk % 16 == 0 ? 2 : 1; }
   // Units from the start of the patch to those that pair `eight` of octet and

@@ -11,6 +11,7 @@
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/finish_text.h"
+#include "jit/compile/folded_factors.h"
 #include "jit/compile/rounding.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
@@ -29,7 +30,8 @@ class ConvSpecWriter {
         geometry_(*kernel.conv),
         tensors_(schedule),
         inner_(schedule, kernel.group.domain, &tensors_),
-        outer_(schedule, TailDomain(), &tensors_) {}
+        outer_(schedule, TailDomain(), &tensors_),
+        folded_(FoldFactors(schedule.lowered, kernel)) {}
 
   KernelSpec Run() && {
     const bool has_groups = geometry_.has_groups();
@@ -93,13 +95,17 @@ class ConvSpecWriter {
     tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
     const int result = node.results[0];
     inner_.SeparateChannels();
-    inner_.Assign(NameOf(result),
+    inner_.Fold(folded_);
+    const float factor = folded_.Of(result);
+    inner_.Assign(inner_.NameOf(result),
                   HasBias()
                       ? fmt::format("fmaf(sum, scale, {})",
                                     inner_.LoadLocal(ValueOf(node.operands[2]),
-                                                     "bias", "at.c"))
+                                                     "bias", "at.c", factor))
                       : "sum * scale");
     inner_.Define(result);
+    Append({fmt::format("static constexpr float kSumFactor = {};",
+                        FloatLiteral(factor))});
     for (const int next : kernel_.group.epilogue) {
       inner_.Compute(NodeAt(next));
     }
@@ -165,15 +171,19 @@ class ConvSpecWriter {
     const int input = ValueOf(node.operands[0]);
     spec_.reads_elements = true;
     spec_.read_argument = SumArguments();
-    spec_.read_result = inner_.Local(input);
+    spec_.read_result = FoldsFactors(schedule_.lowered, kernel_)
+                            ? inner_.LocalTimes(input, kLog2E)
+                            : inner_.Local(input);
     spec_.read_body = inner_.lines();
     spec_.element_body = outer_.lines();
   }
 
   void DefineResults(const Node& node, int64_t steps) {
     const std::vector<std::string> results = ReducerResults(node, steps);
+    const std::string constant =
+        folded_.constant == 0.0f ? "" : " + " + FloatLiteral(folded_.constant);
     for (size_t i = 0; i < results.size(); ++i) {
-      outer_.Assign(NameOf(node.results[i]), results[i]);
+      outer_.Assign(NameOf(node.results[i]), results[i] + constant);
       outer_.Define(node.results[i]);
     }
     spec_.element_argument = "const Reducer& state";
@@ -259,22 +269,23 @@ class ConvSpecWriter {
     }
   }
 
-  // What blocks leave of a group of channels, and how many groups there are.
+  // What blocks leave (conv_partials.cuh); returns how many states an image
+  // has.
   int64_t PartialStates(const Node& node) {
     const int64_t channels = ChannelsOfState(node, kernel_.group.domain);
-    const int64_t groups = kernel_.group.domain[1] / channels;
+    const int64_t states = kernel_.group.domain[1] / channels;
     Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op)),
-            fmt::format("static constexpr int kNormGroups = {}, "
-                        "kGroupChannels = {};",
-                        groups, channels),
+            fmt::format("static constexpr int kStatesOfImage = {}, "
+                        "kChannelsOfState = {};",
+                        states, channels),
             fmt::format("static constexpr int kSplits = {};",
                         geometry_.Splits(channels))});
-    return groups;
+    return states;
   }
 
-  // Behind the convolution's kernel, for so many groups of each image.
-  void MergePartials(int64_t groups) {
-    const int64_t all = kernel_.group.domain[0] * groups;
+  // Behind the convolution's kernel, for so many states of each image.
+  void MergePartials(int64_t states) {
+    const int64_t all = kernel_.group.domain[0] * states;
     spec_.entries.push_back(
         {"kiln_merge_partials",
          "kiln::MergePartials",
@@ -283,24 +294,24 @@ class ConvSpecWriter {
   }
 
   void ImagesTail(const Node& node) {
-    const int64_t groups = PartialStates(node);
+    const int64_t states = PartialStates(node);
     AppendNeutral(node.op);
     DefineResults(node, kernel_.group.domain[2] * kernel_.group.domain[3]);
     Finish("kImages", "kiln_conv_reduce_images",
            Parts().first * geometry_.block_channels());
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
-    MergePartials(groups);
+    MergePartials(states);
   }
 
   void MomentsTail(const Node& node) {
-    const int64_t groups = PartialStates(node);
+    const int64_t states = PartialStates(node);
     DefineResults(node, 0);
     Append({fmt::format("static constexpr bool kHasExtremes = {};",
                         kernel_.group.extremes >= 0)});
     if (kernel_.group.extremes >= 0) {
       Extreme(NodeAt(kernel_.group.extremes));
     }
-    const int64_t channels = kernel_.group.domain[1] / groups;
+    const int64_t channels = kernel_.group.domain[1] / states;
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
     const int64_t scratch =
@@ -309,7 +320,8 @@ class ConvSpecWriter {
            kernel_.group.extremes < 0 ? scratch
                                       : std::max(scratch, WindowWords()));
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
-    if (!Finishes()) MergePartials(groups);
+    spec_.has_element = !kernel_.leaves_states;
+    if (!Finishes() && !kernel_.leaves_states) MergePartials(states);
   }
 
   bool Finishes() const { return !kernel_.group.finish.empty(); }
@@ -415,6 +427,7 @@ class ConvSpecWriter {
   KernelTensors tensors_;
   ElementCode inner_;  // on the convolution's elements
   ElementCode outer_;  // on those of the tail
+  const FoldedFactors folded_;
   KernelSpec spec_;
 };
 

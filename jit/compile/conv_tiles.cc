@@ -20,7 +20,7 @@ constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
 int64_t TailBytes(const ConvGeometry& g) {
   const int64_t of_channels =
-      g.has_groups() ? g.block_channels() * kMaxChannelBytes : 0;
+      g.has_groups() ? g.images * g.block_channels() * kMaxChannelBytes : 0;
   if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
   const int64_t warps_m = g.rows() / (16 * g.tiles_m);
   const int64_t warps_n = g.block_channels() / (8 * g.tiles_n);

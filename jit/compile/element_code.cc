@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class writes an element's code, op by op.
 #include "jit/compile/element_code.h"
 
 #include <algorithm>
@@ -7,7 +8,10 @@
 
 #include "fmt/format.h"
 #include "jit/compile/call_rewrites.h"
+#include "jit/compile/conv_fusion.h"
+#include "jit/compile/conv_states.h"
 #include "jit/compile/pointwise_call.h"
+#include "jit/compile/spec_text.h"
 
 namespace kiln {
 namespace {
@@ -41,6 +45,11 @@ bool IsInChannel(const std::string& text) {
 // What elements read as `text`, where the channel's own values are computed.
 std::string InChannel(const std::string& text) {
   return IsInChannel(text) ? text.substr(kOfChannel.size()) : text;
+}
+
+// " * 0x1.8p+0f", what a product with `factor` ends in.
+std::string Times(float factor) {
+  return factor == 1.0f ? "" : " * " + FloatLiteral(factor);
 }
 
 // Whether `line` has the name `text`, and not one that only begins so.
@@ -99,7 +108,12 @@ ElementCode::ElementCode(const Schedule& schedule, const Dims& domain,
     : schedule_(schedule), domain_(AlignDims(domain)), tensors_(tensors) {}
 
 void ElementCode::Define(int value) {
-  locals_[{value, "at.i"}] = schedule_.lowered.values[value].name;
+  locals_[{value, "at.i"}] = NameOf(value);
+}
+
+std::string ElementCode::NameOf(int value) const {
+  const std::string& name = schedule_.lowered.values[value].name;
+  return folded_.Of(value) == 1.0f ? name : name + "_scaled";
 }
 
 void ElementCode::DefineAs(int value, std::string text) {
@@ -161,14 +175,21 @@ void ElementCode::KeepInChannel(const std::string& name,
 
 void ElementCode::Compute(const Node& node) {
   const int result = node.results[0];
+  if (folded_.skipped.count(result) > 0) return;
   const std::string expression = Expression(node);
-  Assign(schedule_.lowered.values[result].name, expression);
+  Assign(NameOf(result), expression);
   Define(result);
 }
 
 std::string ElementCode::Local(int value) {
   const Dims& dims = schedule_.lowered.values[value].desc.dims;
   return LocalAt(value, IndexOf(AlignDims(dims), domain_));
+}
+
+std::string ElementCode::LocalTimes(int value, float factor) {
+  const std::string local = Local(value);
+  if (folded_.Of(value) == factor) return local;
+  return fmt::format("{} * {}", FloatLiteral(factor), local);
 }
 
 std::string ElementCode::LocalAt(int value, const std::string& index) {
@@ -192,8 +213,8 @@ std::string ElementCode::LocalAt(int value, const std::string& index) {
 }
 
 std::string ElementCode::LoadLocal(int value, const std::string& name,
-                                   const std::string& index) {
-  const std::string load = LoadAs(value, name, index);
+                                   const std::string& index, float factor) {
+  const std::string load = LoadAs(value, name, index) + Times(factor);
   if (separates_ && IsOfChannel(index)) return AssignChannel(name, load);
   Assign(name, load);
   return name;
@@ -249,9 +270,36 @@ std::string ElementCode::GroupValue(int value, const Node& node) {
   const std::string_view channel = ChannelAxis(dims.size());
   const std::string_view sample = kAxes[4 - dims.size()];
   const int64_t channels_per_group = dims[1] / norm.num_groups;
-  return LocalAt(
-      value, fmt::format("{} * {} + {} / {}", sample, norm.num_groups, channel,
-                         channels_per_group));
+  const std::string index =
+      fmt::format("{} * {} + {} / {}", sample, norm.num_groups, channel,
+                  channels_per_group);
+  if (const Kernel* const kernel = KernelThatLeaves(schedule_, value)) {
+    MergeStates(*kernel, node, index);
+  }
+  return LocalAt(value, index);
+}
+
+// Computes the statistics of group `index` for a channel from the states that
+// `kernel` has left.
+void ElementCode::MergeStates(const Kernel& kernel, const Node& node,
+                              const std::string& index) {
+  const Node& reduce = schedule_.lowered.nodes[kernel.group.tail];
+  if (locals_.count({reduce.results[0], index}) > 0) return;
+  const std::string& name = schedule_.lowered.values[node.results[0]].name;
+  const std::string states = tensors_->Add(
+      {name + "_states", "kiln::Moments", false, *kernel.partials});
+  const int64_t count =
+      kernel.conv->Splits(ChannelsOfState(reduce, kernel.group.domain));
+  const std::string state = name + "_state";
+  channel_lines_.push_back(fmt::format("const kiln::Moments {} =", state));
+  channel_lines_.push_back(
+      fmt::format("    kiln::MergedStates<{}>({}, {});", count, states, index));
+  const std::vector<std::string> results = ReducerResults(reduce, 0, state);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const int result = reduce.results[i];
+    locals_[{result, index}] =
+        AssignChannel(schedule_.lowered.values[result].name, results[i]);
+  }
 }
 
 std::string ElementCode::NormalizeCall(const Node& node) {
@@ -294,18 +342,24 @@ std::string ElementCode::Normalized(const Node& node, const std::string& x,
                        weight, bias);
   }
   const std::string name = schedule_.lowered.values[node.results[0]].name;
+  const float factor = folded_.Of(node.results[0]);
+  const float of_input = folded_.Of(ValueOf(node.operands[0]));
   const std::string scale =
       AssignChannel(name + "_scale",
-                    fmt::format("{} * {}", InChannel(rstd), InChannel(weight)));
+                    fmt::format("{} * {}{}", InChannel(rstd), InChannel(weight),
+                                Times(factor / of_input)));
   const std::string shift = AssignChannel(
-      name + "_shift", fmt::format("fmaf(-{}, {}_scale, {})", InChannel(mean),
-                                   name, InChannel(bias)));
+      name + "_shift",
+      fmt::format("fmaf(-{}{}, {}_scale, {}{})", InChannel(mean),
+                  Times(of_input), name, InChannel(bias), Times(factor)));
   return fmt::format("fmaf({}, {}, {})", x, scale, shift);
 }
 
 std::string ElementCode::Expression(const Node& node) {
   if (node.op == OpKind::kGroupNorm) return NormalizeCall(node);
   if (node.op == OpKind::kBatchNorm) return BatchNormCall(node);
+  const std::string folded = FoldedExpression(node);
+  if (!folded.empty()) return folded;
   std::vector<std::string> operands;
   for (const Operand& operand : node.operands) {
     operands.push_back(OperandText(operand));
@@ -315,6 +369,53 @@ std::string ElementCode::Expression(const Node& node) {
   return rewrite.has_value()
              ? rewrite->expression
              : PointwiseCall(node.op, node.attributes, operands);
+}
+
+// Of a node that takes or gives a factor; else empty.
+std::string ElementCode::FoldedExpression(const Node& node) {
+  const int result = node.results[0];
+  const float factor = folded_.Of(result);
+  if (factor != 1.0f && node.op == OpKind::kAdd) {
+    return FoldedSum(node, factor);
+  }
+  const int operand = ValueOf(node.operands[0]);
+  const bool has_constant = folded_.without_constant.count(result) == 0;
+  const std::string literal = FloatLiteral(factor);
+  if (folded_.skipped.count(operand) > 0) {
+    const int tanh = schedule_.lowered.values[operand].producer;
+    const int input = ValueOf(schedule_.lowered.nodes[tanh].operands[0]);
+    const std::string x = LocalTimes(input, kTwoLog2E);
+    return has_constant
+               ? fmt::format("kiln::HardswishOfTanh({})", x)
+               : fmt::format("kiln::HardswishOfTanhLess({}, {})", x, literal);
+  }
+  if (!has_constant) {
+    return fmt::format("kiln::TanhLessOne({}, {})",
+                       LocalTimes(operand, kTwoLog2E), literal);
+  }
+  if (factor != 1.0f) {
+    return fmt::format("kiln::HardswishInside({}, {})", Local(operand),
+                       literal);
+  }
+  if (folded_.Of(operand) == 1.0f) return "";
+  return fmt::format("kiln::TanhOfScaled({})", Local(operand));
+}
+
+// Multiplies only what has no factor yet.
+std::string ElementCode::FoldedSum(const Node& node, float factor) {
+  std::vector<std::string> with;
+  std::string without;
+  for (const Operand& operand : node.operands) {
+    const std::string text = OperandText(operand);
+    if (ValueOf(operand) >= 0 && folded_.Of(ValueOf(operand)) == factor) {
+      with.push_back(text);
+    } else {
+      without = text;
+    }
+  }
+  if (without.empty()) return fmt::format("{} + {}", with[0], with[1]);
+  return fmt::format("fmaf({}, {}, {})", without, FloatLiteral(factor),
+                     with[0]);
 }
 
 std::string FloatLiteral(float value) {

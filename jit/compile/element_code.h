@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/compile/folded_factors.h"
 #include "jit/compile/schedule.h"
 
 namespace kiln {
@@ -54,6 +55,7 @@ class ElementCode {
 
   // Says that `value` is already computed, under its own name.
   void Define(int value);
+  std::string NameOf(int value) const;
 
   // Says that `value` is `text` wherever the code reads it.
   void DefineAs(int value, std::string text);
@@ -71,6 +73,10 @@ class ElementCode {
   // Adds a field, computed of such names.
   void KeepInChannel(const std::string& name, const std::string& expression);
 
+  // From here on, locals of these values hold them times their factors, under
+  // names that say so.
+  void Fold(FoldedFactors folded) { folded_ = std::move(folded); }
+
   // Adds a line as it is.
   void Line(std::string line);
 
@@ -83,13 +89,17 @@ class ElementCode {
   // The local variable that holds `value`, loaded on first use.
   std::string Local(int value);
 
+  // `value` times `factor`.
+  std::string LocalTimes(int value, float factor);
+
   // The expression that reads `value` at `index`, from a field named `name`.
   std::string LoadAs(int value, const std::string& name,
                      const std::string& index);
 
-  // The local variable `name` that holds `value` at `index`, loaded.
+  // The local variable `name` that holds `value` at `index`, loaded, times
+  // `factor`.
   std::string LoadLocal(int value, const std::string& name,
-                        const std::string& index);
+                        const std::string& index, float factor = 1.0f);
 
   void StoreTo(const Store& store);
   // Only where `condition`, an expression, holds.
@@ -110,7 +120,11 @@ class ElementCode {
   std::string ChannelVector(const Operand& operand, const Node& node,
                             const char* otherwise);
   std::string GroupValue(int value, const Node& node);
+  void MergeStates(const Kernel& kernel, const Node& node,
+                   const std::string& index);
   std::string Expression(const Node& node);
+  std::string FoldedExpression(const Node& node);
+  std::string FoldedSum(const Node& node, float factor);
   std::string NormalizeCall(const Node& node);
   std::string BatchNormCall(const Node& node);
   std::string Normalized(const Node& node, const std::string& x,
@@ -125,6 +139,7 @@ class ElementCode {
   const Dims4 domain_;
   KernelTensors* const tensors_;
   bool separates_ = false;
+  FoldedFactors folded_;
   std::vector<std::string> lines_;
   std::vector<std::string> channel_lines_;
   std::vector<std::string> channel_names_;

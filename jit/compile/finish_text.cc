@@ -12,12 +12,17 @@
 namespace kiln {
 namespace {
 
-// Vectors that a thread loads together: enough to keep the memory busy with two
-// warps of a multiprocessor, but no more than its registers hold. Of longer
-// chains the code would be too long, and they take time themselves.
+// Vectors that a thread loads together. Those of a block's two warps are 12 KB
+// on their way, beside 18 to 24 KB of its producers; the L1 has room for 28
+// (docs/kernel-notes.md).
 constexpr int64_t kMostAtOnce = 12;
+// Half of that where more ops follow than these, by estimate: each element
+// takes a while itself then, and six ops behind P4 would be 18 % more code of
+// the whole kernel.
 constexpr int64_t kMostOfLongChains = 6;
 constexpr size_t kMaxOpsOfShortChains = 4;
+// Of a thread, for addresses, a channel's parameters and what ops compute with.
+// 24 would be enough for P4 and for a residual, 16 make P4 spill.
 constexpr int64_t kRegistersBesideVectors = 32;
 
 // The tensors as elements see them: written are those that they store to, and

@@ -8,6 +8,7 @@
 #include "jit/compile/commute_pooling.h"
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/conv_states.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/value_demands.h"
 #include "jit/compile/value_ranges.h"
@@ -246,8 +247,13 @@ class Scheduling {
     schedule_.kernels[index].partials = Place{};
     const int64_t states = NumElements(DescOf(tail.results[0]).dims) *
                            kernel.conv->Splits(channels);
+    int last = index;
+    if (MergesWhereUsed(schedule_, index, target_)) {
+      schedule_.kernels[index].leaves_states = true;
+      last = std::max(index, LastUser(tail.results[0]));
+    }
     buffers_.push_back(
-        {index, -1, {index, index, states * ReducerStateBytes(tail)}});
+        {index, -1, {index, last, states * ReducerStateBytes(tail)}});
     if (!kernel.group.finish.empty()) AddProgress(index);
   }
 
@@ -268,7 +274,9 @@ class Scheduling {
       const bool is_inner =
           !keeps_rows && std::find(group.prologue.begin(), group.prologue.end(),
                                    node) != group.prologue.end();
-      if (!is_inner && stored_.insert(node).second) {
+      const bool is_left =
+          schedule_.kernels[index].leaves_states && node == group.tail;
+      if (!is_inner && !is_left && stored_.insert(node).second) {
         AddStoresOf(index, NodeAt(node));
       }
     }

@@ -53,6 +53,9 @@ struct Kernel {
   // many blocks earlier each applies those nodes.
   std::optional<Place> progress;
   int64_t lag = 0;
+  // For a tail that gathers statistics: kernels that need them merge the states
+  // in `partials` themselves (conv_states.h), and nothing else is left of them.
+  bool leaves_states = false;
   // Runs only when a parameter has changed: reads parameters, fills the
   // prepared area.
   bool prepares = false;

@@ -85,7 +85,11 @@ class Reporting {
         ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
     report->why =
         (tuning_.conv == 0 ? "fewest predicted cycles" : Tuned(tuning_.conv)) +
-        TextOf(kernel.demands) + TextOfFinish(kernel);
+        TextOf(kernel.demands) + TextOfFinish(kernel) +
+        (kernel.leaves_states
+             ? "; what blocks leave of statistics is merged by each block that "
+               "needs them"
+             : "");
     TakeTime(report);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "jit/compile/call_rewrites.h"
 #include "jit/compile/commute_pooling.h"
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/folded_factors.h"
 #include "jit/compile/value_ranges.h"
 
 namespace kiln {
@@ -103,7 +105,13 @@ class Rewrites {
   // Nodes that a moved pooling has copied share their text, and are named once.
   void AddCallRewrites() {
     const LoweredPlan& plan = schedule_.lowered;
+    const std::set<int> folded = FoldedTanh();
     for (const Node& node : plan.nodes) {
+      if (folded.count(ValueOf(node.operands[0])) > 0) {
+        AddRewrite("a polynomial of what the tanh before it is made of: {}",
+                   node.text);
+        continue;
+      }
       const std::vector<std::string> names(node.operands.size());
       const std::optional<CallRewrite> rewrite = RewriteCall(plan, node, names);
       if (!rewrite.has_value()) continue;
@@ -114,6 +122,15 @@ class Rewrites {
         rewrites_.push_back(text);
       }
     }
+  }
+
+  // Results of tanh that are computed as part of what reads them.
+  std::set<int> FoldedTanh() const {
+    std::set<int> folded;
+    for (const Kernel& kernel : schedule_.kernels) {
+      folded.merge(FoldFactors(schedule_.lowered, kernel).skipped);
+    }
+    return folded;
   }
 
   // Of the operand that a rewrite goes by.

@@ -38,18 +38,19 @@ std::string_view ReducerName(OpKind op) {
   }
 }
 
-std::vector<std::string> ReducerResults(const Node& node, int64_t steps) {
+std::vector<std::string> ReducerResults(const Node& node, int64_t steps,
+                                        const std::string& state) {
   if (node.op == OpKind::kGroupNorm) {
     const auto& norm = std::get<GroupNormAttributes>(node.attributes);
-    return {"state.mean",
-            fmt::format("kiln::ReciprocalStd(state.Variance(), {})",
+    return {state + ".mean",
+            fmt::format("kiln::ReciprocalStd({}.Variance(), {})", state,
                         FloatLiteral(norm.eps))};
   }
   if (node.op == OpKind::kSoftmax) {
-    return {"state.largest", "state.Denominator()"};
+    return {state + ".largest", state + ".Denominator()"};
   }
-  return {
-      fmt::format("state.Value({})", FloatLiteral(static_cast<float>(steps)))};
+  return {fmt::format("{}.Value({})", state,
+                      FloatLiteral(static_cast<float>(steps)))};
 }
 
 }  // namespace kiln

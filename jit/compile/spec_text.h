@@ -20,9 +20,10 @@ std::string PairText(const std::string& name, const Pair& pair);
 // The state of reducers.cuh that computes a kReduce node.
 std::string_view ReducerName(OpKind op);
 
-// The node's results as expressions of `state`, a reducer that has taken
-// `steps` values for each.
-std::vector<std::string> ReducerResults(const Node& node, int64_t steps);
+// The node's results as expressions of a reducer, the variable `state`, that
+// has taken `steps` values for each.
+std::vector<std::string> ReducerResults(const Node& node, int64_t steps,
+                                        const std::string& state = "state");
 
 }  // namespace kiln
 

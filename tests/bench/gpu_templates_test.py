@@ -27,6 +27,18 @@ class GpuTemplatesTest(unittest.TestCase):
                     elements *= extent
                 self.assertLessEqual(elements, 2**23, name)
 
+    def test_slices_differ_where_there_are_some_for_all_deviations(self):
+        of_rows = gpu_templates.ROW_DEVIATIONS.items()
+        of_images = gpu_templates.IMAGE_DEVIATIONS.items()
+        for dim, (name, deviations) in [
+                *((2, item) for item in of_rows),
+                *((0, item) for item in of_images)]:
+            images = [tensor for tensor
+                      in plan_text.parse(gpu_templates.PLANS[name]).inputs
+                      if not tensor.is_parameter]
+            self.assertEqual(1, len(images), name)
+            self.assertEqual(0, images[0].dims[dim] % len(deviations), name)
+
 
 if __name__ == "__main__":
     unittest.main()

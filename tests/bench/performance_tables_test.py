@@ -40,6 +40,10 @@ def row(kiln, compiled, ok=True):
             "flops_per_s": 5e13, "of_floor": 0.5, "norm_ratio": 0.9}
 
 
+def both(facts):
+    return {"fp32": facts, "tf32": facts}
+
+
 class TablesTest(unittest.TestCase):
 
     def setUp(self):
@@ -79,9 +83,9 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(self.text("chains-fp32"), markdown.NOT_MEASURED)
 
     def test_generality_counts_means_and_losers(self):
-        self.keep("generality-0", {"conv_k5": row(1.0, 4.0)})
+        self.keep("generality-0", {"conv_k5": both(row(1.0, 4.0))})
         self.keep("generality-1", {
-            "conv_s2": row(1.0, 0.5, ok=False),
+            "conv_s2": both(row(1.0, 0.5, ok=False)),
             "norm_layer": {"ok": False, "error": "the process died"}})
         text = self.text("generality-fp32-summary")
         self.assertIn(f"3 of {len(generality_rows.ROWS)} plans ran", text)
@@ -91,8 +95,8 @@ class TablesTest(unittest.TestCase):
         self.assertIn("| `conv_s2` | not explained yet | 0.500 |", text)
 
     def test_generality_rows_are_sorted_and_all_named(self):
-        self.keep("generality-0", {"conv_k5": row(1.0, 4.0),
-                                   "conv_s2": row(1.0, 0.5),
+        self.keep("generality-0", {"conv_k5": both(row(1.0, 4.0)),
+                                   "conv_s2": both(row(1.0, 0.5)),
                                    "norm_layer": {"ok": False, "error": ""}})
         text = self.text("generality-fp32")
         self.assertLess(text.index("| conv_s2 |"), text.index("| conv_k5 |"))
@@ -100,9 +104,10 @@ class TablesTest(unittest.TestCase):
         self.assertIn("Not run: norm_channels_3,", text)
 
     def test_grades_are_kept_apart(self):
-        self.keep("generality-0-tf32", {"conv_k5": row(1.0, 4.0)}, "tf32")
-        self.assertEqual(self.text("generality-fp32"), markdown.NOT_MEASURED)
-        self.assertIn("| conv_k5 |", self.text("generality-tf32"))
+        self.keep("generality-0", {"conv_k5": {"fp32": row(1.0, 4.0),
+                                               "tf32": row(0.5, 4.0)}})
+        self.assertIn("| conv_k5 | **1.00** |", self.text("generality-fp32"))
+        self.assertIn("| conv_k5 | **0.500** |", self.text("generality-tf32"))
 
     def test_host_says_how_busy_it_was(self):
         hit = {"ratio": 1.25, "empty_us": 58.0, "median_us": 190.0}

@@ -14,6 +14,7 @@
 namespace kiln {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -52,6 +53,25 @@ TEST(CompilePlanTest, MakesOneModuleForEachKernel) {
     EXPECT_THAT(module.source, HasSubstr("struct Spec {"));
   }
   CheckLaunchRecord(*artifact);
+}
+
+// Each lane goes on with one of four pixels; what it chooses from must not go
+// through memory, for which the plan would fall to the plain path.
+TEST(CompilePlanTest, AReductionOfFourRowsStaysInRegisters) {
+  const auto artifact = CompileText(R"(
+input x: f32[64,3,128,128]
+param w: f32[32,3,3,3]
+y = conv2d(x, w)
+z = group_norm(y, num_groups=8)
+t = tanh(z)
+r = add(y, t)
+l = logsumexp(r, dim=1)
+output l
+)",
+                                    "sm_90a/132");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  EXPECT_THAT(artifact->modules.back().source,
+              AllOf(HasSubstr("kTilesM = 2"), HasSubstr("kiln_conv_reduce")));
 }
 
 TEST(CompilePlanTest, EqualKernelsShareAModule) {

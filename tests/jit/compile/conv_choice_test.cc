@@ -26,7 +26,7 @@ ConvProblem Problem(int64_t n, int64_t channels, int64_t outputs, int64_t size,
 // Of a choice for warpgroups.
 void ExpectSoundGroups(const ConvGeometry& g) {
   const int64_t last = (g.tile_h - 1) * g.pitch + g.tile_w;
-  EXPECT_LE(last, g.run());
+  EXPECT_LE(last, g.run() / g.images);
   EXPECT_LE(g.tile_w + g.halo(1), g.pitch);
   EXPECT_LE(g.tiles_n * 8, 256);
   EXPECT_EQ(g.chunk % 8, 0);
@@ -34,7 +34,7 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   // Whatever is multiplied lies in the patch of its octet.
   const int64_t octets = g.chunk / 8;
   for (int64_t tap = 0; tap < g.taps(0) * g.taps(1); ++tap) {
-    EXPECT_LE(g.TapOffset(tap) + g.run(), g.positions());
+    EXPECT_LE(g.TapOffset(tap) + g.run() / g.images, g.image_positions());
     EXPECT_EQ(g.OffsetOf(tap * octets), g.octets_of_row() * g.TapOffset(tap));
   }
   for (int64_t eight = 0; eight + 1 < octets * g.taps(0) * g.taps(1);
@@ -49,7 +49,7 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   }
   // Swizzled rows begin where the pattern does, every 256 bytes.
   if (g.octets_of_row() == 2) {
-    EXPECT_EQ(g.positions() * 2 % 16, 0);
+    EXPECT_EQ(g.image_positions() * 2 % 16, 0);
     EXPECT_EQ((g.pixel_units() + g.weight_units()) % 16, 0);
   }
   // Threads get no more registers than there are.
@@ -106,6 +106,50 @@ TEST(ConvChoiceTest, SinglePixelsOfManyChannelsComeInLargeChunks) {
         ChooseConvGeometry(problem, {}, {grade, {"sm_90a", 132}, 0});
     ASSERT_TRUE(geometry.has_value());
     EXPECT_GE(geometry->chunk, 64);
+  }
+}
+
+// Images of fewer pixels than a warpgroup has rows, more than multiprocessors.
+TEST(ConvChoiceTest, SmallImagesShareABlock) {
+  ConvDemands statistics;
+  statistics.has_statistics = statistics.stores = true;
+  statistics.group_channels = 32;
+  const ConvOptions options{Grade::kFp32, {"sm_90a", 132}, 0};
+  for (const ConvProblem& problem : {Problem(128, 256, 256, 7, 3, 1, 1),
+                                     Problem(528, 40, 96, 13, 3, 2, 1)}) {
+    const auto geometry = ChooseConvGeometry(problem, statistics, options);
+    ASSERT_TRUE(geometry.has_value());
+    EXPECT_GT(geometry->images, 1);
+    EXPECT_EQ(geometry->images, geometry->groups_m);
+    EXPECT_EQ(geometry->Splits(32), 1);
+    ExpectSound(*geometry, options.target);
+  }
+}
+
+TEST(ConvChoiceTest, BlocksHaveWholeNumbersOfImages) {
+  for (const int64_t images : {131, 133, 264, 395}) {
+    const ConvProblem problem = Problem(images, 64, 128, 7, 3, 1, 1);
+    const auto geometry =
+        ChooseConvGeometry(problem, {}, {Grade::kFp32, {"sm_90a", 132}, 0});
+    ASSERT_TRUE(geometry.has_value());
+    EXPECT_EQ(images % geometry->images, 0) << images;
+  }
+}
+
+// Their states would be of several images.
+TEST(ConvChoiceTest, ReductionsHaveOneImageInABlock) {
+  ConvDemands channels;
+  channels.all_channels_in_a_block = true;
+  ConvDemands pixels;
+  pixels.reduces_images = true;
+  ConvDemands windows;
+  windows.window = {2, 2};
+  for (const ConvDemands& demands : {channels, pixels, windows}) {
+    const auto geometry =
+        ChooseConvGeometry(Problem(528, 64, 64, 6, 3, 1, 1), demands,
+                           {Grade::kFp32, {"sm_90a", 132}, 0});
+    ASSERT_TRUE(geometry.has_value());
+    EXPECT_EQ(geometry->images, 1);
   }
 }
 

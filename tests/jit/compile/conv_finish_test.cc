@@ -12,14 +12,13 @@
 #include "jit/compile/specialize.h"
 #include "jit/plan/plan_text.h"
 #include "tests/jit/compile/chain_plans.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Target kH100 = {"sm_90a", 132};
 
 // P4 with `batch` images and one more input, and `rest` behind it.
 std::string Chain(int64_t batch, const std::string& rest) {
@@ -33,10 +32,6 @@ n = group_norm(g, num_groups=8)
 {1}
 )",
                      batch, rest);
-}
-
-Schedule Fastest(const std::string& text) {
-  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), kH100).front();
 }
 
 bool Finishes(const std::string& text) {
@@ -82,6 +77,26 @@ TEST(ConvFinishTest, SmallImagesInABatchThatIsLargeEnough) {
   EXPECT_TRUE(Finishes(TransposedChain("[530,64,14,14]")));
 }
 
+// A block is part of one image there.
+TEST(ConvFinishTest, LeavesBlocksOfSeveralImagesToAnotherKernel) {
+  const Schedule schedule = Fastest(R"(
+input x: f32[10006,16,8,8]
+param w: f32[96,16,3,3]
+c = conv2d(x, w)
+n = group_norm(c, num_groups=8)
+y = relu(n)
+output y
+)");
+  const auto has_several = [](const Kernel& kernel) {
+    return kernel.conv.has_value() && kernel.conv->images > 1;
+  };
+  EXPECT_TRUE(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                          has_several));
+  for (const Kernel& kernel : schedule.kernels) {
+    EXPECT_TRUE(kernel.group.finish.empty());
+  }
+}
+
 // In the grade tf32 the convolution is done too soon to hide so many bytes.
 TEST(ConvFinishTest, LeavesToAnotherKernelWhatTheMemoryLimits) {
   EXPECT_FALSE(Finishes("grade tf32\n" + Chain(128, "output n")));
@@ -94,6 +109,17 @@ TEST(ConvFinishTest, LeavesResidualsToAnotherKernel) {
 
 TEST(ConvFinishTest, CountsEveryOutput) {
   EXPECT_FALSE(Finishes(Chain(128, "s = sigmoid(n)\noutput n\noutput s")));
+}
+
+TEST(ConvFinishTest, CountsWhatIsAnOutputBeforeTheNorm) {
+  EXPECT_FALSE(Finishes(Chain(128, "output c\noutput n")));
+}
+
+TEST(ConvFinishTest, CountsWhatLaterKernelsRead) {
+  EXPECT_FALSE(Finishes(Chain(128,
+                              "s = sigmoid(n)\n"
+                              "p = avg_pool2d(n, kernel_size=3)\n"
+                              "output s\noutput p")));
 }
 
 // The next norm takes along what lies between.

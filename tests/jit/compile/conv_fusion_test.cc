@@ -8,19 +8,14 @@
 #include "jit/compile/schedule.h"
 #include "jit/plan/plan_text.h"
 #include "tests/jit/compile/chain_plans.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
 
 using ::testing::ElementsAre;
 
-const Target kH100 = {"sm_90a", 132};
-const Target kA100 = {"sm_80", 108};
 const Target kT4 = {"sm_75", 40};
-
-Schedule Fastest(const std::string& text, const Target& target) {
-  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target).front();
-}
 
 // The symbol of each kernel's first entry.
 std::vector<std::string> Symbols(const std::string& text,

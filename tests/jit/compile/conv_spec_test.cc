@@ -10,6 +10,7 @@
 #include "jit/compile/specialize.h"
 #include "jit/plan/plan_text.h"
 #include "tests/jit/compile/chain_plans.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
@@ -18,14 +19,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Target kH100 = {"sm_90a", 132};
-const Target kA100 = {"sm_80", 108};
-
 // The unit whose kernel is `symbol`, empty without one.
 std::string UnitOf(const std::string& text, const std::string& symbol,
                    const Target& target = kH100) {
-  const Schedule schedule =
-      MakeSchedules(*Canonicalize(*ParsePlanText(text)), target).front();
+  const Schedule schedule = Fastest(text, target);
   for (const Kernel& kernel : schedule.kernels) {
     const KernelSpec spec = MakeKernelSpec(schedule, kernel);
     if (spec.entries[0].symbol == symbol) return WriteUnit(spec);
@@ -49,7 +46,7 @@ output y
 TEST(ConvSpecTest, ABlockComputesOnceWhatItsChannelsHaveInCommon) {
   EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce"),
               AllOf(HasSubstr("struct alignas(8) Channel {"),
-                    HasSubstr("fmaf(v0, channel.v1_scale, channel.v1_shift)"),
+                    HasSubstr("fmaf(v0_scaled, channel.v1_scale, "),
                     HasSubstr("kSharesChannels = true")));
   EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce", kA100),
               AllOf(HasSubstr("channel.v1_scale"),
@@ -60,6 +57,54 @@ TEST(ConvSpecTest, WhatNoElementReadsIsNoField) {
   EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce"),
               AllOf(HasSubstr("const float v1_mean ="),
                     Not(HasSubstr("  float v1_mean;"))));
+}
+
+// P2 without its bias, and what `rest` adds to it.
+std::string ResidualUnit(const std::string& ops, const std::string& rest = "") {
+  return UnitOf(R"(
+input x: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+conv = conv2d(x, w)
+norm = group_norm(conv, num_groups=16)
+)" + ops + R"(
+y = logsumexp(r, dim=1, keepdim=true)
+output y
+)" + rest,
+                "kiln_conv_reduce");
+}
+
+TEST(ConvSpecTest, FactorsOfPowersAreInConstantsBeforeThem) {
+  EXPECT_THAT(
+      ResidualUnit("t = tanh(norm)\nh = hardswish(t)\nr = add(h, conv)"),
+      AllOf(HasSubstr("kSumFactor = 0x1.715476p+0f;"),
+            HasSubstr("v1_scale = v1_rstd * 1.0f * 0x1p+1f;"),
+            HasSubstr("HardswishOfTanhLess(v1_scaled, 0x1.715476p+0f)"),
+            HasSubstr("v4_scaled = v3_scaled + v0_scaled;"),
+            HasSubstr("return v4_scaled;"),
+            HasSubstr("state.Value(0x1p+6f) + 0x1.555556p-1f;"),
+            Not(HasSubstr("float v2"))));
+  EXPECT_THAT(ResidualUnit("t = tanh(norm)\nr = add(conv, t)"),
+              AllOf(HasSubstr("kiln::TanhLessOne(v1_scaled, 0x1.715476p+0f)"),
+                    HasSubstr("v0_scaled"),
+                    HasSubstr("state.Value(0x1p+6f) + 0x1p+0f;")));
+  EXPECT_THAT(ResidualUnit("r = add(conv, norm)"),
+              AllOf(HasSubstr("kSumFactor = 0x1p+0f;"),
+                    HasSubstr("return 0x1.715476p+0f * v2;")));
+}
+
+TEST(ConvSpecTest, WhatOthersReadHasNoFactor) {
+  EXPECT_THAT(ResidualUnit("t = tanh(norm)\nh = hardswish(t)\nr = add(h, t)"),
+              AllOf(HasSubstr("kiln::TanhOfScaled(v1_scaled)"),
+                    HasSubstr("HardswishInside(v2, 0x1.715476p+0f)")));
+  EXPECT_THAT(ResidualUnit("t = tanh(norm)\nr = add(t, norm)"),
+              AllOf(HasSubstr("fmaf(v0, channel.v1_scale, channel.v1_shift)"),
+                    HasSubstr("kiln::TanhLessOne(0x1.715476p+1f * v1, "
+                              "0x1.715476p+0f)"),
+                    HasSubstr("fmaf(v1, 0x1.715476p+0f, v2_scaled)")));
+  EXPECT_THAT(ResidualUnit("a = relu(conv)\nb = add(a, conv)\n"
+                           "t = tanh(norm)\nr = add(t, b)"),
+              AllOf(HasSubstr("kSumFactor = 0x1p+0f;"),
+                    HasSubstr("const float v0 = sum * scale;")));
 }
 
 TEST(ConvSpecTest, AnExtremeHasTheSignOfItsChannel) {
@@ -77,6 +122,26 @@ TEST(ConvSpecTest, StatisticsComeFromRegistersWhereNoOpReadsATensor) {
   EXPECT_THAT(UnitOf(NormAfter("add(c, z)"), "kiln_conv_statistics"),
               AllOf(HasSubstr("kTailInRegisters = false"),
                     Not(HasSubstr("void StoreRead("))));
+}
+
+// conv_scales_channels and conv_scales_images of bench/gpu_templates.py, whose
+// input comes in bands of twelve rows: tiles lie in one, and blocks have
+// several.
+TEST(ConvSpecTest, TilesOfABlockHaveScalesOfTheirOwn) {
+  const std::string conv = R"(
+input x: f32[132,16,48,40]
+param w: f32[32,16,1,1]
+c = conv2d(x, w)
+)";
+  const auto scales_tiles = AllOf(
+      HasSubstr("kTileH = 6, kTileW = 40;"), HasSubstr("kTilesPerBlock = 8;"),
+      HasSubstr("kChannelRows = false;"), HasSubstr("kScales = true;"));
+  EXPECT_THAT(
+      UnitOf(conv + "y = amax(c, dim=1)\noutput y\n", "kiln_conv_reduce"),
+      scales_tiles);
+  EXPECT_THAT(UnitOf("grade tf32" + conv + "y = amax(c, dim=[2,3])\noutput y\n",
+                     "kiln_conv_reduce_images"),
+              scales_tiles);
 }
 
 }  // namespace

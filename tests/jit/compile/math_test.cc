@@ -46,6 +46,10 @@ double MishOf(double x) {
 }
 double HardsigmoidOf(double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; }
 double HardswishOf(double x) { return x * HardsigmoidOf(x); }
+double HardswishOfTanh64(double x) { return HardswishOf(std::tanh(x)); }
+// Of arguments that have been scaled in double, as constants are.
+float Scaled(float x) { return static_cast<float>(x * (2 / M_LN2)); }
+constexpr float kFactor = 0x1.715476p+0f;
 double GeluErf(double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
 double GeluByTanh(double x) {
   const double cubic = x + double{0.044715f} * x * x * x;
@@ -59,6 +63,14 @@ const Function kFunctions[] = {
     {"tanh", Tanh, std::tanh, 3.0, 1.5e-7},
     {"tanh_small", TanhOfSmall, std::tanh, 1.5, 1.5e-7, -0.599, 0.599},
     {"tanh_beside_1", TanhBesideOne, std::tanh, INFINITY, 3.2e-7},
+    {"tanh_less_1", [](float x) { return TanhLessOne(Scaled(x), kFactor); },
+     [](double x) { return kFactor * (std::tanh(x) - 1); }, INFINITY, 5.1e-7},
+    {"hardswish_tanh", [](float x) { return HardswishOfTanh(Scaled(x)); },
+     HardswishOfTanh64, INFINITY, 2e-7},
+    {"hardswish_less",
+     [](float x) { return HardswishOfTanhLess(Scaled(x), kFactor); },
+     [](double x) { return kFactor * (HardswishOfTanh64(x) - 2.0 / 3); },
+     INFINITY, 2.7e-7},
     {"sigmoid", Sigmoid, Sigmoid64, 4.5, 2e-7},
     {"sigmoid_small", Sigmoid<Reach::kSmall>, Sigmoid64, 4.5, 2e-7, -1, 1},
     {"hardsigmoid", Hardsigmoid, HardsigmoidOf, 1.5, 1e-7, -3},
@@ -146,6 +158,8 @@ TEST(MathTest, SpecialValuesAreThoseOfPyTorch) {
   EXPECT_EQ(TanhBesideOne(infinity), 1.0f);
   EXPECT_EQ(TanhBesideOne(-infinity), -1.0f);
   EXPECT_EQ(TanhBesideOne(-0.0f), 0.0f);
+  EXPECT_EQ(HardswishOfTanh(infinity), 2.0f / 3.0f);
+  EXPECT_NEAR(HardswishOfTanh(-infinity), -1.0f / 3.0f, 0x1p-24f);
   EXPECT_EQ(Gelu(infinity), infinity);
   EXPECT_TRUE(std::isnan(Gelu(-infinity)));
   EXPECT_EQ(GeluTanh(infinity), infinity);

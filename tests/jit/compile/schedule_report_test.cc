@@ -124,6 +124,12 @@ TEST(ScheduleReportTest, RewritesAreNamed) {
   EXPECT_THAT(ReportOf(kNorm, kH100).variants[0].rewrites, IsEmpty());
 }
 
+TEST(ScheduleReportTest, StatisticsMergedWhereTheyAreUsedAreSaid) {
+  const VariantReport variant = ReportOf(kResidualChain, kH100).variants.at(0);
+  EXPECT_THAT(variant.kernels[1].why,
+              HasSubstr("merged by each block that needs them"));
+}
+
 TEST(ScheduleReportTest, AFinishedNormIsSaidWithItsLag) {
   const VariantReport variant =
       ReportOf(TransposedChain(), kH100).variants.at(0);

@@ -52,6 +52,16 @@ inline float __shfl_xor_sync(unsigned, float value, int mask) {
   __syncwarp();
   return other;
 }
+inline bool __any_sync(unsigned, bool value) {
+  lane_values[threadIdx.x] = value ? 1.0f : 0.0f;
+  __syncwarp();
+  const unsigned first = threadIdx.x / 32 * 32;
+  const unsigned end = std::min(first + 32, blockDim.x);
+  const bool any = std::any_of(lane_values + first, lane_values + end,
+                               [](float lane) { return lane != 0.0f; });
+  __syncwarp();
+  return any;
+}
 inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline float __saturatef(float x) { return x > 0 ? std::fmin(x, 1.0f) : 0.0f; }

@@ -1,0 +1,210 @@
+// What tiles of warpgroups cost (conv_wgmma.cu).
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "jit/compile/conv_cost.h"
+
+namespace kiln {
+namespace {
+
+// In cycles and instructions of a multiprocessor, fitted to the times of 1,064
+// tiles of 31 plans in both grades on an H100, if nothing else is said
+// (docs/kernel-notes.md). Groups take turns, so that a tile takes as long as
+// what is busiest, and a share of the rest.
+//
+// Where pixels are rows, an element, and one that is stored from registers.
+constexpr double kInstructionsPerElement = 6.95;
+constexpr double kInstructionsPerScattered = 32.1;
+constexpr double kInstructionsPerChannel = 7.06;  // of a thread
+constexpr double kShareOfOthers = 0.163;
+constexpr double kCyclesBetweenTurns = 47.7;  // of the tensor cores
+constexpr double kCyclesPerHandover = 306.0;  // of a stage
+// How much longer reading takes where taps move pixels, in the mean of all
+// taps. Fitted; two of three taps in a row, each read twice, would be 5/3.
+constexpr double kMisaligned = 1.5;
+constexpr double kInstructionsPerSum = 5.38;  // of statistics in registers
+constexpr double kInstructionsOfPlanes = 7.98;
+// From planes; by hand, with kCyclesPerSlice from four tiles.
+constexpr double kInstructionsOfPooling = 20.0;
+constexpr double kInstructionsOfStoring = 4.07;  // from planes
+// A warp's cycles for each instruction of what follows the sums, more with each
+// other warp beside it.
+constexpr double kCyclesPerInstruction = 0.51;
+constexpr double kCyclesPerNeighbour = 0.57;
+constexpr double kIssuedByScheduler = 1.0;  // in a cycle
+// Code for so many instructions in a row does not fit where it is fetched from.
+constexpr double kInstructionsAtHand = 2000.0;
+constexpr double kSlowedByFetching = 1.46;
+constexpr double kStoredBytesPerCycle = 11.6;
+// Of the L2, for each multiprocessor: input, weights that are not kept,
+// results.
+constexpr double kCarriedBytesPerCycle = 23.1;
+constexpr double kSectorBytes = 32.0;
+constexpr double kLoadedTogether = 64.0;  // bytes of memory
+// Weights are the same for all, and come by bulk copies.
+constexpr double kShareOfWeights = 0.58;
+// A single producer has nothing in hand when it is late, which so few
+// warpgroups do not make up for.
+constexpr double kSlowedByOneProducer = 1.1;
+constexpr int kFewGroups = 3;
+// Of waiting for another tensor's elements, for a warp's.
+constexpr double kCyclesPerPlaneRead = 25.2;
+constexpr double kCyclesPerRead = 3.88;
+// Of pooling from pixel rows, where all meet before and behind each eight
+// channels.
+constexpr double kCyclesPerSlice = 250.0;
+constexpr double kInstructionsPerOctet = 33.8;  // loads included
+constexpr double kInstructionsPerPart = 15.4;
+// Of a producer: for the octets of a thread that are on their way at once, and
+// for each of them.
+constexpr double kCyclesPerRound = 2340.0;
+constexpr double kCyclesPerOctet = 156.0;
+constexpr double kCyclesPerBlock = 5500.0;
+
+// Windows of what the plan has finished, not extremes beside statistics.
+bool Pools(const ConvDemands& demands) {
+  return demands.window != Pair{1, 1} && !demands.has_statistics;
+}
+
+// For each element.
+double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
+  const double ops = static_cast<double>(demands.instructions);
+  if (!g.channel_rows) {
+    const double each =
+        demands.stores ? kInstructionsPerScattered : kInstructionsPerElement;
+    return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
+  }
+  if (!demands.in_registers()) {
+    return kInstructionsOfPlanes + ops +
+           (Pools(demands) ? kInstructionsOfPooling : 0.0);
+  }
+  return kInstructionsPerSum + ops +
+         (demands.stores ? kInstructionsOfStoring : 0.0);
+}
+
+// Of one warpgroup's products of a chunk. The tensor cores read both operands
+// from shared memory, 128 bytes in a cycle; runs of pixels that a tap moves are
+// not aligned to that, unless they are swizzled.
+double CyclesOfTurn(const ConvGeometry& g) {
+  const double columns = g.tiles_n * 8;
+  const bool is_moved = g.taps(1) > 1 && g.octets_of_row() == 1;
+  const double pixels = is_moved ? kMisaligned : 1.0;
+  const double reading =
+      g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
+  return static_cast<double>(g.steps()) * g.products() * g.tiles_m *
+         std::max(columns / 2, reading);
+}
+
+double WeightBytes(const ConvGeometry& g) {
+  return static_cast<double>(g.chunks() * g.weight_units() * 16);
+}
+
+// The time of a tile in each block of a multiprocessor.
+class GroupTileCost {
+ public:
+  GroupTileCost(const ConvGeometry& g, const ConvDemands& demands)
+      : g_(g),
+        demands_(demands),
+        groups_(g.groups() * g.resident_blocks),
+        chunks_(static_cast<double>(g.chunks())),
+        turn_(CyclesOfTurn(g)),
+        elements_(static_cast<double>(g.run() * g.block_channels()) /
+                  g.groups() / 128),
+        octets_(static_cast<double>(g.chunk / 8 * g.patch()) / 128) {
+    const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
+    after_ = elements_ * TailInstructions(g, demands) + sums;
+    if (demands.stores) {
+      const double of_row = g.tile_w * sizeof(float);
+      bytes_ = elements_ * 128 * groups_ * sizeof(float) *
+               (1 + kSectorBytes / of_row);
+    }
+  }
+
+  double Cycles() const {
+    const auto parts = {Own(),      Bring(),  Issue(),
+                        Products(), Stored(), Carried()};
+    const double most = std::max(parts);
+    const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
+    return Slowed() * (most + kShareOfOthers * (all - most)) + Meetings();
+  }
+
+ private:
+  // Of one warpgroup.
+  double Own() const {
+    const double reads =
+        static_cast<double>(demands_.reads) *
+        (g_.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead);
+    const double fetching =
+        after_ > kInstructionsAtHand ? kSlowedByFetching : 1.0;
+    const double slowed =
+        (kCyclesPerInstruction + kCyclesPerNeighbour * groups_) * fetching;
+    return chunks_ * (turn_ + kCyclesPerHandover) + after_ * slowed +
+           elements_ * 4 * groups_ * reads;
+  }
+  // Of a producer.
+  double Bring() const {
+    const int sharing = g_.producers / g_.chunk_producers();
+    const double rounds = std::ceil(octets_ / sharing / g_.octets_at_once());
+    return chunks_ *
+           (kCyclesPerRound * rounds + kCyclesPerOctet * octets_ / sharing) /
+           g_.chunk_producers();
+  }
+  double Issue() const {
+    const double brought =
+        chunks_ * octets_ *
+        (kInstructionsPerOctet + kInstructionsPerPart * g_.input_parts());
+    return (groups_ * after_ + g_.resident_blocks * brought) /
+           kIssuedByScheduler;
+  }
+  double Products() const {
+    return groups_ * chunks_ * (turn_ + kCyclesBetweenTurns);
+  }
+  double Stored() const { return bytes_ / kStoredBytesPerCycle; }
+  // Of all groups, for each eight channels.
+  double Meetings() const {
+    if (!Pools(demands_) || g_.channel_rows) return 0.0;
+    return kCyclesPerSlice * g_.tiles_n;
+  }
+  // Through the L2.
+  double Carried() const {
+    const auto size = static_cast<double>(ElementSize(g_.problem.input_type));
+    const auto rows = static_cast<double>(g_.plane_height() * g_.planes(0));
+    const auto columns = static_cast<double>(g_.pitch * g_.planes(1));
+    const bool is_aligned = g_.halo(1) == 0 && g_.pitch % 16 == 0;
+    const double of_row = columns * size + (is_aligned ? 0.0 : kLoadedTogether);
+    const double input = g_.images * chunks_ * g_.chunk * rows * of_row;
+    const double weights =
+        g_.keeps_weights ? 0.0 : kShareOfWeights * WeightBytes(g_);
+    return ((input + weights) * g_.resident_blocks + bytes_) /
+           kCarriedBytesPerCycle;
+  }
+  double Slowed() const {
+    const bool waits = g_.resident_blocks == 1 && g_.producers == 1 &&
+                       g_.groups() <= kFewGroups;
+    return waits ? kSlowedByOneProducer : 1.0;
+  }
+
+  const ConvGeometry& g_;
+  const ConvDemands& demands_;
+  const int groups_;  // of the multiprocessor
+  const double chunks_;
+  const double turn_;
+  const double elements_;  // of a thread
+  const double octets_;    // of a chunk, for each thread of one warpgroup
+  double after_;           // instructions of what follows the products
+  double bytes_ = 0.0;     // of results
+};
+
+}  // namespace
+
+double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
+  return GroupTileCost(g, demands).Cycles();
+}
+
+double GroupBlockCycles(const ConvGeometry& g) {
+  if (!g.keeps_weights) return kCyclesPerBlock;
+  return kCyclesPerBlock + WeightBytes(g) / kCarriedBytesPerCycle;
+}
+
+}  // namespace kiln

@@ -1,0 +1,137 @@
+#include "jit/compile/conv_states.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "jit/compile/channel_text.h"
+#include "jit/compile/conv_fusion.h"
+#include "jit/compile/rounding.h"
+
+namespace kiln {
+namespace {
+
+// A thread has all states of its channel in registers.
+constexpr int64_t kMostStates = 8;
+// What the L2 carries to a multiprocessor in a cycle (conv_group_cost.cc), and
+// what a merge takes: a quotient and a chain of four multiply-adds.
+constexpr int64_t kBytesPerCycle = 23;
+constexpr int64_t kMergeCycles = 100;
+// The kernel that merges, and the gap before it: 4 us on an H100.
+constexpr int64_t kLaunchCycles = 7000;
+
+class Deciding {
+ public:
+  Deciding(const Schedule& schedule, int index, const Target& target)
+      : schedule_(schedule),
+        kernel_(schedule.kernels[index]),
+        sm_count_(target.sm_count) {}
+
+  bool Run() const {
+    if (!kernel_.group.finish.empty()) return false;
+    const Node& tail = NodeAt(kernel_.group.tail);
+    if (tail.op != OpKind::kGroupNorm || IsOutput(tail)) return false;
+    const int64_t states =
+        kernel_.conv->Splits(ChannelsOfState(tail, kernel_.group.domain));
+    if (states > kMostStates) return false;
+    int64_t cycles = 0;
+    for (const Kernel& reader : schedule_.kernels) {
+      const std::vector<int> nodes = NodesThatRead(reader, tail);
+      if (nodes.empty()) continue;
+      if (!CanMerge(reader, nodes)) return false;
+      cycles += CyclesOfMerging(reader, states, ReducerStateBytes(tail));
+    }
+    return cycles < kLaunchCycles;
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
+
+  bool IsOutput(const Node& tail) const {
+    const std::vector<PlanOutput>& outputs = schedule_.lowered.outputs;
+    return std::any_of(outputs.begin(), outputs.end(),
+                       [&](const PlanOutput& output) {
+                         return Has(tail.results, output.value.index);
+                       });
+  }
+
+  static bool Has(const std::vector<int>& list, int value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  }
+
+  std::vector<int> NodesThatRead(const Kernel& reader, const Node& tail) const {
+    std::vector<int> nodes;
+    if (reader.packs) return nodes;
+    for (const int node : reader.group.Nodes()) {
+      const std::vector<Operand>& operands = NodeAt(node).operands;
+      if (std::any_of(operands.begin(), operands.end(),
+                      [&](const Operand& operand) {
+                        return Has(tail.results, ValueOf(operand));
+                      })) {
+        nodes.push_back(node);
+      }
+    }
+    return nodes;
+  }
+
+  // Whether `nodes` are norms of the convolution's elements, and there is room
+  // for what channels have in common.
+  bool CanMerge(const Kernel& reader, const std::vector<int>& nodes) const {
+    if (!reader.conv || !reader.conv->has_groups()) return false;
+    const std::vector<int>& inner = reader.group.epilogue;
+    return MostFields(reader) * kFieldBytes <= kMaxChannelBytes &&
+           std::all_of(nodes.begin(), nodes.end(), [&](int node) {
+             return NodeAt(node).op == OpKind::kGroupNorm && Has(inner, node);
+           });
+  }
+
+  // A bias, two for each norm, a sign for extremes, and all other values that
+  // are not elements.
+  int64_t MostFields(const Kernel& reader) const {
+    int64_t fields = reader.group.extremes < 0 ? 1 : 2;
+    for (const int index : reader.group.epilogue) {
+      const Node& node = NodeAt(index);
+      if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
+        fields += 2;
+        continue;
+      }
+      for (const Operand& operand : node.operands) {
+        const int value = ValueOf(operand);
+        if (value < 0) continue;
+        const Dims& dims = schedule_.lowered.values[value].desc.dims;
+        if (dims != reader.group.domain) ++fields;
+      }
+    }
+    return fields;
+  }
+
+  // On each multiprocessor: what threads read for their channels, and states
+  // merged in pairs.
+  int64_t CyclesOfMerging(const Kernel& reader, int64_t states,
+                          int64_t bytes) const {
+    const int64_t read = reader.conv->block_channels() * states * bytes;
+    const int64_t merges = std::bit_width(static_cast<uint64_t>(states - 1));
+    return CeilDiv(reader.conv->blocks(), sm_count_) *
+           (CeilDiv(read, kBytesPerCycle) + merges * kMergeCycles);
+  }
+
+  const Schedule& schedule_;
+  const Kernel& kernel_;
+  const int64_t sm_count_;
+};
+
+}  // namespace
+
+bool MergesWhereUsed(const Schedule& schedule, int index,
+                     const Target& target) {
+  return Deciding(schedule, index, target).Run();
+}
+
+const Kernel* KernelThatLeaves(const Schedule& schedule, int value) {
+  const int producer = schedule.lowered.values[value].producer;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.leaves_states && kernel.group.tail == producer) return &kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace kiln

@@ -1,0 +1,21 @@
+#ifndef KILN_JIT_COMPILE_CONV_STATES_H_
+#define KILN_JIT_COMPILE_CONV_STATES_H_
+
+#include "jit/compile/schedule.h"
+
+namespace kiln {
+
+// Whether the statistics that kernel number `index` gathers beside a
+// convolution, states of its blocks, are merged by every block that needs them,
+// instead of once by a kernel of its own: where only convolutions of
+// warpgroups need them, for what channels have in common (conv_channels.cuh),
+// and merging takes them less time than that kernel. All kernels must be there.
+bool MergesWhereUsed(const Schedule& schedule, int index, const Target& target);
+
+// The kernel that leaves states instead of `value`, one of its statistics;
+// null if none does.
+const Kernel* KernelThatLeaves(const Schedule& schedule, int value);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_CONV_STATES_H_

@@ -1,0 +1,125 @@
+#include "tests/conv_shape_plans.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace kiln {
+namespace {
+
+using Plans = std::vector<NamedPlan>;
+
+constexpr DataType kF32 = DataType::kF32;
+constexpr DataType kF16 = DataType::kF16;
+constexpr DataType kBF16 = DataType::kBF16;
+
+// Reductions over the images of a convolution, which its kernel takes along
+// (kernel_sources/conv_images.cuh): with a bias and without, with padded
+// channels, one tile and several, and a result that goes on.
+Plans ReducedImages() {
+  Plans plans;
+  constexpr std::string_view kReduced[] = {"sum", "mean", "amax", "amin"};
+  for (const std::string_view op : kReduced) {
+    for (const int64_t size : {7, 67}) {
+      plans.push_back(
+          {fmt::format("reduced_images__{}__{}", op, size),
+           fmt::format("input x: f32[3,24,{0},{0}]\nparam w: f32[40,24,3,3]\n"
+                       "param b: f32[40]\nc = conv2d(x, w, b, padding=1)\n"
+                       "t = silu(c)\ny = {1}(t, dim=[2,3])\noutput y\n",
+                       size, op)});
+    }
+    plans.push_back(
+        {fmt::format("reduced_images__{}__strided_f16", op),
+         fmt::format("input x: f16[2,70,33,29]\nparam w: f16[130,70,2,2]\n"
+                     "c = conv2d(x, w, stride=2)\n"
+                     "m = {}(c, dim=[2,3], keepdim=true)\n"
+                     "y = sigmoid(m)\noutput y\n",
+                     op)});
+  }
+  plans.push_back({"reduced_images__squeeze_and_excite",
+                   "input x: f32[8,32,28,28]\nparam w: f32[48,32,3,3]\n"
+                   "c = conv2d(x, w, padding=1)\n"
+                   "m = mean(c, dim=[2,3], keepdim=true)\ns = sigmoid(m)\n"
+                   "y = mul(c, s)\noutput y\n"});
+  plans.push_back({"reduced_images__transposed_bf16",
+                   "input x: bf16[2,24,19,21]\nparam w: bf16[24,40,4,4]\n"
+                   "c = conv_transpose2d(x, w, stride=2, padding=1)\n"
+                   "y = amax(c, dim=[2,3])\noutput y\n"});
+  plans.push_back({"reduced_images__many_strips",
+                   "input x: f32[1,8,600,70]\nparam w: f32[16,8,3,3]\n"
+                   "c = conv2d(x, w)\ny = sum(c, dim=[2,3])\noutput y\n"});
+  return plans;
+}
+
+// 1 x 1 convolutions, which take 64 or 128 channels at once: also where these
+// do not divide the input's.
+Plans WideChunks() {
+  Plans plans;
+  for (const DataType type : {kF32, kBF16}) {
+    for (const int64_t channels : {72, 200, 512}) {
+      plans.push_back(
+          {fmt::format("wide_chunks__{}__{}", DataTypeName(type), channels),
+           fmt::format("input x: {0}[4,{1},14,14]\nparam w: {0}[512,{1},1,1]\n"
+                       "c = conv2d(x, w)\ny = relu(c)\noutput y\n",
+                       DataTypeName(type), channels)});
+    }
+  }
+  return plans;
+}
+
+// Images that fit in a warpgroup's rows, more of them than multiprocessors: a
+// block computes several (kernel_sources/conv_tile.cuh).
+NamedPlan SmallImages(std::string_view name, DataType type,
+                      std::string_view input, std::string_view filter,
+                      std::string_view arguments, std::string_view rest,
+                      std::string_view more = "") {
+  return {
+      fmt::format("small_images__{}", name),
+      fmt::format("input x: {0}[{1}]\n{2}param w: {0}[{3}]\n"
+                  "c = conv2d(x, w{4})\n{5}output y\n",
+                  DataTypeName(type), input, more, filter, arguments, rest)};
+}
+
+Plans SmallImages() {
+  const std::string_view same = ", padding=1";
+  return {
+      SmallImages("norm", kF32, "256,128,7,7", "256,128,3,3", same,
+                  "n = group_norm(c, num_groups=8)\ny = relu(n)\n"),
+      SmallImages("wide_groups", kF32, "256,64,5,6", "256,64,3,3", same,
+                  "y = group_norm(c, num_groups=1)\n"),
+      SmallImages("relu", kF32, "528,64,7,7", "128,64,3,3", same,
+                  "y = relu(c)\n"),
+      SmallImages("f16", kF16, "396,128,7,7", "128,128,3,3", same,
+                  "n = group_norm(c, num_groups=8)\ny = silu(n)\n"),
+      SmallImages("bf16", kBF16, "528,72,7,7", "200,72,3,3", same,
+                  "y = gelu(c)\n"),
+      SmallImages("stride", kF32, "528,40,13,13", "72,40,3,3",
+                  ", stride=2, padding=1", "y = group_norm(c, num_groups=9)\n"),
+      SmallImages("groups", kF32, "264,128,7,7", "256,64,3,3",
+                  ", padding=1, groups=2", "y = group_norm(c, num_groups=8)\n"),
+      SmallImages("residual", kF32, "528,64,7,7", "128,64,3,3", same,
+                  "a = add(c, z)\n"
+                  "n = group_norm(a, num_groups=8)\ny = relu(n)\n",
+                  "input z: f32[528,128,7,7]\n"),
+      SmallImages("excited", kF32, "528,64,7,7", "128,64,3,3", same,
+                  "m = mul(c, s)\ny = relu(m)\n",
+                  "input s: f32[528,128,1,1]\n"),
+      SmallImages("k5", kF32, "264,64,6,6", "96,64,5,5", ", padding=2",
+                  "y = group_norm(c, num_groups=6)\n"),
+      SmallImages("logsumexp", kF32, "528,32,7,7", "64,32,3,3", same,
+                  "n = group_norm(c, num_groups=8)\nt = tanh(n)\n"
+                  "a = add(t, c)\ny = logsumexp(a, dim=1)\n"),
+  };
+}
+
+}  // namespace
+
+std::vector<NamedPlan> ConvolutionTails() {
+  Plans plans = ReducedImages();
+  for (const Plans& more : {SmallImages(), WideChunks()}) {
+    plans.insert(plans.end(), more.begin(), more.end());
+  }
+  return plans;
+}
+
+}  // namespace kiln

@@ -1,0 +1,17 @@
+#ifndef KILN_TESTS_CONV_SHAPE_PLANS_H_
+#define KILN_TESTS_CONV_SHAPE_PLANS_H_
+
+#include <vector>
+
+#include "tests/shape_plans.h"
+
+namespace kiln {
+
+// Convolutions for the set `tails` of shape_sets.h, at the edges of what their
+// kernels choose by: reductions over images, images that share a block, chunks
+// of many channels.
+std::vector<NamedPlan> ConvolutionTails();
+
+}  // namespace kiln
+
+#endif  // KILN_TESTS_CONV_SHAPE_PLANS_H_

@@ -1,0 +1,21 @@
+#ifndef KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
+#define KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
+
+#include <string>
+
+#include "jit/compile/schedule.h"
+#include "jit/plan/plan_text.h"
+
+namespace kiln {
+
+inline const Target kH100 = {"sm_90a", 132};
+inline const Target kA100 = {"sm_80", 108};
+
+// The first schedule of a plan that must be right.
+inline Schedule Fastest(const std::string& text, const Target& target = kH100) {
+  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target).front();
+}
+
+}  // namespace kiln
+
+#endif  // KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
