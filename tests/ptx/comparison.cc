@@ -1,0 +1,144 @@
+#include "tests/ptx/comparison.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "fmt/format.h"
+#include "jit/plan/reference.h"
+#include "jit/plan/reference_convert.h"
+
+namespace kiln::ptx {
+namespace {
+
+// Multiplies rows and images of an N x C x H x W tensor.
+void Scale(const Dims& dims, const InputOptions& options,
+           std::vector<double>* values) {
+  if (dims.size() != 4) return;
+  const std::vector<double>& rows = options.row_factors;
+  const std::vector<double>& images = options.image_factors;
+  for (size_t i = 0; i < values->size(); ++i) {
+    const size_t row = i / dims[3] % dims[2];
+    const size_t image = i / (dims[1] * dims[2] * dims[3]);
+    (*values)[i] *= rows[row % rows.size()] * images[image % images.size()];
+  }
+}
+
+// Of weights such that sums of products have about the variance of the input.
+double DeviationOf(const PlanInput& input) {
+  const Dims& dims = input.desc.dims;
+  if (input.role != InputRole::kParameter || dims.size() != 4) return 1;
+  return 1 / std::sqrt(static_cast<double>(
+                 std::max<int64_t>(NumElements(dims) / dims[0], 1)));
+}
+
+std::vector<char> RandomTensor(const PlanInput& input,
+                               const InputOptions& options, bool is_first,
+                               std::mt19937_64* random) {
+  const TensorDesc& desc = input.desc;
+  const bool has_specials =
+      options.has_specials && input.role != InputRole::kParameter;
+  std::normal_distribution<double> normal(0, DeviationOf(input));
+  std::vector<double> values(NumElements(desc.dims));
+  for (double& value : values) value = normal(*random);
+  if (is_first) Scale(desc.dims, options, &values);
+  if (has_specials && values.size() > 1) {
+    values[values.size() / 3] = std::numeric_limits<double>::infinity();
+    values[values.size() * 2 / 5] = std::numeric_limits<double>::quiet_NaN();
+  }
+  std::vector<char> bytes(SizeBytes(desc));
+  ElementsFromDouble(desc.dtype, values.data(),
+                     static_cast<int64_t>(values.size()), bytes.data());
+  return bytes;
+}
+
+// Sums over the elements of all outputs.
+struct Sums {
+  double difference = 0;  // of squares
+  double reference = 0;
+  double largest = 0;
+  int64_t count = 0;
+};
+
+void CompareOutput(size_t output, const std::vector<double>& expected,
+                   const std::vector<double>& actual, Sums* sums,
+                   Comparison* comparison) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double e = expected[i];
+    const double a = actual[i];
+    if (!std::isfinite(e)) ++comparison->num_special;
+    if (e == a || (e != e && a != a)) {
+      if (std::isfinite(e)) sums->reference += e * e;
+      ++sums->count;
+      continue;
+    }
+    if (!std::isfinite(e) || !std::isfinite(a)) {
+      if (comparison->num_wrong++ > 0) continue;
+      comparison->first_wrong = fmt::format(
+          "output {}, element {} is {}, expected {}", output, i, a, e);
+      continue;
+    }
+    const double difference = std::abs(a - e);
+    sums->difference += difference * difference;
+    sums->largest = std::max(sums->largest, difference);
+    sums->reference += e * e;
+    ++sums->count;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Comparison> CompareWithReference(const PlanKernels& kernels,
+                                                const InputOptions& inputs,
+                                                const PlanRunOptions& options) {
+  const CanonicalPlan& canonical = kernels.canonical;
+  const Plan& plan = canonical.plan;
+  std::mt19937_64 random(inputs.seed);
+  std::vector<std::vector<char>> slots;
+  for (const PlanInput& input : plan.inputs) {
+    slots.push_back(RandomTensor(input, inputs, slots.empty(), &random));
+  }
+  std::vector<std::vector<double>> expected;
+  for (const PlanOutput& output : plan.outputs) {
+    const Dims& dims = canonical.values[output.value.index].dims;
+    slots.emplace_back(SizeBytes({output.dtype, dims}), '\xff');
+    expected.emplace_back(NumElements(dims));
+  }
+
+  const auto start = std::chrono::steady_clock::now();
+  absl::Status status = RunOnProcessor(kernels, &slots, options);
+  if (!status.ok()) return status;
+  Comparison comparison;
+  comparison.run_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+
+  std::vector<const void*> input_pointers;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    input_pointers.push_back(slots[i].data());
+  }
+  std::vector<double*> output_pointers;
+  for (std::vector<double>& values : expected) {
+    output_pointers.push_back(values.data());
+  }
+  status = EvaluateReferenceToDouble(plan, input_pointers, output_pointers);
+  if (!status.ok()) return status;
+
+  Sums sums;
+  for (size_t o = 0; o < expected.size(); ++o) {
+    std::vector<double> actual(expected[o].size());
+    ElementsToDouble(plan.outputs[o].dtype,
+                     slots[plan.inputs.size() + o].data(),
+                     static_cast<int64_t>(actual.size()), actual.data());
+    CompareOutput(o, expected[o], actual, &sums, &comparison);
+  }
+  const double count = std::max<double>(1, static_cast<double>(sums.count));
+  const double norm = std::max(std::sqrt(sums.reference), 1e-30);
+  comparison.norm_error = std::sqrt(sums.difference) / norm;
+  comparison.max_error = sums.largest / (norm / std::sqrt(count));
+  return comparison;
+}
+
+}  // namespace kiln::ptx

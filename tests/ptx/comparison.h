@@ -1,0 +1,42 @@
+#ifndef KILN_TESTS_PTX_COMPARISON_H_
+#define KILN_TESTS_PTX_COMPARISON_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tests/ptx/plan_run.h"
+
+namespace kiln::ptx {
+
+struct InputOptions {
+  uint64_t seed = 1;
+  // One infinity and one NaN in each input that is no parameter.
+  bool has_specials = false;
+  // What the rows and the images of the first input are multiplied by, in
+  // turns.
+  std::vector<double> row_factors = {1};
+  std::vector<double> image_factors = {1};
+};
+
+// A plan's kernels against the reference in double, over all outputs.
+struct Comparison {
+  double norm_error = 0;    // of the difference, over the reference's norm
+  double max_error = 0;     // over the root mean square of the reference
+  int64_t num_wrong = 0;    // where one is finite and the other not, or the
+                            // infinities or NaNs differ
+  std::string first_wrong;  // of these
+  int64_t num_special = 0;  // results of the reference that are not finite
+  double run_seconds = 0;   // of the kernels
+};
+
+// Runs the kernels and the reference on normally distributed inputs. Errors:
+// those of RunOnProcessor and of the reference.
+absl::StatusOr<Comparison> CompareWithReference(
+    const PlanKernels& kernels, const InputOptions& inputs = {},
+    const PlanRunOptions& options = {});
+
+}  // namespace kiln::ptx
+
+#endif  // KILN_TESTS_PTX_COMPARISON_H_

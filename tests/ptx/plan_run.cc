@@ -1,0 +1,175 @@
+#include "tests/ptx/plan_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/specialize.h"
+#include "jit/plan/plan_text.h"
+#include "tests/ptx/nvrtc_ptx.h"
+
+namespace kiln::ptx {
+namespace {
+
+Arg ArgOf(const Place& place) {
+  Arg arg;
+  arg.slot = std::max(place.slot, 0);
+  arg.offset_bytes = place.slot >= 0 ? 0 : place.offset_bytes;
+  arg.kind = place.slot >= 0                 ? ArgKind::kSlot
+             : place.area == Area::kPrepared ? ArgKind::kPrepared
+                                             : ArgKind::kWorkspace;
+  return arg;
+}
+
+// The steps of an entry, as jit/compile/compile_plan.cc writes them.
+void AddSteps(const KernelSpec& spec, int entry, int module,
+              std::vector<Step>* steps) {
+  const EntrySpec& from = spec.entries[entry];
+  Step step;
+  step.module = module;
+  step.entry = entry;
+  step.block = {static_cast<uint32_t>(from.threads), 1, 1};
+  step.cluster = from.cluster;
+  step.dynamic_shared_bytes = from.dynamic_shared_bytes;
+  step.cooperative = from.cooperative;
+  for (const KernelTensor& tensor : spec.tensors) {
+    step.args.push_back(ArgOf(tensor.place));
+  }
+  std::vector<std::array<uint32_t, 3>> grids = from.earlier_grids;
+  grids.push_back(from.grid);
+  for (const std::array<uint32_t, 3>& grid : grids) {
+    step.grid = grid;
+    steps->push_back(step);
+  }
+}
+
+absl::Status AddKernel(const KernelSpec& spec, bool prepares,
+                       const std::string& arch, const Toolchain& toolchain,
+                       PlanKernels* kernels) {
+  const absl::StatusOr<std::string> text =
+      PtxOf(WriteUnit(spec), arch, toolchain);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<Program> program = Program::Load(*text);
+  if (!program.ok()) return program.status();
+  const int module = static_cast<int>(kernels->programs.size());
+  kernels->programs.push_back(*std::move(program));
+  kernels->files.push_back(spec.source_file);
+  std::vector<std::string> symbols;
+  for (size_t i = 0; i < spec.entries.size(); ++i) {
+    symbols.push_back(spec.entries[i].symbol);
+    AddSteps(spec, static_cast<int>(i), module,
+             prepares ? &kernels->prepare : &kernels->launch);
+  }
+  kernels->symbols.push_back(std::move(symbols));
+  return absl::OkStatus();
+}
+
+// Memory that a step sees.
+struct Memory {
+  std::vector<std::vector<char>>* slots = nullptr;
+  std::vector<uint64_t> workspace;
+  std::vector<uint64_t> prepared;
+};
+
+std::vector<uint64_t> Poisoned(int64_t size_bytes) {
+  return std::vector<uint64_t>((size_bytes + 7) / 8, ~uint64_t{0});
+}
+
+char* AreaOf(Area area, Memory* memory) {
+  return reinterpret_cast<char*>(area == Area::kWorkspace
+                                     ? memory->workspace.data()
+                                     : memory->prepared.data());
+}
+
+uint64_t AddressOf(const Arg& arg, Memory* memory) {
+  const char* begin =
+      arg.kind == ArgKind::kSlot
+          ? (*memory->slots)[arg.slot].data()
+          : AreaOf(arg.kind == ArgKind::kWorkspace ? Area::kWorkspace
+                                                   : Area::kPrepared,
+                   memory);
+  return reinterpret_cast<uint64_t>(begin + arg.offset_bytes);
+}
+
+absl::Status RunStep(const PlanKernels& kernels, const Step& step,
+                     const PlanRunOptions& options, const GlobalMemory& global,
+                     Memory* memory) {
+  std::vector<uint64_t> args;
+  for (const Arg& arg : step.args) args.push_back(AddressOf(arg, memory));
+  Launch launch;
+  launch.entry = kernels.symbols[step.module][step.entry];
+  launch.grid = step.grid;
+  launch.block = step.block;
+  launch.cluster = step.cluster;
+  launch.dynamic_shared_bytes = step.dynamic_shared_bytes;
+  launch.args = args;
+  launch.resident_blocks = options.resident_blocks;
+  launch.schedule_seed = options.schedule_seed;
+  if (step.cooperative) {
+    launch.resident_blocks =
+        int64_t{step.grid[0]} * step.grid[1] * step.grid[2];
+  }
+  return kernels.programs[step.module].Run(launch, global);
+}
+
+}  // namespace
+
+absl::StatusOr<PlanKernels> CompileToPtx(std::string_view plan_text,
+                                         std::string_view target,
+                                         const Toolchain& toolchain,
+                                         const PlanRunOptions& options) {
+  const absl::StatusOr<Plan> plan = ParsePlanText(plan_text);
+  if (!plan.ok()) return plan.status();
+  absl::StatusOr<CanonicalPlan> canonical = Canonicalize(*plan);
+  if (!canonical.ok()) return canonical.status();
+  const absl::StatusOr<Target> parsed = ParseTarget(target);
+  if (!parsed.ok()) return parsed.status();
+  std::vector<Schedule> schedules =
+      MakeSchedules(*canonical, *parsed, options.room, options.tuning);
+  if (options.variant >= schedules.size()) {
+    return absl::OutOfRangeError(
+        fmt::format("The plan has {} variants.", schedules.size()));
+  }
+  PlanKernels kernels;
+  kernels.canonical = *std::move(canonical);
+  kernels.schedule = std::move(schedules[options.variant]);
+  for (const Kernel& kernel : kernels.schedule.kernels) {
+    const absl::Status status =
+        AddKernel(MakeKernelSpec(kernels.schedule, kernel), kernel.prepares,
+                  parsed->arch, toolchain, &kernels);
+    if (!status.ok()) return status;
+  }
+  return kernels;
+}
+
+absl::Status RunOnProcessor(const PlanKernels& kernels,
+                            std::vector<std::vector<char>>* slots,
+                            const PlanRunOptions& options) {
+  const Schedule& schedule = kernels.schedule;
+  Memory memory{slots, Poisoned(schedule.workspace_bytes),
+                Poisoned(schedule.prepared_bytes)};
+  for (const ZeroRange& zero : schedule.zero) {
+    std::fill_n(AreaOf(zero.area, &memory) + zero.offset_bytes, zero.size_bytes,
+                '\0');
+  }
+  GlobalMemory global;
+  for (size_t i = 0; i < slots->size(); ++i) {
+    const std::vector<char>& slot = (*slots)[i];
+    global.Allow(slot.data(), static_cast<int64_t>(slot.size()),
+                 i >= kernels.canonical.plan.inputs.size());
+  }
+  global.Allow(memory.workspace.data(), schedule.workspace_bytes, true);
+  global.Allow(memory.prepared.data(), schedule.prepared_bytes, true);
+  for (const std::vector<Step>* steps : {&kernels.prepare, &kernels.launch}) {
+    for (const Step& step : *steps) {
+      const absl::Status status =
+          RunStep(kernels, step, options, global, &memory);
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kiln::ptx

@@ -1,0 +1,127 @@
+// Products on tensor cores against plain sums. Prevents wrong fragments and
+// descriptors.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "tests/ptx/half.h"
+#include "tests/ptx/program_testing.h"
+
+namespace kiln::ptx {
+namespace {
+
+// Small numbers, whose products and sums are exact.
+float Number(int row, int k) {
+  return static_cast<float>((row * 7 + k * 3) % 11 - 5) / 4;
+}
+
+TEST(PtxProductsTest, Tf32ProductsHaveTheFragmentsOfTheManual) {
+  std::vector<uint32_t> input;
+  for (int lane = 0; lane < 32; ++lane) {
+    const int g = lane / 4;
+    const int t = lane % 4;
+    input.push_back(Bits(Number(g, t)));
+    input.push_back(Bits(Number(g + 8, t)));
+    input.push_back(Bits(Number(g, t + 4)));
+    input.push_back(Bits(Number(g + 8, t + 4)));
+    input.push_back(Bits(Number(g + 50, t)));  // of columns 50, ...
+    input.push_back(Bits(Number(g + 50, t + 4)));
+  }
+  const Outcome outcome = RunBody(
+      "mul.wide.u32 %rd1, %t, 24;\n"
+      "add.s64 %rd2, %in, %rd1;\n"
+      "ld.global.v2.u32 {%r1, %r2}, [%rd2];\n"
+      "ld.global.v2.u32 {%r3, %r4}, [%rd2+8];\n"
+      "ld.global.v2.u32 {%r5, %r6}, [%rd2+16];\n"
+      "mov.f32 %f1, 0f3F800000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"
+      " mov.f32 %f4, %f1;\n"
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, "
+      "{%f1, %f2, %f3, %f4};\n"
+      "mul.wide.u32 %rd3, %t, 16;\n"
+      "add.s64 %rd4, %out, %rd3;\n"
+      "st.global.f32 [%rd4], %f1; st.global.f32 [%rd4+4], %f2;"
+      " st.global.f32 [%rd4+8], %f3; st.global.f32 [%rd4+12], %f4;",
+      input, 128);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  for (int i = 0; i < 128; ++i) {
+    const int row = i / 16 + i / 2 % 2 * 8;
+    const int column = i / 4 % 4 * 2 + i % 2;
+    float sum = 1;
+    for (int k = 0; k < 8; ++k) sum += Number(row, k) * Number(column + 50, k);
+    EXPECT_EQ(outcome.words[i], Bits(sum)) << i;
+  }
+}
+
+// Where row `row` has its octet of k: as kernel_sources/wgmma.cuh says, in
+// units of 16 bytes.
+int UnitOf(int row, int octet, int rows, bool is_swizzled) {
+  return is_swizzled ? 2 * row + ((octet ^ row >> 2) & 1) : octet * rows + row;
+}
+
+void CheckWarpgroupProduct(bool is_swizzled) {
+  constexpr int kColumns = 16;
+  constexpr int kUnits = 2 * (64 + kColumns);
+  std::vector<uint32_t> input(kUnits * 4);
+  const auto put = [&](int first_unit, int rows, int first_row) {
+    for (int row = 0; row < rows; ++row) {
+      for (int k = 0; k < 16; ++k) {
+        const int unit = first_unit + UnitOf(row, k / 8, rows, is_swizzled);
+        input[unit * 4 + k % 8 / 2] |=
+            uint32_t{HalfOf(Number(first_row + row, k))} << (k % 2 * 16);
+      }
+    }
+  };
+  put(0, 64, 0);
+  put(128, kColumns, 50);
+  // The first shared byte is at 1024; units of 16 bytes.
+  const auto descriptor = [&](uint64_t unit, uint64_t rows) {
+    const uint64_t layout = is_swizzled ? 16 | uint64_t{3} << 30 : 8;
+    return (1024 / 16 + unit) | rows << 16 | layout << 32;
+  };
+  std::string copy = "mov.u32 %r1, dynamic; mad.lo.u32 %r1, %t, 4, %r1;\n";
+  for (int i = 0; i < kUnits * 4 / 128; ++i) {
+    copy += fmt::format(
+        "ld.global.u32 %r2, [%own_in+{0}]; st.shared.u32 [%r1+{0}], %r2;\n",
+        i * 512);
+  }
+  const Outcome outcome = RunBody(
+      copy +
+          fmt::format(
+              "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
+              "mov.u64 %rd1, {}; mov.u64 %rd2, {};\n"
+              "setp.ne.u32 %p1, %r0, 0;\n"
+              "wgmma.fence.sync.aligned;\n"
+              "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {{%f0, %f1, "
+              "%f2, %f3, %f4, %f5, %f6, %f7}}, %rd1, %rd2, %p1, 1, 1, 0, 0;\n"
+              "wgmma.commit_group.sync.aligned;\n"
+              "wgmma.wait_group.sync.aligned 0;\n"
+              "mul.wide.u32 %rd3, %t, 32; add.s64 %rd4, %out, %rd3;\n",
+              descriptor(0, 64), descriptor(128, kColumns)) +
+          "st.global.v4.f32 [%rd4], {%f0, %f1, %f2, %f3};\n"
+          "st.global.v4.f32 [%rd4+16], {%f4, %f5, %f6, %f7};",
+      input, 64 * kColumns, Threads(128, kUnits * 16));
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  for (int i = 0; i < 64 * kColumns; ++i) {
+    const int thread = i / 8;
+    const int d = i % 8;
+    const int row = thread / 32 * 16 + thread % 32 / 4 + d / 2 % 2 * 8;
+    const int column = d / 4 * 8 + thread % 4 * 2 + d % 2;
+    float sum = 0;
+    for (int k = 0; k < 16; ++k) sum += Number(row, k) * Number(column + 50, k);
+    ASSERT_EQ(outcome.words[i], Bits(sum)) << row << " " << column;
+  }
+}
+
+TEST(PtxProductsTest, WarpgroupProductsReadCoreMatrices) {
+  CheckWarpgroupProduct(false);
+}
+
+TEST(PtxProductsTest, WarpgroupProductsReadSwizzledRows) {
+  CheckWarpgroupProduct(true);
+}
+
+}  // namespace
+}  // namespace kiln::ptx

@@ -1,0 +1,115 @@
+// Runs plans' kernels by the interpreter and compares with the reference:
+//
+//   ptx_run TARGET PLANFILE... [--inf] [--variant=N] [--conv=N] [--rows=N]
+//           [--room=tight|ample|vast] [--resident=N] [--seed=N] [--schedule=N]
+//
+// TARGET is as in "sm_90a/132". The kernel sources are those of the tree that
+// the program was built from.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "tests/jit/compile/compile_testing.h"
+#include "tests/ptx/comparison.h"
+
+namespace kiln::ptx {
+namespace {
+
+struct Options {
+  std::string target;
+  std::vector<std::string> files;
+  PlanRunOptions run;
+  InputOptions inputs;
+};
+
+bool ParseOption(const std::string& text, Options* options) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value = equals == text.npos ? "" : text.substr(equals + 1);
+  const int number = std::atoi(value.c_str());
+  if (name == "--inf") {
+    options->inputs.has_specials = true;
+  } else if (name == "--seed") {
+    options->inputs.seed = number;
+  } else if (name == "--schedule") {
+    options->run.schedule_seed = number;
+  } else if (name == "--variant") {
+    options->run.variant = number;
+  } else if (name == "--conv") {
+    options->run.tuning.conv = number;
+  } else if (name == "--rows") {
+    options->run.tuning.rows = number;
+  } else if (name == "--resident") {
+    options->run.resident_blocks = number;
+  } else if (name == "--room") {
+    options->run.room = value == "ample"  ? Room::kAmple
+                        : value == "vast" ? Room::kVast
+                                          : Room::kTight;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::string ContentsOf(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream contents;
+  contents << file.rdbuf();
+  return contents.str();
+}
+
+// Returns whether the plan ran and nothing that is not finite was wrong.
+bool RunFile(const std::string& path, const Options& options) {
+  const absl::StatusOr<PlanKernels> kernels = CompileToPtx(
+      ContentsOf(path), options.target, TestToolchain(), options.run);
+  if (!kernels.ok()) {
+    fmt::print("{}: FAILED {}\n", path, kernels.status().ToString());
+    return false;
+  }
+  const absl::StatusOr<Comparison> result =
+      CompareWithReference(*kernels, options.inputs, options.run);
+  if (!result.ok()) {
+    fmt::print("{}: FAILED {}\n", path, result.status().ToString());
+    return false;
+  }
+  fmt::print(
+      "{}: {} norm error {:.2e}, max error {:.2e}, {} wrong of {} not "
+      "finite, {:.2f} s{}{}\n",
+      path, fmt::join(kernels->files, " "), result->norm_error,
+      result->max_error, result->num_wrong, result->num_special,
+      result->run_seconds, result->num_wrong > 0 ? ": " : "",
+      result->first_wrong);
+  return result->num_wrong == 0;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string text = argv[i];
+    if (text.starts_with("--")) {
+      if (!ParseOption(text, &options)) {
+        fmt::print(stderr, "There is no option {}.\n", text);
+        return 2;
+      }
+    } else if (options.target.empty()) {
+      options.target = text;
+    } else {
+      options.files.push_back(text);
+    }
+  }
+  bool good = true;
+  for (const std::string& path : options.files) {
+    good &= RunFile(path, options);
+    std::fflush(stdout);
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace kiln::ptx
+
+int main(int argc, char** argv) { return kiln::ptx::Main(argc, argv); }

@@ -1,0 +1,63 @@
+#ifndef KILN_TESTS_PTX_RACES_H_
+#define KILN_TESTS_PTX_RACES_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace kiln::ptx {
+
+// Finds accesses to a block's shared memory that no barrier orders, whether or
+// not they come in the wrong order this time. Each warp has a clock, which its
+// releases advance, and knows by its acquires how far the others' had come
+// (vector clocks). For every word is known who wrote it last and when, and when
+// each warp last read it. Accesses of one warp are ordered, and those to less
+// than a word are not looked at.
+//
+// Bulk copies have a clock of their own. What products read must have been
+// fenced by its writer (fence.proxy.async) since it was written.
+class SharedRaces {
+ public:
+  // For a block that begins; places are offsets in its shared memory.
+  void Start(int warps, int64_t shared_bytes);
+
+  // Each returns the warp whose access is not ordered before this one, or -1.
+  int Read(int warp, int64_t offset, int64_t size_bytes);
+  int Write(int warp, int64_t offset, int64_t size_bytes);
+  int ReadByProduct(int warp, int64_t offset, int64_t size_bytes);
+  // Begins a copy; `time` is to be given to `EndCopy`.
+  int BeginCopy(int warp, int64_t offset, int64_t size_bytes, uint32_t* time);
+
+  void Fence(int warp);
+  // All of them know what each has done.
+  void Meet(const std::vector<int>& warps);
+  // By the barrier at `offset`.
+  void Release(int warp, int64_t offset);
+  void Acquire(int warp, int64_t offset);
+  void EndCopy(int64_t offset, uint32_t time);
+
+ private:
+  struct Writer {
+    uint32_t time = 0;
+    int warp = 0;
+  };
+
+  // What `warp` knows of the time of `of`; for itself, the present.
+  uint32_t& Time(int warp, int of) { return times_[warp * columns_ + of]; }
+  int copier() const { return warps_; }
+  void Join(const std::vector<uint32_t>& times, int warp);
+  int CheckWrite(int warp, int64_t word);
+
+  int warps_ = 0;
+  int columns_ = 0;      // the warps and the copier
+  uint32_t latest_ = 0;  // no clock is ahead of this
+  std::vector<uint32_t> times_;
+  std::vector<uint32_t> fenced_;  // by warp: writes until then
+  std::vector<Writer> writers_;   // by word
+  std::vector<uint32_t> reads_;   // by word and warp
+  std::map<int64_t, std::vector<uint32_t>> released_;  // by barrier
+};
+
+}  // namespace kiln::ptx
+
+#endif  // KILN_TESTS_PTX_RACES_H_

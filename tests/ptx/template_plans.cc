@@ -1,0 +1,210 @@
+#include "tests/ptx/template_plans.h"
+
+#include "fmt/format.h"
+
+namespace kiln::ptx {
+namespace {
+
+// A convolution `c` of tensors with these extents and attributes, and `rest`.
+std::string Conv(const std::string& x, const std::string& w,
+                 const std::string& attributes, const std::string& rest,
+                 const std::string& dtype = "f32",
+                 const std::string& op = "conv2d") {
+  return fmt::format(
+      "input x: {0}[{1}]\nparam w: {0}[{2}]\nc = {3}(x, w{4})\n{5}\n"
+      "output y\n",
+      dtype, x, w, op, attributes.empty() ? "" : ", " + attributes, rest);
+}
+
+std::string Transpose(const std::string& x, const std::string& w,
+                      const std::string& attributes, const std::string& rest) {
+  return Conv(x, w, attributes, rest, "f32", "conv_transpose2d");
+}
+
+// Statistics and what follows them.
+std::vector<std::pair<std::string, std::string>> Moments() {
+  const std::string pooled = "n = group_norm(c, num_groups=16)\n";
+  return {
+      {"conv_moments",
+       Conv("2,8,20,30", "64,8,3,3", "", "y = group_norm(c, num_groups=16)")},
+      {"conv_gelu_moments",
+       Conv("2,64,20,30", "64,64,3,3", "padding=1",
+            "g = gelu(c)\ny = group_norm(g, num_groups=8)")},
+      {"conv_f16_moments",
+       Conv("2,64,28,28", "64,64,3,3", "padding=1",
+            "n = group_norm(c, num_groups=8)\ny = relu(n)", "f16")},
+      {"conv_pool_4", "param s: f32[64,1,1]\n" +
+                          Conv("2,8,34,34", "64,8,3,3", "",
+                               pooled + "m = mul(n, s)\n"
+                                        "y = max_pool2d(m, kernel_size=4)")},
+      {"conv_pool_3", Conv("2,8,32,32", "64,8,3,3", "",
+                           pooled + "y = max_pool2d(n, kernel_size=3)")},
+      {"conv_stride_2", Conv("2,32,30,30", "64,32,3,3", "stride=2, padding=1",
+                             "y = group_norm(c, num_groups=8)")},
+      {"conv_grouped", Conv("2,64,20,20", "64,16,3,3", "padding=1, groups=4",
+                            "y = group_norm(c, num_groups=8)")},
+      {"transpose_k3",
+       Transpose("2,64,16,16", "64,64,3,3", "",
+                 "g = gelu(c)\ny = group_norm(g, num_groups=8)")},
+      {"transpose_k4_s2",
+       Transpose("2,32,14,14", "32,64,4,4", "stride=2, padding=1",
+                 "y = group_norm(c, num_groups=8)")},
+  };
+}
+
+// Without statistics: reductions, residuals, stores.
+std::vector<std::pair<std::string, std::string>> Stores() {
+  return {
+      {"conv_bf16_k1",
+       Conv("2,64,14,14", "128,64,1,1", "", "y = silu(c)", "bf16")},
+      {"conv_finished_pool",
+       Conv("2,8,34,34", "64,8,3,3", "",
+            "r = relu(c)\ny = max_pool2d(r, kernel_size=2)")},
+      {"conv_logsumexp",
+       Conv("2,8,20,66", "64,8,3,3", "",
+            "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
+            "y = logsumexp(r, dim=1, keepdim=true)")},
+      {"conv_amax",
+       Conv("2,16,20,20", "32,16,3,3", "", "y = amax(c, dim=1, keepdim=true)")},
+      {"conv_mean", Conv("2,16,20,20", "32,16,3,3", "",
+                         "r = relu(c)\ny = mean(r, dim=1, keepdim=true)")},
+      {"conv_softmax",
+       Conv("2,16,20,20", "32,16,3,3", "", "y = softmax(c, dim=1)")},
+      {"conv_images_mean", Conv("2,16,40,40", "48,16,3,3", "",
+                                "r = relu(c)\ny = mean(r, dim=[2,3])")},
+      {"conv_images_amax",
+       Conv("2,24,9,9", "40,24,3,3", "", "y = amax(c, dim=[2,3])")},
+      {"conv_residual",
+       "input z: f32[2,64,20,20]\n" +
+           Conv("2,64,20,20", "64,64,1,1", "", "a = add(c, z)\ny = relu(a)")},
+      {"conv_store",
+       Conv("2,16,30,30", "64,16,5,5", "padding=2", "y = relu(c)")},
+      {"conv_dilated",
+       Conv("2,32,24,24", "32,32,3,3", "padding=2, dilation=2", "y = relu(c)")},
+      {"conv_many_channels",
+       Conv("1,256,9,9", "256,256,3,3", "padding=1", "y = relu(c)")},
+  };
+}
+
+// With a smaller device, blocks enough that they finish what earlier ones have
+// computed, and several tiles or images to a block.
+std::vector<TemplatePlan> SmallDevicePlans() {
+  const std::string file = "conv_wgmma.cu";
+  const std::string target = "sm_90a/16";
+  const std::vector<double> bands = {1,   1,   1,   1,   1,   1,   1,   1,
+                                     1,   1,   1,   1,   1e4, 1e4, 1e4, 1e4,
+                                     1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4};
+  return {
+      {"conv_finish", file,
+       Transpose("66,64,14,14", "64,64,3,3", "",
+                 "g = gelu(c)\ny = group_norm(g, num_groups=8)"),
+       target, true},
+      {"conv_small_images",
+       file,
+       Conv("34,32,7,7", "64,32,3,3", "padding=1",
+            "y = group_norm(c, num_groups=8)"),
+       target,
+       true,
+       {1},
+       {1, 1e6}},
+      // Sums whose scales change within a block.
+      {"conv_scales_channels", file,
+       Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=1)"), target, true,
+       bands},
+      {"conv_scales_images", file,
+       Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=[2,3])"), target,
+       true, bands},
+  };
+}
+
+std::vector<TemplatePlan> WarpProductPlans() {
+  const std::string file = "conv_mma.cu";
+  return {
+      {"conv_3_channels", file,
+       Conv("2,3,40,40", "32,3,7,7", "stride=2, padding=3",
+            "r = relu(c)\n"
+            "y = max_pool2d(r, kernel_size=3, stride=2, padding=1)"),
+       "sm_90a/132", true},
+      {"conv_patches", file,
+       Conv("2,3,32,32", "48,3,4,4", "stride=4",
+            "y = group_norm(c, num_groups=4)", "bf16"),
+       "sm_90a/132", true},
+      {"transpose_k3_s2", file,
+       Transpose("1,16,14,14", "16,32,3,3", "stride=2", "y = relu(c)"),
+       "sm_90a/132", true},
+      {"sm_80_moments", file,
+       Conv("2,64,20,30", "64,64,3,3", "padding=1",
+            "g = gelu(c)\ny = group_norm(g, num_groups=8)"),
+       "sm_80/108", true},
+      {"sm_80_f16", file,
+       Conv("2,64,28,28", "64,64,3,3", "padding=1", "y = relu(c)", "f16"),
+       "sm_80/108", true},
+      {"sm_80_amax", file,
+       Conv("2,16,20,20", "32,16,3,3", "", "y = amax(c, dim=1)"), "sm_80/108",
+       true},
+      {"sm_80_transpose", file,
+       Transpose("1,32,14,14", "32,64,4,4", "stride=2, padding=1",
+                 "y = relu(c)"),
+       "sm_80/108", true},
+  };
+}
+
+std::vector<TemplatePlan> RowPlans() {
+  return {
+      {"rows_warp", "row_warp.cu",
+       "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n"},
+      {"rows_block", "row_block.cu",
+       "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n"},
+      {"rows_cluster", "row_block.cu",
+       "input x: f32[2,64,128,128]\ny = group_norm(x, num_groups=8)\n"
+       "output y\n"},
+      {"rows_mean", "row_block.cu",
+       "input x: f32[2,64,28,28]\nn = group_norm(x, num_groups=8)\n"
+       "y = mean(n, dim=[2,3])\noutput y\n"},
+      {"columns", "column_block.cu",
+       "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n"},
+      {"rows_team", "row_team.cu",
+       "input x: f32[8,16,256,256]\ny = group_norm(x, num_groups=1)\n"
+       "output y\n"},
+      {"sm_80_rows", "row_block.cu",
+       "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n",
+       "sm_80/108"},
+  };
+}
+
+std::vector<TemplatePlan> PlainPlans() {
+  return {
+      {"depthwise", "depthwise_conv2d.cu",
+       Conv("2,32,20,20", "32,1,3,3", "padding=1, groups=32",
+            "y = hardswish(c)")},
+      {"pointwise", "pointwise.cu",
+       "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\noutput y\n"},
+      {"pool", "pool2d.cu",
+       "input x: f32[2,8,21,23]\n"
+       "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},
+      {"reduce_rows", "reduce.cu",
+       "input x: f32[40,3000]\ny = logsumexp(x, dim=1)\noutput y\n"},
+      {"reduce_all", "reduce.cu",
+       "input x: f32[700000]\ny = sum(x)\noutput y\n"},
+      {"reduce_columns", "reduce.cu",
+       "input x: f32[900,257]\ny = mean(x, dim=0)\noutput y\n"},
+  };
+}
+
+}  // namespace
+
+std::vector<TemplatePlan> TemplatePlans() {
+  std::vector<TemplatePlan> plans;
+  for (const auto& list : {Moments(), Stores()}) {
+    for (const auto& [name, text] : list) {
+      plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/132", true});
+    }
+  }
+  for (const std::vector<TemplatePlan>& list :
+       {SmallDevicePlans(), WarpProductPlans(), RowPlans(), PlainPlans()}) {
+    plans.insert(plans.end(), list.begin(), list.end());
+  }
+  return plans;
+}
+
+}  // namespace kiln::ptx
