@@ -54,6 +54,8 @@ PLANS = {
     # Strides, phases, groups, chunks that keep or stream their weights.
     "conv_stride_2": _conv("2,32,30,30", "64,32,3,3", stride=2, padding=1)
     + "y = group_norm(c, num_groups=8)\noutput y\n",
+    "conv_f32_by_f16": "input x: f32[2,24,20,20]\nparam w: f16[32,24,3,3]\n"
+    + "c = conv2d(x, w)\ny = relu(c)\noutput y\n",
     "conv_dilated": _conv("2,32,24,24", "32,32,3,3", padding=2, dilation=2)
     + "y = relu(c)\noutput y\n",
     "conv_grouped": _conv("2,64,20,20", "64,16,3,3", padding=1, groups=4)

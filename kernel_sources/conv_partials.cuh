@@ -12,36 +12,19 @@
 
 namespace kiln {
 
-// The state of the lane whose number differs in the bits of `mask`.
-__device__ inline Moments FromLane(const Moments& mine, int mask) {
-  Moments other;
-  other.count = __shfl_xor_sync(~0u, mine.count, mask);
-  other.mean = __shfl_xor_sync(~0u, mine.mean, mask);
-  other.m2 = __shfl_xor_sync(~0u, mine.m2, mask);
-  return other;
-}
-__device__ inline Sum FromLane(const Sum& mine, int mask) {
-  Sum other;
-  other.sum = __shfl_xor_sync(~0u, mine.sum, mask);
-  other.error = __shfl_xor_sync(~0u, mine.error, mask);
-  return other;
-}
-__device__ inline Amax FromLane(const Amax& mine, int mask) {
-  return {__shfl_xor_sync(~0u, mine.largest, mask)};
-}
-__device__ inline Amin FromLane(const Amin& mine, int mask) {
-  return {__shfl_xor_sync(~0u, mine.smallest, mask)};
-}
-
 // Sums of differences from a pivot, the first value taken: as exact as two
 // passes, because the pivot is within a few deviations of the mean.
 struct PivotedMoments {
   float pivot = 0.0f, sum = 0.0f, squares = 0.0f;
 
-  __device__ void Add(float x) { AddDifference(x - pivot); }
-  __device__ void AddDifference(float difference) {
-    sum += difference;
-    squares = fmaf(difference, difference, squares);
+  // Adds a value's difference from the pivot where `taken`: by a predicate,
+  // since compiling a branch for each value takes long. The sums are written
+  // before the difference has been read for the last time ("&").
+  __device__ void AddDifferenceIf(bool taken, float difference) {
+    asm("{.reg .pred taken; setp.ne.b32 taken, %3, 0;"
+        "@taken add.f32 %0, %0, %2; @taken fma.rn.f32 %1, %2, %2, %1;}"
+        : "+&f"(sum), "+&f"(squares)
+        : "f"(difference), "r"(static_cast<int>(taken)));
   }
   // The same `count` values about another pivot.
   __device__ void MoveTo(float other, float count) {
@@ -50,16 +33,27 @@ struct PivotedMoments {
     sum = fmaf(shift, count, sum);
     pivot = other;
   }
+  // Of no values, a state that no other heeds.
   __device__ Moments Get(float count) const {
+    const float mean = count == 0.0f ? 0.0f : __fdividef(sum, count);
     Moments moments;
-    if (count == 0.0f) return moments;
-    const float mean = __fdividef(sum, count);
     moments.count = count;
     moments.mean = pivot + mean;
     moments.m2 = Maximum(fmaf(-mean, sum, squares), 0.0f);
     return moments;
   }
 };
+
+// The same for two, of which both are taken or neither: one predicate.
+__device__ inline void AddDifferencesIf(bool taken, const float (&d)[2],
+                                        PivotedMoments (&to)[2]) {
+  asm("{.reg .pred taken; setp.ne.b32 taken, %6, 0;"
+      "@taken add.f32 %0, %0, %4; @taken fma.rn.f32 %1, %4, %4, %1;"
+      "@taken add.f32 %2, %2, %5; @taken fma.rn.f32 %3, %5, %5, %3;}"
+      : "+&f"(to[0].sum), "+&f"(to[0].squares), "+&f"(to[1].sum),
+        "+&f"(to[1].squares)
+      : "f"(d[0]), "f"(d[1]), "r"(static_cast<int>(taken)));
+}
 
 // Where a block leaves its part of a state of its image.
 template <typename Spec>
@@ -101,10 +95,7 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
       state.Merge(
           parts[k / kSlotsOfState][number * kSlotsOfState + k % kSlotsOfState]);
     }
-#pragma unroll
-    for (int mask = 1; mask < 32; mask *= 2) {
-      state.Merge(FromLane(state, mask));
-    }
+    MergeLanes<32>(lane, &state);
     if (lane == 0 && first + number < Spec::kStatesOfImage) {
       t.partials[PlaceOfPartial(block.Of(image), first + number)] = state;
     }
@@ -122,10 +113,7 @@ __device__ void MergeParts(const typename Spec::Tensors& t, unsigned number) {
   for (int split = lane; split < Spec::kSplits; split += 32) {
     state.Merge(t.partials[number * Spec::kSplits + split]);
   }
-#pragma unroll
-  for (int mask = 1; mask < 32; mask *= 2) {
-    state.Merge(FromLane(state, mask));
-  }
+  MergeLanes<32>(lane, &state);
   if (lane != 0) return;
   Spec::Element(
       t, PointOf<typename Spec::TailOutput>(static_cast<Index>(number)), state);

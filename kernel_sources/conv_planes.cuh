@@ -293,7 +293,8 @@ struct PlaneTail<Spec, Tail::kMoments> {
       taken[c].pivot = __shfl_sync(~0u, values[c][0], 0);
 #pragma unroll
       for (int i = 0; i < Run::kVisits; ++i) {
-        if (pixels.IsInside(i)) taken[c].Add(values[c][i]);
+        taken[c].AddDifferenceIf(pixels.IsInside(i),
+                                 values[c][i] - taken[c].pivot);
       }
     }
 #pragma unroll

@@ -81,35 +81,28 @@ class ConvProducer {
            static_cast<long long>(block_.weights(chunk)) * Group::kWeights;
   }
 
+  // Writes a chunk, again where its scales do not suit, and where it has
+  // numbers that are not finite, first without them and then them alone.
   __device__ void Bring(int tile, int chunk) {
-    Magnitudes most = Write<false>(tile, chunk, Keep::kAll);
-    if constexpr (!kScales) return End(false, false);
-    most = MostOfAll(most);
-    const bool has_non_finite = HasNonFinite(most);
-    if (has_non_finite || !Suit(most)) {
-      BringAgain(tile, chunk, has_non_finite);
-    }
-    End(false, has_non_finite);
-  }
-
-  // Finds the scales that suit the finite numbers, writes them, and where there
-  // are others, those when they have been read.
-  __device__ void BringAgain(int tile, int chunk, bool has_non_finite) {
-    const int passes = has_non_finite ? 3 : 2;
+    Keep keep = Keep::kAll;
+    bool has_begun = false;
+    bool has_scaled = false;
 #pragma unroll 1
-    for (int pass = 0; pass < passes; ++pass) {
-      if (pass == 2) {
-        End(true, false);
-        Begin(chunk);
-      }
-      const Magnitudes most = MostOfAll(Write<true>(
-          tile, chunk, pass == 2 ? Keep::kNonFinite : Keep::kFinite));
-      if (pass > 0) continue;
-#pragma unroll
-      for (int image = 0; image < Spec::kImages; ++image) {
-        if (most.of[image] > 0) {
-          exponents_[image].value = ScaleExponent(most.of[image]);
-        }
+    while (true) {
+      Magnitudes most = Write(tile, chunk, keep, has_begun);
+      if constexpr (!kScales) return End(false, false);
+      most = MostOfAll(most);
+      has_begun = true;
+      if (keep == Keep::kAll && HasNonFinite(most)) {
+        keep = Keep::kFinite;
+      } else if (keep != Keep::kNonFinite && !has_scaled && !Suit(most)) {
+        has_scaled = true;
+        FindScales(most);
+      } else {
+        End(keep == Keep::kFinite, keep == Keep::kNonFinite);
+        if (keep != Keep::kFinite) return;
+        keep = Keep::kNonFinite;
+        has_begun = false;
       }
     }
   }
@@ -140,6 +133,13 @@ class ConvProducer {
     cursor_.Use();
   }
 
+  __device__ void FindScales(const Magnitudes& most) {
+#pragma unroll
+    for (int image = 0; image < Spec::kImages; ++image) {
+      if (most.of[image] == 0) continue;
+      exponents_[image].value = ScaleExponent(most.of[image]);
+    }
+  }
   // Whether the scales suit all images.
   __device__ bool Suit(const Magnitudes& most) const {
     bool all_suit = true;
@@ -179,72 +179,90 @@ class ConvProducer {
     return mine;
   }
 
-  // Writes one chunk of the patch; zeros outside the input. The largest
-  // magnitudes of what this thread has kept. Only where kSelects does
-  // `keep` count, and has the stage begun; else loads go out before it does.
-  template <bool kSelects>
-  __device__ Magnitudes Write(int tile, int chunk, Keep keep) {
-    uint4* const to = stages_.pixels(cursor_.stage);
-    const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
-    const int left = block_.left() * Spec::kStrideW - PaddingW();
-    const int channels = Tile::kInputs - chunk * Spec::kChunk;
-    const Index first = FirstOf(chunk);
-    float scales[Spec::kImages];
-#pragma unroll
-    for (int image = 0; image < Spec::kImages; ++image) {
-      scales[image] = PowerOfTwo(exponents_[image].value);
-    }
-    Magnitudes most;
-    bool has_begun = kSelects;
+  // Writes one chunk of the patch; zeros outside the input. Where the stage has
+  // not begun, loads go out before it does. The largest magnitudes of what this
+  // thread has kept.
+  __device__ Magnitudes Write(int tile, int chunk, Keep keep, bool has_begun) {
     // So many slices of so many positions are on their way before the first is
     // used.
     constexpr int kOctets = Spec::kOctetsAtOnce;
     constexpr int kSlices = Share::kEach < kOctets ? Share::kEach : kOctets;
-    constexpr int kAtOnce = kSelects ? 1 : kOctets / kSlices;
+    constexpr int kAtOnce = kOctets / kSlices;
+    Magnitudes most;
 #pragma unroll 1
     for (int i = Share::First(thread_); i < Group::kPatch;
          i += Share::kStep * kAtOnce) {
 #pragma unroll 1
       for (int slice = 0; slice < Share::kEach; slice += kSlices) {
         float values[kAtOnce][kSlices][8];
-#pragma unroll
-        for (int n = 0; n < kAtOnce; ++n) {
-          const int position = i + n * Share::kStep;
-          const bool inside =
-              position < Group::kPatch && IsInside(top, left, position);
-          const Index from = first + (inside ? Offset(top, left, position) : 0);
-#pragma unroll
-          for (int k = 0; k < kSlices; ++k) {
-            const int octet = Share::Slice(thread_, slice + k);
-            LoadEight(from, octet * 8,
-                      inside && Share::HasSlice(octet) ? channels : 0,
-                      values[n][k]);
-          }
-        }
+        ReadPositions(tile, chunk, i, slice, values);
         if (!has_begun) Begin(chunk);
         has_begun = true;
-#pragma unroll
-        for (int n = 0; n < kAtOnce; ++n) {
-          const int position = i + n * Share::kStep;
-          if (n > 0 && position >= Group::kPatch) break;
-#pragma unroll
-          for (int k = 0; k < kSlices; ++k) {
-            const int octet = Share::Slice(thread_, slice + k);
-            if (!Share::HasSlice(octet)) continue;
-            if constexpr (kScales) {
-              const int image = ImageOf(position);
-              most.Take(image, Scale<kSelects>(values[n][k],
-                                               OfImage(scales, image), keep));
-            }
-            StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
-                values[n][k], to + Group::UnitOf(octet, position),
-                Group::kPart);
-          }
+        if (kScales && keep != Keep::kAll) {
+          Select(keep == Keep::kFinite, values);
         }
+        WritePositions(i, slice, values, &most);
       }
     }
     if (!has_begun) Begin(chunk);
     return most;
+  }
+
+  // Slices from `slice` on of each kStep-th position from `i` on.
+  template <int kPositions, int kSlices>
+  __device__ void ReadPositions(int tile, int chunk, int i, int slice,
+                                float (&values)[kPositions][kSlices][8]) const {
+    const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
+    const int left = block_.left() * Spec::kStrideW - PaddingW();
+    const int channels = Tile::kInputs - chunk * Spec::kChunk;
+    const Index first = FirstOf(chunk);
+#pragma unroll
+    for (int n = 0; n < kPositions; ++n) {
+      const int position = i + n * Share::kStep;
+      const int row = RowOf(top, position);
+      const int column = ColumnOf(left, position);
+      // No branch keeps the loads of positions apart.
+      const bool inside = (position < Group::kPatch) & IsOfImage(position) &
+                          IsInside(row, column);
+      const Index from =
+          first + FirstOfImage(position) + row * Spec::Input::kW + column;
+#pragma unroll
+      for (int k = 0; k < kSlices; ++k) {
+        const int octet = Share::Slice(thread_, slice + k);
+        LoadEight(from, octet * 8,
+                  inside && Share::HasSlice(octet) ? channels : 0,
+                  values[n][k]);
+      }
+    }
+  }
+
+  // The same in the patch, scaled and in parts.
+  template <int kPositions, int kSlices>
+  __device__ void WritePositions(int i, int slice,
+                                 float (&values)[kPositions][kSlices][8],
+                                 Magnitudes* most) const {
+    uint4* const to = stages_.pixels(cursor_.stage);
+    float scales[Spec::kImages];
+#pragma unroll
+    for (int image = 0; image < Spec::kImages; ++image) {
+      scales[image] = PowerOfTwo(exponents_[image].value);
+    }
+#pragma unroll
+    for (int n = 0; n < kPositions; ++n) {
+      const int position = i + n * Share::kStep;
+      if (n > 0 && position >= Group::kPatch) break;
+#pragma unroll
+      for (int k = 0; k < kSlices; ++k) {
+        const int octet = Share::Slice(thread_, slice + k);
+        if (!Share::HasSlice(octet)) continue;
+        if constexpr (kScales) {
+          const int image = ImageOf(position);
+          most->Take(image, Scale(OfImage(scales, image), values[n][k]));
+        }
+        StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
+            values[n][k], to + Group::UnitOf(octet, position), Group::kPart);
+      }
+    }
   }
 
   // The first element of a chunk's first channel.
@@ -263,28 +281,33 @@ class ConvProducer {
     return Spec::kImages == 1 ? position : position % Spec::kImagePositions;
   }
   static __device__ int RowOf(int top, int position) {
-    const int place = PlaceOf(position);
-    return top + place % Group::kPlane / Spec::kRowPitch * Spec::kStrideH +
-           place / Group::kPlane / Spec::kPlanesW;
+    return top + InPlane(position) / Spec::kRowPitch * Spec::kStrideH +
+           PlaneOf(position) / Spec::kPlanesW;
   }
   static __device__ int ColumnOf(int left, int position) {
-    const int place = PlaceOf(position);
-    return left + place % Group::kPlane % Spec::kRowPitch * Spec::kStrideW +
-           place / Group::kPlane % Spec::kPlanesW;
+    return left + InPlane(position) % Spec::kRowPitch * Spec::kStrideW +
+           PlaneOf(position) % Spec::kPlanesW;
   }
-  static __device__ bool IsInside(int top, int left, int position) {
-    if (Spec::kImages > 1 && PlaceOf(position) >= Group::kImagePatch) {
-      return false;
-    }
-    return static_cast<unsigned>(RowOf(top, position)) <
-               static_cast<unsigned>(Spec::Input::kH) &&
-           static_cast<unsigned>(ColumnOf(left, position)) <
-               static_cast<unsigned>(Spec::Input::kW);
+  static constexpr bool kHasPlanes = Spec::kPlanesH * Spec::kPlanesW > 1;
+  static __device__ int PlaneOf(int position) {
+    return kHasPlanes ? PlaceOf(position) / Group::kPlane : 0;
+  }
+  static __device__ int InPlane(int position) {
+    return kHasPlanes ? PlaceOf(position) % Group::kPlane : PlaceOf(position);
+  }
+  // Whether a position has a pixel of its image.
+  static __device__ bool IsOfImage(int position) {
+    return Spec::kImages == 1 || PlaceOf(position) < Group::kImagePatch;
+  }
+  static __device__ bool IsInside(int row, int column) {
+    return (static_cast<unsigned>(row) <
+            static_cast<unsigned>(Spec::Input::kH)) &
+           (static_cast<unsigned>(column) <
+            static_cast<unsigned>(Spec::Input::kW));
   }
   // From the first element of the chunk's first channel in the first image.
-  static __device__ Index Offset(int top, int left, int position) {
-    return ImageOf(position) * Spec::Input::kC * kPlane +
-           RowOf(top, position) * Spec::Input::kW + ColumnOf(left, position);
+  static __device__ Index FirstOfImage(int position) {
+    return ImageOf(position) * Spec::Input::kC * kPlane;
   }
 
   __device__ void LoadEight(Index from, int channel, int channels,
@@ -308,17 +331,29 @@ class ConvProducer {
     return value;
   }
 
-  template <bool kSelects>
-  __device__ static unsigned Scale(float (&values)[8], float scale, Keep keep) {
+  // Puts zeros in the place of finite numbers, or of the others.
+  template <int kPositions, int kSlices>
+  static __device__ void Select(bool finite,
+                                float (&values)[kPositions][kSlices][8]) {
+#pragma unroll
+    for (auto& slices : values) {
+#pragma unroll
+      for (auto& octet : slices) {
+#pragma unroll
+        for (float& value : octet) {
+          if ((fabsf(value) < Infinity()) != finite) value = 0.0f;
+        }
+      }
+    }
+  }
+
+  // The largest magnitude of what it scales.
+  static __device__ unsigned Scale(float scale, float (&values)[8]) {
     unsigned most = 0;
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      if constexpr (kSelects) {
-        const bool is_finite = MagnitudeBits(values[k]) < kInfinityBits;
-        if (is_finite != (keep == Keep::kFinite)) values[k] = 0.0f;
-      }
-      most = max(most, MagnitudeBits(values[k]));
-      values[k] *= scale;
+    for (float& value : values) {
+      most = max(most, MagnitudeBits(value));
+      value *= scale;
     }
     return most;
   }

@@ -37,11 +37,7 @@ class RunTail {
         max(0, min(kRows, PhaseRows(block) - block.top(tile) - part_ * kRows));
     const int taken =
         columns <= 0 ? 0 : rows * (columns / 8 * 2 + min(columns % 8, 2));
-    int columns_of_row[kRows];
-#pragma unroll
-    for (int row = 0; row < kRows; ++row) {
-      columns_of_row[row] = row < rows ? columns : 0;
-    }
+    float factors[2], shifts[2];  // from a sum to its difference
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Point<Index> at = PointOfChannel(block, half);
@@ -57,9 +53,10 @@ class RunTail {
       if (count_ == 0 && taken > 0) {
         slots_[half].pivot = fmaf(sums[2 * half], scale, bias);
       }
-      Count(half, columns_of_row, scale * signs_[half],
-            (bias - slots_[half].pivot) * signs_[half], sums);
+      factors[half] = scale * signs_[half];
+      shifts[half] = (bias - slots_[half].pivot) * signs_[half];
     }
+    Count(rows, columns, factors, shifts, sums);
     count_ += taken;
     if constexpr (Spec::kHasExtremes) PoolExtremes(t, block, tile, sums);
   }
@@ -72,8 +69,7 @@ class RunTail {
     for (int half = 0; half < 2; ++half) {
       slots_[half].sum *= signs_[half];
       Moments state = slots_[half].Get(static_cast<float>(count_));
-      state.Merge(FromLane(state, 1));
-      state.Merge(FromLane(state, 2));
+      MergeLanes<4>(pair_, &state);
       if (pair_ == 0) states[part_][first_ + 8 * half] = state;
     }
     Tile::Sync();
@@ -84,42 +80,42 @@ class RunTail {
   static constexpr int kPitch = Spec::kRowPitch;
   static constexpr int kRows = Spec::kTilesN * 8 / kPitch;
 
-  // Calls visit(i, next, &sum) for each sum of one of the thread's two
-  // channels: in row 2 * i / kPitch, column 2 * i % kPitch + next behind the
-  // thread's first.
-  template <typename Visit>
-  static __device__ void ForEachSum(int half, float (&sums)[kCount],
-                                    Visit visit) {
-#pragma unroll
-    for (int i = 0; i < kCount; i += 4) {
-#pragma unroll
-      for (int next = 0; next < 2; ++next) {
-        visit(i, next, sums[i + 2 * half + next]);
-      }
-    }
-  }
-
   // From sums to what the statistics are taken of.
   static __device__ void Compute(const typename Spec::Tensors& t,
                                  const Point<Index>& at,
                                  const typename Spec::Channel& channel,
                                  int half, float scale, float (&sums)[kCount]) {
-    ForEachSum(half, sums, [&](int, int, float& x) {
-      x = Spec::Read(t, at, x, scale, false, channel);
-    });
+#pragma unroll
+    for (int i = 2 * half; i < kCount; i += 4) {
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        sums[i + next] =
+            Spec::Read(t, at, sums[i + next], scale, false, channel);
+      }
+    }
   }
 
-  // Takes the differences from the pivot, scale * x + shift. Where extremes
-  // follow they remain, with the sign that makes the largest the extreme.
-  __device__ void Count(int half, const int (&columns_of_row)[kRows],
-                        float scale, float shift, float (&sums)[kCount]) {
-    ForEachSum(half, sums, [&](int i, int next, float& x) {
-      const float difference = fmaf(x, scale, shift);
-      if (2 * i % kPitch + next < columns_of_row[2 * i / kPitch]) {
-        slots_[half].AddDifference(difference);
+  // Takes the differences from the pivots, factor * x + shift, of the thread's
+  // columns in so many rows. Where extremes follow they remain, with the sign
+  // that makes the largest the extreme.
+  __device__ void Count(int rows, int columns, const float (&factors)[2],
+                        const float (&shifts)[2], float (&sums)[kCount]) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        const bool taken =
+            2 * i % kPitch + next < columns && 2 * i / kPitch < rows;
+        float* const both[2] = {&sums[i + next], &sums[i + 2 + next]};
+        float differences[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          differences[half] = fmaf(*both[half], factors[half], shifts[half]);
+          if constexpr (Spec::kHasExtremes) *both[half] = differences[half];
+        }
+        AddDifferencesIf(taken, differences, slots_);
       }
-      if constexpr (Spec::kHasExtremes) x = difference;
-    });
+    }
   }
 
   // Of the phase that the block works on.

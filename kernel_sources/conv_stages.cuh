@@ -86,8 +86,8 @@ class ConvStages {
   static constexpr int kZeros = kKept + Group::kKept;
   static constexpr int kNotes =
       kZeros + (Group::kHasEmptyHalf ? Spec::kZeroUnits : 0);
-  static constexpr int kMagnitudes =
-      kNotes + Spec::kStages * ((sizeof(Note) + 15) / 16);
+  static constexpr int kNoteUnits = (sizeof(Note) + 15) / 16;
+  static constexpr int kMagnitudes = kNotes + Spec::kStages * kNoteUnits;
   static constexpr int kBarriers =
       kMagnitudes + 2 * Spec::kImages * Spec::kProducerGroups;
   static constexpr int kSumScales =
@@ -129,8 +129,7 @@ class ConvStages {
   }
   __device__ const uint4* zeros() const { return units_ + kZeros; }
   __device__ Note* note(int stage) const {
-    constexpr int kUnits = (sizeof(Note) + 15) / 16;
-    return reinterpret_cast<Note*>(units_ + kNotes + stage * kUnits);
+    return reinterpret_cast<Note*>(units_ + kNotes + stage * kNoteUnits);
   }
   // Two sets, for each image of the warps of one producer.
   __device__ unsigned* magnitudes(int producer) const {

@@ -48,7 +48,7 @@ struct ConvTail<Spec, Tail::kMoments> {
           float& x = sums.d[m][4 * j + i];
           x = Spec::Read(t, at, x, scales(j, i), is_inside, of_lane(j, i, at));
           PivotedMoments& slot = slots[(2 * j + i % 2) / kTogether];
-          if (is_inside) slot.Add(x);
+          slot.AddDifferenceIf(is_inside, x - slot.pivot);
         });
     if constexpr (Spec::kHasExtremes) {
       PoolExtremes<Spec>(t, channels, block, tile, warp, sums, scratch);

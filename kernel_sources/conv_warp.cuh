@@ -113,6 +113,11 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
               Output::kW - 1));
     }
   }
+  unsigned inside = 0;  // a bit for each row
+#pragma unroll
+  for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
+    if (warp.IsInside(block, tile, row / 2, row % 2)) inside |= 1u << row;
+  }
 #pragma unroll
   for (int column = 0; column < 2 * Spec::kTilesN; ++column) {
     const int wanted = column / 2 * 8 + column % 2;
@@ -127,7 +132,7 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
       at.i += channel * kPlane;
       at.c += channel;
       visit(row / 2, column / 2, row % 2 * 2 + column % 2, at,
-            is_channel && warp.IsInside(block, tile, row / 2, row % 2));
+            is_channel && (inside & 1u << row) != 0);
     }
   }
 }

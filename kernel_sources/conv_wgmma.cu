@@ -60,15 +60,14 @@ class ConvConsumer {
   static constexpr int kCount = Spec::kTilesN * 4;
   static constexpr bool kHasParts =
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
+  // Parts of the input and of the weights that are multiplied.
+  static constexpr int kPairs = Spec::kInputParts + Spec::kWeightParts - 1;
   // Whether chunks have sums of their own.
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
-      : t_(t),
-        stages_(stages),
-        number_(number),
-        block_(number, Spec::kImages == 1 ? 0 : GroupNumber() % Spec::kImages) {
+      : t_(t), stages_(stages), number_(number), block_(number, image_) {
     group_m_ = group_ % Spec::kGroupsM;
     group_n_ = group_ / Spec::kGroupsM;
     if constexpr (Spec::kChannelRows && Spec::kScales) {
@@ -154,12 +153,12 @@ class ConvConsumer {
   __device__ float SumTile() {
     float factor = 1.0f;
     bool is_first = true;
+    if constexpr (kSumsChunks) sums_.Clear();
 #pragma unroll 1
     for (int chunk = 0; chunk < Tile::kChunks;) {
       const int stage = cursor_.stage;
       ptx::Wait(stages_.full(stage), cursor_.round());
-      const auto note = stages_.note(stage)->Of(
-          Spec::kImages == 1 ? 0 : group_ % Spec::kImages);
+      const auto note = stages_.note(stage)->Of(image_);
       const float stage_factor = note.factors[0];
       TakeTurn();
       if constexpr (kSumsChunks) {
@@ -175,7 +174,7 @@ class ConvConsumer {
         cursor_.Advance(1);
         ++chunk;
       }
-      if constexpr (kSumsChunks) AddChunk(is_first, stage_factor);
+      if constexpr (kSumsChunks) AddChunk(stage_factor);
       factor = stage_factor;
       is_first = false;
     }
@@ -210,19 +209,60 @@ class ConvConsumer {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
       const Descriptor run = MatrixAt(pixels + Group::kOctetsOfRow * m * 64);
-      bool keeps = keep;
-      if constexpr (kHasParts) {
-        if (!only_large) {
-          Spec::AddSmallProducts(products[m], run, weights, Empty(run), keep);
-          keeps = true;
-        }
-      }
-      Spec::AddProducts(products[m], run, weights, Empty(run), keeps);
+      AddPairs(run, weights, keep, only_large, products[m]);
     }
     CommitProducts();
     PassTurn();
     WaitForProducts();
     Hold(products);
+  }
+
+  // The products of all pairs of parts, or of that of the large ones alone.
+  __device__ void AddPairs(Descriptor run, Descriptor weights, bool keep,
+                           bool only_large, float (&sums)[kCount]) const {
+    static_assert(Spec::kLoopsProducts || Spec::kProductCalls == 1,
+                  "Only the loop calls more than once for a pair.");
+    constexpr int kCalls = kPairs * Spec::kProductCalls;
+    constexpr int kFirstLarge = kCalls - Spec::kProductCalls;
+    if constexpr (Spec::kLoopsProducts) {
+      // A branch in the loop would make the compiler wait for each product.
+      const int first = only_large ? kFirstLarge : 0;
+#pragma unroll 1
+      for (int call = first; call < kCalls; ++call) {
+        AddCall(run, weights, call, keep || call > first, sums);
+      }
+    } else {
+      if (!only_large) {
+#pragma unroll
+        for (int call = 0; call < kFirstLarge; ++call) {
+          AddCall(run, weights, call, keep || call > 0, sums);
+        }
+      }
+      AddCall(run, weights, kFirstLarge, keep || (kPairs > 1 && !only_large),
+              sums);
+    }
+  }
+  // Those of one call: pair by pair, sixteen channels after sixteen.
+  __device__ void AddCall(Descriptor run, Descriptor weights, int call,
+                          bool keep, float (&sums)[kCount]) const {
+    static_assert(
+        Spec::kProductCalls == 1 || Spec::kProductCalls * 16 == Spec::kChunk,
+        "A call takes sixteen channels or all.");
+    const int pair = call / Spec::kProductCalls;
+    const int sixteen = call % Spec::kProductCalls;
+    const Descriptor pixels = run + (IsSmallInput(pair) ? Group::kPart : 0) +
+                              sixteen * 2 * Spec::kPositions;
+    const Descriptor filter = weights +
+                              (IsSmallWeight(pair) ? Group::kWeightPart : 0) +
+                              sixteen * 2 * Spec::kBlockChannels;
+    Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep);
+  }
+  // Of a pair of parts; the last is that of the large ones.
+  static __device__ bool IsSmallWeight(int pair) {
+    return Spec::kWeightParts > 1 && pair == 0;
+  }
+  static __device__ bool IsSmallInput(int pair) {
+    return Spec::kInputParts > 1 && pair == kPairs - 2;
   }
 
   // What to add to a matrix whose second half is the zeros: their distance.
@@ -246,13 +286,12 @@ class ConvConsumer {
     }
   }
 
-  __device__ void AddChunk(bool is_first, float factor) {
+  __device__ void AddChunk(float factor) {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) {
-        float& sum = sums_.d[m][i];
-        sum = fmaf(products_[m][i], factor, is_first ? 0.0f : sum);
+        sums_.d[m][i] = fmaf(products_[m][i], factor, sums_.d[m][i]);
       }
     }
   }
@@ -305,9 +344,10 @@ class ConvConsumer {
 
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
-  const unsigned number_;        // of the block
-  const ConvBlock<Spec> block_;  // with this warpgroup's image
+  const unsigned number_;  // of the block
   const int group_ = GroupNumber();
+  const int image_ = Spec::kImages == 1 ? 0 : group_ % Spec::kImages;
+  const ConvBlock<Spec> block_;  // with this warpgroup's image
   int group_m_, group_n_;
   unsigned turns_ = 0;  // taken, modulo 2
   float weight_factors_[2];

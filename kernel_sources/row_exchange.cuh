@@ -90,13 +90,19 @@ __device__ typename Spec::Reducer Gather(const unsigned long long* members,
     }
   }
   typename Spec::Reducer total;
-#pragma unroll
+  // A loop, since the code of a merge is long.
+#pragma unroll 1
   for (int k = 0; k < kRecords; ++k) {
+    unsigned long long own = record[0];
+#pragma unroll
+    for (int i = 1; i < kRecords; ++i) {
+      if (i == k) own = record[i];
+    }
     const int member = lane + 32 * k;
     const long long rest = Spec::kRowLength - member * kSlice;
     typename Spec::Reducer state;
     if (member < Spec::kTeam && rest > 0) {
-      Unpublish(record[k], static_cast<float>(min(rest, kSlice)), &state);
+      Unpublish(own, static_cast<float>(min(rest, kSlice)), &state);
     }
     total.Merge(state);
   }

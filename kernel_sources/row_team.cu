@@ -110,29 +110,33 @@ __device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
   }
 }
 
-// The statistics of a chunk, kAtOnce vectors of the thread at a time.
+// The statistics of a chunk, kAtOnce vectors of the thread at a time, or as
+// many as it has.
 template <typename Spec>
 __device__ void CountChunk(const typename Spec::Tensors& staged,
                            const Chunk<Spec>& chunk, int thread,
                            typename Spec::Reducer* state) {
   constexpr int kVector = Spec::kVector;
   constexpr int kStride = 32 * kRowWarps<Spec> * kVector;
+  constexpr int kVectors =
+      (static_cast<int>(Spec::kChunk) + kStride - 1) / kStride;
+  constexpr int kAtOnce = kVectors < Spec::kAtOnce ? kVectors : Spec::kAtOnce;
 #pragma unroll 1
   for (int first = thread * kVector; first < chunk.count;
-       first += Spec::kAtOnce * kStride) {
-    float x[Spec::kAtOnce * kVector];
+       first += kAtOnce * kStride) {
+    float x[kAtOnce * kVector];
     // Past its end, the chunk's last vector stands in: no branch delays a load.
 #pragma unroll
-    for (int k = 0; k < Spec::kAtOnce; ++k) {
+    for (int k = 0; k < kAtOnce; ++k) {
       const int at = min(first + k * kStride, chunk.count - kVector);
       ReadStaged<Spec>(staged, chunk.begin + at, x + k * kVector);
     }
-    if (first + (Spec::kAtOnce - 1) * kStride < chunk.count) {
+    if (first + (kAtOnce - 1) * kStride < chunk.count) {
       Take(state, x);
       continue;
     }
 #pragma unroll
-    for (int k = 0; k < Spec::kAtOnce; ++k) {
+    for (int k = 0; k < kAtOnce; ++k) {
       if (first + k * kStride >= chunk.count) continue;
       float own[kVector];
 #pragma unroll

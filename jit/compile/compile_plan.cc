@@ -1,5 +1,6 @@
 #include "jit/compile/compile_plan.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -76,12 +77,19 @@ void AddSteps(const KernelSpec& spec, int module, std::vector<Step>* steps) {
   }
 }
 
-// Compiles the kernels of schedules into one artifact.
+// By identity. Attempts to compile a plan have units in common.
+using KnownUnits = std::map<std::string, CompiledUnit>;
+
+// Compiles the kernels of schedules into one artifact, but for units that are
+// known.
 class Compilation {
  public:
   Compilation(const CompileRequest& request, NvrtcCompiler* nvrtc,
-              Artifact* artifact)
-      : arch_(request.target.arch), nvrtc_(nvrtc), artifact_(artifact) {}
+              KnownUnits* known, Artifact* artifact)
+      : arch_(request.target.arch),
+        nvrtc_(nvrtc),
+        known_(*known),
+        artifact_(artifact) {}
 
   void AddVariant(const Schedule& schedule) {
     Variant variant;
@@ -99,15 +107,19 @@ class Compilation {
   }
 
   absl::Status Finish() {
-    absl::StatusOr<std::vector<CompiledUnit>> compiled =
-        CompileUnits(units_, arch_, nvrtc_);
-    if (!compiled.ok()) return compiled.status();
-    for (CompiledUnit& unit : *compiled) {
+    if (!HasRefused()) {
+      const absl::Status status = CompileUnknown();
+      if (!status.ok()) return status;
+    }
+    for (const std::string& identity : identities_) {
+      const auto found = known_.find(identity);
+      if (found == known_.end()) continue;
+      const CompiledUnit& unit = found->second;
       if (!unit.refused.empty()) {
         spills_ = true;
         return Spills(unit.refused, unit.module.source, unit.log);
       }
-      artifact_->modules.push_back(std::move(unit.module));
+      artifact_->modules.push_back(unit.module);
     }
     return absl::OkStatus();
   }
@@ -129,15 +141,47 @@ class Compilation {
     std::string source = WriteUnit(spec);
     const auto [place, is_new] =
         numbers_.emplace(UnitIdentity(source), static_cast<int>(units_.size()));
-    if (is_new) units_.push_back({spec.entries, std::move(source)});
+    if (is_new) {
+      identities_.push_back(place->first);
+      units_.push_back({spec.entries, std::move(source)});
+    }
     return place->second;
+  }
+
+  // Whether an earlier attempt has found that a unit does not fit.
+  bool HasRefused() const {
+    return std::any_of(identities_.begin(), identities_.end(),
+                       [&](const std::string& identity) {
+                         const auto found = known_.find(identity);
+                         return found != known_.end() &&
+                                !found->second.refused.empty();
+                       });
+  }
+
+  absl::Status CompileUnknown() {
+    std::vector<Unit> unknown;
+    std::vector<std::string> identities;
+    for (size_t i = 0; i < units_.size(); ++i) {
+      if (known_.count(identities_[i]) > 0) continue;
+      unknown.push_back(units_[i]);
+      identities.push_back(identities_[i]);
+    }
+    absl::StatusOr<std::vector<CompiledUnit>> compiled =
+        CompileUnits(unknown, arch_, nvrtc_);
+    if (!compiled.ok()) return compiled.status();
+    for (size_t i = 0; i < identities.size(); ++i) {
+      known_.emplace(identities[i], std::move((*compiled)[i]));
+    }
+    return absl::OkStatus();
   }
 
   const std::string arch_;
   NvrtcCompiler* const nvrtc_;
+  KnownUnits& known_;
   Artifact* const artifact_;
   std::vector<Unit> units_;
-  std::map<std::string, int> numbers_;  // of units, by their identity
+  std::vector<std::string> identities_;  // of units
+  std::map<std::string, int> numbers_;   // of units, by their identity
   bool spills_ = false;
 };
 
@@ -147,11 +191,12 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
                          NvrtcCompiler* nvrtc, CompilePlanTiming* spent,
                          Artifact* artifact) {
   absl::Status status;
+  KnownUnits known;
   for (const Room room :
        {Room::kTight, Room::kAmple, Room::kVast, Room::kPlain}) {
     artifact->modules.clear();
     artifact->variants.clear();
-    Compilation compilation(request, nvrtc, artifact);
+    Compilation compilation(request, nvrtc, &known, artifact);
     for (const Schedule& schedule :
          MakeSchedules(request.plan, request.target, room, tuning)) {
       compilation.AddVariant(schedule);

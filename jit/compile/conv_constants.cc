@@ -70,6 +70,8 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       IntText("kScaleUnits", g.scale_units()),
       IntsText("kInputParts", g.input_parts(), "kWeightParts",
                g.weight_parts()),
+      IntText("kProductCalls", g.product_calls()),
+      BoolText("kLoopsProducts", g.loops_products()),
       BoolText("kScales", scales),
       BoolText("kIsBFloat16", g.is_bfloat16()),
       IntText("kFactorsAt", (g.packed_bytes() / 4) - g.scale_count())};

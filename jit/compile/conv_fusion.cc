@@ -66,9 +66,10 @@ class Fusing {
                          return CanJoin(conv, user);
                        });
     std::vector<int> joining = users;
-    if (!again && !users.empty()) joining.resize(1);
+    if (!again && users.size() > 1) joining = {users.front()};
     while (!joining.empty() && !TryJoin(conv, joining, problem)) {
-      joining.resize(joining.size() > 1 ? 1 : 0);
+      joining = joining.size() > 1 ? std::vector<int>{joining.front()}
+                                   : std::vector<int>{};
     }
     if (joining.empty()) {
       const ConvDemands demands = DemandsOf(conv, {}, false);

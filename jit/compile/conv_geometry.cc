@@ -18,6 +18,14 @@ constexpr int64_t kAmpleProducerRegisters = 112;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;
 
+// Whether the tensor cores are busy with so many products, of half a cycle for
+// each column, while a loop prepares the next: some 20 instructions for a turn
+// and 5 for each product, with latencies 60 to 120 cycles.
+bool HidesTurn(const ConvGeometry& g, int64_t count) {
+  constexpr int64_t kCycles = 192;
+  return count * g.tiles_n * 8 / 2 >= kCycles;
+}
+
 }  // namespace
 
 int64_t ConvGeometry::phases(size_t axis) const {
@@ -163,6 +171,14 @@ int64_t ConvGeometry::OffsetOf(int64_t eight) const {
 }
 bool ConvGeometry::has_empty_half() const {
   return chunk / 8 * taps(0) * taps(1) % 2 != 0;
+}
+int64_t ConvGeometry::product_calls() const {
+  const int64_t calls = octets_of_row() == 2 ? chunk / 16 : 1;
+  return HidesTurn(*this, steps() / calls) ? calls : 1;
+}
+bool ConvGeometry::loops_products() const {
+  return product_calls() * products() > 1 &&
+         HidesTurn(*this, steps() / product_calls());
 }
 int64_t ConvGeometry::zero_units() const {
   return channel_rows ? int64_t{tiles_n} * 8 : 64;

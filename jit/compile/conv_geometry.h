@@ -144,9 +144,15 @@ struct ConvGeometry {
   int64_t OffsetOf(int64_t eight) const;
   int64_t TapOffset(int64_t tap) const;  // the same of a tap's first octet
   bool has_empty_half() const;           // of the last step
-  int64_t zero_units() const;            // that it multiplies
-  int64_t scale_units() const;           // of sums' scales, by channel
-  int64_t pixel_units() const;           // of a stage
+  // Calls of the generated products (warpgroup_text.h) that multiply a pair of
+  // parts: one for each sixteen channels where those are enough for a turn of a
+  // loop, else one. And whether a loop makes the calls: products are what
+  // compiling takes most time for.
+  int64_t product_calls() const;
+  bool loops_products() const;
+  int64_t zero_units() const;   // that it multiplies
+  int64_t scale_units() const;  // of sums' scales, by channel
+  int64_t pixel_units() const;  // of a stage
   int64_t weight_units() const;
   int64_t scale_count() const;  // of output channels, padding included
   // Registers of a thread: of the launch, and after the producer has given its

@@ -416,8 +416,15 @@ class ConvSpecWriter {
     const ConvProblem& p = geometry_.problem;
     int64_t count = std::max(NumElements(kernel_.group.domain),
                              p.input[0] * p.input[1] * p.input[2] * p.input[3]);
-    // Tiles reach past the edges.
-    count += 64 * p.output[3] * p.output[1];
+    // Tiles reach past the edges, and what producers' threads take at once past
+    // the last row and image of a patch.
+    constexpr int64_t kPositionsAtOnce = 8 * 256;
+    count += 64 * p.output[3] * p.output[1] +
+             kPositionsAtOnce * p.stride[0] * p.input[3];
+    if (geometry_.images > 1) {
+      count += CeilDiv(kPositionsAtOnce, geometry_.image_positions()) *
+               p.input[1] * p.input[2] * p.input[3];
+    }
     return count > std::numeric_limits<int32_t>::max();
   }
 

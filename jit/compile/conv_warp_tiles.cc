@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "jit/compile/conv_tiles.h"
 #include "jit/compile/rounding.h"
 
@@ -11,6 +13,11 @@ constexpr int kFewestResidentThreads = 256;
 // Of a thread, for all but sums, statistics and weights.
 constexpr int64_t kRegistersBesideSums = 48;
 constexpr int64_t kMaxSums = 96;
+// With those of groups of channels beside them, ptxas has refused more.
+constexpr int64_t kMaxSumsBesideStatistics = 80;
+// However many registers are to be left over: less would not hold a group of
+// channels, or all that are reduced.
+constexpr int64_t kFewestSums = 32;
 
 class WarpTiles {
  public:
@@ -70,7 +77,11 @@ class WarpTiles {
     const int64_t rest = kRegistersBesideSums + weights +
                          tiles_.StatisticsRegisters(g) +
                          tiles_.spare_registers();
-    return sums <= kMaxSums && sums + rest <= registers;
+    const int64_t most =
+        demands_.group_channels > 0 ? kMaxSumsBesideStatistics : kMaxSums;
+    const int64_t left =
+        std::max(most - tiles_.spare_registers(), kFewestSums * parts);
+    return sums <= left && sums + rest <= registers;
   }
 
   // Tiles of warps: all rows are pixels.

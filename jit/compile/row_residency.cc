@@ -29,7 +29,7 @@ class RowMerging {
              std::vector<KernelGroup> groups, int rank, bool freely)
       : plan_(plan), target_(target), rank_(rank), freely_(freely) {
     for (KernelGroup& group : groups) {
-      groups_.push_back({std::move(group), std::nullopt});
+      groups_.emplace_back().group = std::move(group);
     }
   }
 

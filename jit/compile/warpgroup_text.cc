@@ -36,10 +36,8 @@ class ProductWriter {
         sums_(columns_ / 2),
         type_(g.is_bfloat16() ? "bf16" : "f16") {}
 
-  // The member `name`: the products of these pairs of input and weight parts.
-  std::vector<std::string> Function(
-      const std::string& name, const std::vector<std::pair<int, int>>& parts) {
-    const std::string head = fmt::format("static __device__ void {}(", name);
+  std::vector<std::string> Function() {
+    const std::string head = "static __device__ void AddProducts(";
     const std::string indent(head.size(), ' ');
     lines_ = {fmt::format("{}float (&d)[{}],", head, sums_),
               indent + "kiln::Descriptor pixels,",
@@ -53,12 +51,8 @@ class ProductWriter {
                           kContiguous),
               fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
               "      \"setp.eq.b32 yes, 0, 0;\""};
-    bool is_first = true;
-    for (const auto& [input, weight] : parts) {
-      for (int64_t step = 0; step < g_.steps(); ++step) {
-        Product(input, weight, step, is_first ? "keep" : "yes");
-        is_first = false;
-      }
+    for (int64_t step = 0; step < g_.steps(); step += g_.product_calls()) {
+      Product(step, step == 0 ? "keep" : "yes");
     }
     lines_.push_back("      \"}\"");
     Operands();
@@ -68,15 +62,12 @@ class ProductWriter {
  private:
   // One instruction. Matrices are found from the first by adding their
   // distance, and from bit 16 on that of their halves.
-  void Product(int input, int weight, int64_t step, const char* keep) {
+  void Product(int64_t step, const char* keep) {
     const int64_t last = g_.chunk / 8 * g_.taps(0) * g_.taps(1) - 1;
-    const int64_t octets = g_.chunk / 8;
-    const int64_t at = g_.OffsetOf(2 * step);
-    const int64_t x = input * octets * g_.positions() + at;
-    const int64_t w =
-        (weight * 2 * g_.steps() + 2 * step) * g_.block_channels();
+    const int64_t x = g_.OffsetOf(2 * step);
+    const int64_t w = 2 * step * g_.block_channels();
     const bool is_empty = 2 * step + 1 > last;
-    const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - at;
+    const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - x;
     lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_,
                                  x + half * 65536));
     if (is_empty) {
@@ -124,15 +115,8 @@ std::vector<std::string> WarpgroupProducts(const ConvGeometry& g) {
   for (size_t i = 0; i < sums.size(); ++i) {
     lines.push_back("  " + sums[i] + (i + 1 < sums.size() ? " \\" : ""));
   }
-  const auto append = [&](const std::vector<std::string>& more) {
-    lines.insert(lines.end(), more.begin(), more.end());
-  };
-  ProductWriter writer(g);
-  append(writer.Function("AddProducts", {{0, 0}}));
-  std::vector<std::pair<int, int>> small;
-  if (g.splits_weight) small.push_back({0, 1});
-  if (g.splits_input) small.push_back({1, 0});
-  if (!small.empty()) append(writer.Function("AddSmallProducts", small));
+  const std::vector<std::string> function = ProductWriter(g).Function();
+  lines.insert(lines.end(), function.begin(), function.end());
   lines.push_back("#undef KILN_SUMS");
   return lines;
 }

@@ -8,13 +8,12 @@
 
 namespace kiln {
 
-// Members of the Spec of conv_wgmma.cu: the warpgroup products of one chunk,
-// as PTX. Its operands name every register of the sums, so no template can
-// write them.
-//   AddProducts(sums, pixels, weights, empty, keep)       the large parts
-//   AddSmallProducts(sums, pixels, weights, empty, keep)  all others, where
-//                                                         there are any
-// add to `sums`, or unless `keep` replace them. `pixels` and `weights` are
+// A member of the Spec of conv_wgmma.cu: the warpgroup products of a part of a
+// chunk's pixels with a part of its weights, or of sixteen of their channels
+// (ConvGeometry::product_calls), as PTX. Its operands name every register of
+// the sums, so no template can write them.
+//   AddProducts(sums, pixels, weights, empty, keep)
+// adds to `sums`, or unless `keep` replaces them. `pixels` and `weights` are
 // matrices without the place of their second half (wgmma.cuh); `empty` is what
 // to add to `pixels` for the last step where its second half is zeros.
 std::vector<std::string> WarpgroupProducts(const ConvGeometry& geometry);

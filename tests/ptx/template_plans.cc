@@ -81,6 +81,10 @@ std::vector<std::pair<std::string, std::string>> Stores() {
        Conv("2,16,30,30", "64,16,5,5", "padding=2", "y = relu(c)")},
       {"conv_dilated",
        Conv("2,32,24,24", "32,32,3,3", "padding=2, dilation=2", "y = relu(c)")},
+      // The input in two parts, weights as they are; half a chunk at the end.
+      {"conv_f32_by_f16",
+       "input x: f32[2,24,20,20]\nparam w: f16[32,24,3,3]\n"
+       "c = conv2d(x, w)\ny = relu(c)\noutput y\n"},
       {"conv_many_channels",
        Conv("1,256,9,9", "256,256,3,3", "padding=1", "y = relu(c)")},
   };
@@ -107,6 +111,10 @@ std::vector<TemplatePlan> SmallDevicePlans() {
        true,
        {1},
        {1, 1e6}},
+      // Three fragments of rows to a warp, each with products in a loop.
+      {"conv_f16_logsumexp", file,
+       Conv("2,32,30,30", "64,32,3,3", "", "y = logsumexp(c, dim=1)", "f16"),
+       "sm_90a/2", true},
       // Sums whose scales change within a block.
       {"conv_scales_channels", file,
        Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=1)"), target, true,

@@ -74,6 +74,23 @@ output l
               AllOf(HasSubstr("kTilesM = 2"), HasSubstr("kiln_conv_reduce")));
 }
 
+// Many sums beside statistics do not fit in registers, for which the plan would
+// fall to the plain path.
+TEST(CompilePlanTest, AWideConvolutionAndItsNormStayOnTensorCoresOfAmpere) {
+  const auto artifact = CompileText(R"(
+input x: f32[4,128,64,64]
+param w: f32[128,128,3,3]
+y = conv2d(x, w, padding=1)
+z = group_norm(y, num_groups=32)
+output z
+)",
+                                    "sm_80/108");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  EXPECT_THAT(
+      artifact->modules[1].source,
+      AllOf(HasSubstr("conv_mma.cu"), HasSubstr("kiln_conv_statistics")));
+}
+
 TEST(CompilePlanTest, EqualKernelsShareAModule) {
   const auto artifact = CompileText(R"(
 input a: f32[4,8]

@@ -59,6 +59,30 @@ TEST(ConvSpecTest, WhatNoElementReadsIsNoField) {
                     Not(HasSubstr("  float v1_mean;"))));
 }
 
+// How often `part` stands in `text`.
+int CountOf(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (size_t at = text.find(part); at != text.npos;
+       at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// Products are what NVRTC takes most time for.
+TEST(ConvSpecTest, LongProductsAreWrittenOnceAndCalledInALoop) {
+  const std::string unit = UnitOf(NormAfter("relu(c)"), "kiln_conv_statistics");
+  EXPECT_THAT(unit, HasSubstr("kLoopsProducts = true"));
+  // One for each tap: not for each pair of parts, nor all channels of a chunk.
+  EXPECT_EQ(CountOf("\"wgmma.mma_async", unit), 9);
+}
+
+TEST(ConvSpecTest, ShortProductsAreNotInterruptedByALoop) {
+  const std::string unit = UnitOf(kResidualChain, "kiln_conv_reduce");
+  EXPECT_THAT(unit, AllOf(HasSubstr("kProductCalls = 1;"),
+                          HasSubstr("kLoopsProducts = false")));
+}
+
 // P2 without its bias, and what `rest` adds to it.
 std::string ResidualUnit(const std::string& ops, const std::string& rest = "") {
   return UnitOf(R"(

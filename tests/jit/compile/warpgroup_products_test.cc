@@ -57,6 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
         "input x: f32[32,16,112,112]\nparam w: f32[32,16,5,5]\n"
         "param b: f32[32]\ny = conv2d(x, w, b, padding=2)\n"
         "z = hardswish(y)\noutput z\n",
+        // Three fragments of rows to a warp.
+        "input x: f16[32,32,56,56]\nparam w: f16[64,32,3,3]\n"
+        "y = conv2d(x, w)\nz = logsumexp(y, dim=1)\noutput z\n",
         // One part, as stored.
         "input x: f16[16,64,56,56]\nparam w: f16[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\nz = relu(y)\noutput z\n"));
