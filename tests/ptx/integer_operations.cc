@@ -1,9 +1,9 @@
 // Arithmetic and bits of integers, moves and selections (PTX ISA, sections
 // "Integer Arithmetic", "Logic and Shift" and "Data Movement").
-#include <algorithm>
 #include <bit>
 #include <type_traits>
 
+#include "tests/ptx/integer_functions.h"
 #include "tests/ptx/lanes.h"
 
 namespace kiln::ptx {
@@ -12,12 +12,6 @@ namespace {
 template <typename T>
 using Unsigned = std::make_unsigned_t<T>;
 
-struct Add {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  }
-};
 struct Subtract {
   template <typename T>
   static T Apply(T a, T b) {
@@ -67,18 +61,6 @@ struct Remainder {
     return b == 0 ? a : static_cast<T>(a % b);
   }
 };
-struct Minimum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return std::min(a, b);
-  }
-};
-struct Maximum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return std::max(a, b);
-  }
-};
 struct Negate {
   template <typename T>
   static T Apply(T a) {
@@ -89,18 +71,6 @@ struct Absolute {
   template <typename T>
   static T Apply(T a) {
     return a < 0 ? Negate::Apply(a) : a;
-  }
-};
-struct And {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a & b;
-  }
-};
-struct Or {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a | b;
   }
 };
 struct Xor {

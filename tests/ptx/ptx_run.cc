@@ -1,10 +1,5 @@
-// Runs plans' kernels by the interpreter and compares with the reference:
-//
-//   ptx_run TARGET PLANFILE... [--inf] [--variant=N] [--conv=N] [--rows=N]
-//           [--room=tight|ample|vast] [--resident=N] [--seed=N] [--schedule=N]
-//
-// TARGET is as in "sm_90a/132". The kernel sources are those of the tree that
-// the program was built from.
+// Runs plans' kernels by the interpreter and compares with the reference; see
+// kUsage.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -18,6 +13,23 @@
 
 namespace kiln::ptx {
 namespace {
+
+constexpr char kUsage[] =
+    R"(Runs plans' kernels by the interpreter of PTX and compares with the reference.
+
+  ptx_run TARGET PLAN... [OPTION...]       e.g. ptx_run sm_90a/132 p3.kiln --inf
+
+  --inf             with an infinity and a NaN among the inputs
+  --seed=N          other inputs
+  --schedule=N      interrupts warps at random
+  --resident=N      so many blocks at a time
+  --room=NAME       tight, ample or vast: registers that schedules leave
+  --conv=N --rows=N other candidates, as `kiln tune` counts them
+  --variant=N       of the artifact
+
+The kernel sources are those of the tree that the program was built from.
+Exit status: 0 all finite and non-finite places agree, 1 not, 2 usage.
+)";
 
 struct Options {
   std::string target;
@@ -55,17 +67,16 @@ bool ParseOption(const std::string& text, Options* options) {
   return true;
 }
 
-std::string ContentsOf(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream contents;
-  contents << file.rdbuf();
-  return contents.str();
-}
-
 // Returns whether the plan ran and nothing that is not finite was wrong.
 bool RunFile(const std::string& path, const Options& options) {
-  const absl::StatusOr<PlanKernels> kernels = CompileToPtx(
-      ContentsOf(path), options.target, TestToolchain(), options.run);
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!(text << file.rdbuf())) {
+    fmt::print("{}: FAILED cannot be read\n", path);
+    return false;
+  }
+  const absl::StatusOr<PlanKernels> kernels =
+      CompileToPtx(text.str(), options.target, TestToolchain(), options.run);
   if (!kernels.ok()) {
     fmt::print("{}: FAILED {}\n", path, kernels.status().ToString());
     return false;
@@ -90,6 +101,10 @@ int Main(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string text = argv[i];
+    if (text == "--help") {
+      fmt::print("{}", kUsage);
+      return 0;
+    }
     if (text.starts_with("--")) {
       if (!ParseOption(text, &options)) {
         fmt::print(stderr, "There is no option {}.\n", text);
@@ -100,6 +115,10 @@ int Main(int argc, char** argv) {
     } else {
       options.files.push_back(text);
     }
+  }
+  if (options.files.empty()) {
+    fmt::print(stderr, "{}", kUsage);
+    return 2;
   }
   bool good = true;
   for (const std::string& path : options.files) {

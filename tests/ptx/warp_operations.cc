@@ -1,7 +1,7 @@
 // What the threads of a warp or a block do together (PTX ISA, sections
 // "shfl.sync", "vote.sync", "redux.sync" and "bar"), and control flow.
-#include <algorithm>
 
+#include "tests/ptx/integer_functions.h"
 #include "tests/ptx/machine.h"
 
 namespace kiln::ptx {
@@ -69,28 +69,6 @@ void Reduce(Warp& warp, const Instruction& i, uint32_t mask) {
     Put(Destination(warp, i.operands[0]), lane, result);
   });
 }
-
-struct Minimum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return std::min(a, b);
-  }
-};
-struct Maximum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return std::max(a, b);
-  }
-};
-struct Add {
-  static uint32_t Apply(uint32_t a, uint32_t b) { return a + b; }
-};
-struct And {
-  static uint32_t Apply(uint32_t a, uint32_t b) { return a & b; }
-};
-struct Or {
-  static uint32_t Apply(uint32_t a, uint32_t b) { return a | b; }
-};
 
 void ActiveMask(Warp& warp, const Instruction& i, uint32_t mask) {
   ForLanes(mask, [&](int lane) {
