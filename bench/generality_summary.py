@@ -14,8 +14,9 @@ def of_grade(results, grade):
 def summary(results):
     """Of one grade, of one part or of the rows of several: {row: facts}."""
     timed = {name: row for name, row in results.items() if "times_ms" in row}
-    first = [row["first_result_s"]["torch_compile"] /
-             row["first_result_s"]["kiln"] for row in timed.values()]
+    seconds = [row["first_result_s"] for row in timed.values()]
+    first = [s["torch_compile"] / s["kiln"] for s in seconds]
+    fast = [s["torch_compile"] / s["kiln_fast"] for s in seconds]
     return {"rows": len(results),
             "wrong": sum(not row.get("ok") for row in results.values()),
             "times_compile": geometric_mean(
@@ -24,6 +25,7 @@ def summary(results):
                 row["times_best"] for row in timed.values()),
             "first_result": geometric_mean(first),
             "first_result_least": min(first, default=0.0),
+            "fast_result": geometric_mean(fast),
             "torch_startup_s": max((row["torch_startup_s"]
                                     for row in timed.values()), default=0.0),
             "below_best": [name for name, row in timed.items()

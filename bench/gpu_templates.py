@@ -97,6 +97,9 @@ PLANS = {
     # pointwise.cu, pool2d.cu, reduce.cu.
     "pointwise": "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\n"
                  "output y\n",
+    # Channels of a length that vectors do not divide.
+    "pointwise_channels": "input x: f32[32,8,23,23]\nparam s: f32[8,1,1]\n"
+                          "m = mul(x, s)\ny = relu(m)\noutput y\n",
     "pool": "input x: f32[2,8,21,23]\n"
             "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n",
     "reduce_rows": "input x: f32[40,3000]\ny = logsumexp(x, dim=1)\noutput y\n",

@@ -11,6 +11,7 @@ import time
 import torch
 
 import gpu_time
+import kiln
 import torch_plan
 
 # Sets of inputs that take turns; what must not come out of the L2 anyway does
@@ -37,6 +38,23 @@ def tf32(allowed):
         yield
     finally:
         torch.backends.cudnn.allow_tf32 = before
+
+
+def first_results(client, text, tensors, grade):
+    """(the fast plan, outputs of the plain kernels, of the fast ones,
+    {"kiln", "kiln_fast": seconds from plan text to each}): daemon warm, cache
+    cold, as kiln.TieredKernel goes about it."""
+    torch.cuda.synchronize()
+    begin = time.monotonic()
+    kernel = kiln.TieredKernel(client, text, grade=grade)
+    plain = kernel(*tensors)
+    torch.cuda.synchronize()
+    seconds = {"kiln": time.monotonic() - begin}
+    kernel.wait()
+    fast = kernel(*tensors)
+    torch.cuda.synchronize()
+    seconds["kiln_fast"] = time.monotonic() - begin
+    return kernel.compiled, plain, fast, seconds
 
 
 def time_kiln(kernel, sets):

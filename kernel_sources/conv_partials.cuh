@@ -69,8 +69,8 @@ __device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int state) {
 }
 
 // Merges what the block has, for each of kParts parts of the pixels of all its
-// images and kSlots slots of equally many channels, in a fixed order: one warp
-// for each state.
+// images and kSlots slots of equally many channels, in a fixed order: as many
+// lanes for each state as have something of it.
 template <typename Spec, int kParts, int kSlots>
 __device__ void LeavePartials(const typename Spec::Tensors& t,
                               const ConvBlock<Spec>& block,
@@ -81,22 +81,27 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
   constexpr int kStates = kFitting > 0 ? kFitting : 1;
   constexpr int kSlotsOfState = kSlots / kStates;
   constexpr int kPartsOfImage = kParts / Spec::kImages;
-  const int lane = threadIdx.x % 32;
+  constexpr int kMerged = kSlotsOfState * kPartsOfImage;
+  constexpr int kLanes = LanesFor(kMerged);
+  constexpr int kAll = Spec::kImages * kStates;
+  const int lane = threadIdx.x % kLanes;
   const int first = block.first_channel() / Spec::kChannelsOfState;
+  // All lanes of a warp go round as often.
 #pragma unroll 1
-  for (int i = threadIdx.x / 32; i < Spec::kImages * kStates;
-       i += Tile::kThreads / 32) {
+  for (int round = 0; round < kAll; round += Tile::kThreads / kLanes) {
+    const int i = round + static_cast<int>(threadIdx.x) / kLanes;
     const int image = Spec::kImages == 1 ? 0 : i / kStates;
     const int number = i - image * kStates;
     const auto* const parts = slots + image * kPartsOfImage;
     Moments state;
 #pragma unroll 1
-    for (int k = lane; k < kSlotsOfState * kPartsOfImage; k += 32) {
+    for (int k = lane; k < kMerged && i < kAll; k += kLanes) {
       state.Merge(
           parts[k / kSlotsOfState][number * kSlotsOfState + k % kSlotsOfState]);
     }
-    MergeLanes<32>(lane, &state);
-    if (lane == 0 && first + number < Spec::kStatesOfImage) {
+    __syncwarp();
+    MergeIntoFirstLane(kLanes, &state);
+    if (lane == 0 && i < kAll && first + number < Spec::kStatesOfImage) {
       t.partials[PlaceOfPartial(block.Of(image), first + number)] = state;
     }
   }
@@ -113,7 +118,8 @@ __device__ void MergeParts(const typename Spec::Tensors& t, unsigned number) {
   for (int split = lane; split < Spec::kSplits; split += 32) {
     state.Merge(t.partials[number * Spec::kSplits + split]);
   }
-  MergeLanes<32>(lane, &state);
+  __syncwarp();
+  MergeIntoFirstLane(LanesFor(Spec::kSplits), &state);
   if (lane != 0) return;
   Spec::Element(
       t, PointOf<typename Spec::TailOutput>(static_cast<Index>(number)), state);

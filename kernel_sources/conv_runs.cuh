@@ -27,37 +27,53 @@ class RunTail {
     first_ = warp % (4 * Spec::kGroupsM) * 16 + lane / 4;
   }
 
-  __device__ void Take(const typename Spec::Tensors& t,
-                       const Channels<Spec>& channels,
-                       const ConvBlock<Spec>& block, int tile,
-                       float (&sums)[kCount], const float (&scales)[2]) {
+  // Before Take, for the same tile: what does not depend on its sums, which may
+  // still be on their way.
+  __device__ void Prepare(const typename Spec::Tensors& t,
+                          const Channels<Spec>& channels,
+                          const ConvBlock<Spec>& block, int tile,
+                          const float (&scales)[2]) {
     const int left_over = PhaseColumns(block) - block.left();
-    const int columns = min(Spec::kTileW, left_over) - 2 * pair_;
-    const int rows =
+    columns_ = min(Spec::kTileW, left_over) - 2 * pair_;
+    rows_ =
         max(0, min(kRows, PhaseRows(block) - block.top(tile) - part_ * kRows));
-    const int taken =
-        columns <= 0 ? 0 : rows * (columns / 8 * 2 + min(columns % 8, 2));
-    float factors[2], shifts[2];  // from a sum to its difference
+    taken_ =
+        columns_ <= 0 ? 0 : rows_ * (columns_ / 8 * 2 + min(columns_ % 8, 2));
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Point<Index> at = PointOfChannel(block, half);
-      const typename Spec::Channel channel = channels(at);
-      if constexpr (Spec::kHasExtremes) signs_[half] = channel.sign;
+      channels_[half] = channels(at);
+      if constexpr (Spec::kHasExtremes) signs_[half] = channels_[half].sign;
+      biases_[half] = Spec::kComputesFirst ? 0.0f
+                                           : Spec::Read(t, at, 0.0f, 1.0f,
+                                                        false, channels_[half]);
+      scales_[half] = scales[half];
+    }
+    // Here and no later. Of columns the compiler may know more than that.
+    asm volatile(""
+                 : "+r"(rows_), "+r"(taken_), "+f"(biases_[0]),
+                   "+f"(biases_[1]), "+f"(scales_[0]), "+f"(scales_[1]));
+  }
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, int tile,
+                       float (&sums)[kCount]) {
+    float factors[2], shifts[2];  // from a sum to its difference
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
       if constexpr (Spec::kComputesFirst) {
-        Compute(t, at, channel, half, scales[half], sums);
+        Compute(t, PointOfChannel(block, half), channels_[half], half,
+                scales_[half], sums);
       }
-      const float bias = Spec::kComputesFirst
-                             ? 0.0f
-                             : Spec::Read(t, at, 0.0f, 1.0f, false, channel);
-      const float scale = Spec::kComputesFirst ? 1.0f : scales[half];
-      if (count_ == 0 && taken > 0) {
-        slots_[half].pivot = fmaf(sums[2 * half], scale, bias);
+      const float scale = Spec::kComputesFirst ? 1.0f : scales_[half];
+      if (count_ == 0 && taken_ > 0) {
+        slots_[half].pivot = fmaf(sums[2 * half], scale, biases_[half]);
       }
       factors[half] = scale * signs_[half];
-      shifts[half] = (bias - slots_[half].pivot) * signs_[half];
+      shifts[half] = (biases_[half] - slots_[half].pivot) * signs_[half];
     }
-    Count(rows, columns, factors, shifts, sums);
-    count_ += taken;
+    Count(factors, shifts, sums);
+    count_ += taken_;
     if constexpr (Spec::kHasExtremes) PoolExtremes(t, block, tile, sums);
   }
 
@@ -65,12 +81,16 @@ class RunTail {
                          const ConvBlock<Spec>& block, float* scratch) {
     Moments(*const states)[Tile::kBlockChannels] =
         reinterpret_cast<Moments(*)[Tile::kBlockChannels]>(scratch);
+    Moments both[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       slots_[half].sum *= signs_[half];
-      Moments state = slots_[half].Get(static_cast<float>(count_));
-      MergeLanes<4>(pair_, &state);
-      if (pair_ == 0) states[part_][first_ + 8 * half] = state;
+      both[half] = slots_[half].Get(static_cast<float>(count_));
+    }
+    MergeIntoFirstLane<2>(4, both);
+    if (pair_ == 0) {
+      states[part_][first_] = both[0];
+      states[part_][first_ + 8] = both[1];
     }
     Tile::Sync();
     LeavePartials<Spec, Spec::kGroupsN, Tile::kBlockChannels>(t, block, states);
@@ -96,16 +116,16 @@ class RunTail {
   }
 
   // Takes the differences from the pivots, factor * x + shift, of the thread's
-  // columns in so many rows. Where extremes follow they remain, with the sign
-  // that makes the largest the extreme.
-  __device__ void Count(int rows, int columns, const float (&factors)[2],
-                        const float (&shifts)[2], float (&sums)[kCount]) {
+  // columns and rows. Where extremes follow they remain, with the sign that
+  // makes the largest the extreme.
+  __device__ void Count(const float (&factors)[2], const float (&shifts)[2],
+                        float (&sums)[kCount]) {
 #pragma unroll
     for (int i = 0; i < kCount; i += 4) {
 #pragma unroll
       for (int next = 0; next < 2; ++next) {
         const bool taken =
-            2 * i % kPitch + next < columns && 2 * i / kPitch < rows;
+            2 * i % kPitch + next < columns_ && 2 * i / kPitch < rows_;
         float* const both[2] = {&sums[i + next], &sums[i + 2 + next]};
         float differences[2];
 #pragma unroll
@@ -190,11 +210,11 @@ class RunTail {
   // pivots of their own.
   __device__ float LargestOf(const float (&sums)[kCount], int y, int x,
                              int half) const {
-    float largest = -Infinity();
+    const int first = 4 * (y * Spec::kPoolH * (kPitch / 8) + x) + 2 * half;
+    float largest = Maximum(sums[first], sums[first + 1]);
 #pragma unroll
-    for (int row = 0; row < Spec::kPoolH; ++row) {
-      const int i =
-          4 * ((y * Spec::kPoolH + row) * (kPitch / 8) + x) + 2 * half;
+    for (int row = 1; row < Spec::kPoolH; ++row) {
+      const int i = first + row * (kPitch / 2);
       largest = Maximum(largest, Maximum(sums[i], sums[i + 1]));
     }
     largest = fmaf(slots_[half].pivot, signs_[half], largest);
@@ -211,6 +231,10 @@ class RunTail {
   PivotedMoments slots_[2];
   float signs_[2] = {1.0f, 1.0f};
   int count_ = 0;  // values taken of each
+  // Of the tile that Prepare was called for.
+  int columns_, rows_, taken_;  // that count
+  typename Spec::Channel channels_[2];
+  float biases_[2], scales_[2];
 };
 
 }  // namespace kiln

@@ -100,9 +100,12 @@ class ConvConsumer {
       RunTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        float scales[2];
-        ScalesOf(SumTile(), scales);
-        tail.Take(t_, channels, block_, tile, sums_.d[0], scales);
+        SumTile([&](float factor) {
+          float scales[2];
+          ScalesOf(factor, scales);
+          tail.Prepare(t_, channels, block_, tile, scales);
+        });
+        tail.Take(t_, block_, tile, sums_.d[0]);
         if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
             StorePlanes<Spec>(t_, block_, tile, planes);
@@ -114,7 +117,7 @@ class ConvConsumer {
       PlaneTail<Spec> tail(stages_.scratch());
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        Scale(SumTile());
+        Scale(SumTile([](float) {}));
         ForEachHalf([&](const Planes<Spec>& planes) {
           tail.Take(t_, channels, block_, tile, planes, stages_.scratch());
         });
@@ -125,7 +128,7 @@ class ConvConsumer {
       ConvTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        KnowScales(SumTile());
+        SumTile([&](float factor) { KnowScales(factor); });
         tail.Take(t_, channels, block_, tile, warp, sums_,
                   SumScales<Spec>(stages_.sum_scales(group_)),
                   stages_.scratch());
@@ -149,8 +152,11 @@ class ConvConsumer {
   }
 
   // Goes through the stages of a tile. Where chunks are summed by the tensor
-  // cores, the sums have the scale of the newest. Returns what undoes it.
-  __device__ float SumTile() {
+  // cores, the sums have the scale of the newest. Returns what undoes it, and
+  // calls prepare(that) before: of a single chunk while its products are on
+  // their way, which may be more than once.
+  template <typename Prepare>
+  __device__ float SumTile(const Prepare& prepare) {
     float factor = 1.0f;
     bool is_first = true;
     if constexpr (kSumsChunks) sums_.Clear();
@@ -162,10 +168,12 @@ class ConvConsumer {
       const float stage_factor = note.factors[0];
       TakeTurn();
       if constexpr (kSumsChunks) {
-        Multiply(stage, chunk, false, note.only_large, products_);
+        Multiply(stage, chunk, false, note.only_large, products_, [] {});
       } else {
         if (!is_first && stage_factor != factor) Rescale(factor, stage_factor);
-        Multiply(stage, chunk, !is_first, note.only_large, sums_.d);
+        Multiply(stage, chunk, !is_first, note.only_large, sums_.d, [&] {
+          if (Tile::kChunks == 1) prepare(stage_factor);
+        });
       }
       __syncwarp();
       if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.empty(stage));
@@ -178,7 +186,9 @@ class ConvConsumer {
       factor = stage_factor;
       is_first = false;
     }
-    return kSumsChunks ? 1.0f : factor;
+    if (kSumsChunks) factor = 1.0f;
+    if (Tile::kChunks > 1) prepare(factor);
+    return factor;
   }
 
   __device__ void TakeTurn() {
@@ -191,9 +201,10 @@ class ConvConsumer {
     ptx::Arrive(stages_.turn((group_ + 1) % Spec::kWarpgroups));
   }
 
-  template <typename Products>
+  // Calls prepare() before it waits for the products.
+  template <typename Products, typename Prepare>
   __device__ void Multiply(int stage, int chunk, bool keep, bool only_large,
-                           Products& products) {
+                           Products& products, const Prepare& prepare) {
     constexpr int kRun =
         Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM * 64;
     constexpr int kStep = Spec::kImages > 1 ? Spec::kImagePositions : kRun;
@@ -213,6 +224,7 @@ class ConvConsumer {
     }
     CommitProducts();
     PassTurn();
+    prepare();
     WaitForProducts();
     Hold(products);
   }

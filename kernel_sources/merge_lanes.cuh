@@ -1,7 +1,8 @@
-// States of reducers merged across the lanes of a warp, in an order that gives
-// every lane the same bits.
+// States of reducers merged across the lanes of a warp, in one order: all that
+// get the result get the same bits.
 //
 //   kiln::MergeLanes<32>(lane, &state);
+//   kiln::MergeIntoFirstLane(32, &state);
 #ifndef KILN_KERNEL_SOURCES_MERGE_LANES_CUH_
 #define KILN_KERNEL_SOURCES_MERGE_LANES_CUH_
 
@@ -34,7 +35,36 @@ __device__ void MergeLanes(int lane, Reducer* state) {
   MergeLanes(lane, kLanes, state);
 }
 
-// The same for values, whose order does not matter.
+// The same into the first of `lanes` neighbours alone: nobody has to choose
+// which state comes first. Each lane has kCount states, apart from each other.
+template <int kCount = 1, typename Reducer>
+__device__ void MergeIntoFirstLane(int lanes, Reducer* states) {
+  constexpr int kWords = sizeof(Reducer) / sizeof(float);
+#pragma unroll 1
+  for (int distance = 1; distance < lanes; distance *= 2) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      Reducer upper;
+#pragma unroll
+      for (int k = 0; k < kWords; ++k) {
+        reinterpret_cast<float*>(&upper)[k] = __shfl_down_sync(
+            0xffffffff, reinterpret_cast<const float*>(&states[i])[k],
+            distance);
+      }
+      states[i].Merge(upper);
+    }
+  }
+}
+
+// The fewest lanes, a power of two, of which each has at most one of `count`
+// states; 32 if there are more.
+__device__ constexpr int LanesFor(int count) {
+  int lanes = 1;
+  while (lanes < count && lanes < 32) lanes *= 2;
+  return lanes;
+}
+
+// The largest of lanes' values, whose order does not matter.
 template <int kLanes>
 __device__ float LargestOfLanes(float x) {
 #pragma unroll

@@ -12,6 +12,18 @@
 
 namespace kiln {
 
+// The elements of one vector, which lies in one channel or may not.
+template <typename Spec, bool kInChannel, typename Held>
+__device__ void VectorElements(const Point<typename Spec::Index>& first,
+                               Held* held) {
+#pragma unroll
+  for (int k = 0; k < Spec::kVector; ++k) {
+    Spec::Element(
+        *held, VectorPointOf<typename Spec::Output, Spec::kVector, kInChannel>(
+                   first, k));
+  }
+}
+
 // The elements of whole vectors.
 template <typename Spec>
 __device__ void PointwiseVectors(const typename Spec::Tensors& t) {
@@ -26,9 +38,10 @@ __device__ void PointwiseVectors(const typename Spec::Tensors& t) {
     const auto first = PointOf<Output>(i * kVector);
     typename Spec::template Held<kVector> held;
     Spec::FetchHeld(t, first, is_aligned, &held);
-#pragma unroll
-    for (int k = 0; k < kVector; ++k) {
-      Spec::Element(held, VectorPointOf<Output, kVector>(first, k));
+    if (LiesInChannel<Output, kVector>(first.i)) {
+      VectorElements<Spec, true>(first, &held);
+    } else {
+      VectorElements<Spec, false>(first, &held);
     }
     Spec::PutHeld(held, first, is_aligned, t);
   }

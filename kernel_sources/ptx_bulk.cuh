@@ -85,6 +85,21 @@ __device__ inline unsigned long long LoadRelaxed(
   return value;
 }
 
+// The same where the value is 0 still; by a predicate, so that loads behind
+// each other do not wait for one another.
+__device__ inline void LoadRelaxedIfZero(const unsigned long long* global,
+                                         unsigned long long* value) {
+  asm volatile(
+      "{\n"
+      ".reg .pred missing;\n"
+      "setp.eq.u64 missing, %0, 0;\n"
+      "@missing ld.relaxed.gpu.global.u64 %0, [%1];\n"
+      "}"
+      : "+l"(*value)
+      : "l"(global)
+      : "memory");
+}
+
 }  // namespace kiln::ptx
 
 #endif  // KILN_KERNEL_SOURCES_PTX_BULK_CUH_

@@ -128,16 +128,17 @@ struct Moments {
     Merge(one);
   }
   __device__ void Merge(const Moments& other) {
-    if (count == 0.0f) {
-      *this = other;
-    } else if (other.count != 0.0f) {
-      const float total = count + other.count;
-      const float delta = other.mean - mean;
-      const float share = __fdividef(other.count, total);
-      mean += delta * share;
-      m2 += other.m2 + delta * delta * count * share;
-      count = total;
-    }
+    // No branches: they would take longer, to compile and to run.
+    const bool is_first = count == 0.0f;
+    const bool is_last = other.count == 0.0f;
+    const float total = count + other.count;
+    const float delta = other.mean - mean;
+    const float share = other.count * Reciprocal(total);
+    const float merged_mean = mean + delta * share;
+    const float merged_m2 = m2 + (other.m2 + delta * delta * count * share);
+    mean = is_first ? other.mean : is_last ? mean : merged_mean;
+    m2 = is_first ? other.m2 : is_last ? m2 : merged_m2;
+    count = total;
   }
   __device__ float Variance() const { return __fdividef(m2, count); }
 };

@@ -1,41 +1,42 @@
 // Chunks of the rows of row_team.cu: where they lie in memory and in the ring,
 // and how they come there.
 //
-//   const kiln::Chunk<Spec> chunk(number);
+//   const kiln::Chunk<Spec> chunk(row, k);
 //   kiln::LoadChunk<Spec>(t, ring + chunk.slot * Spec::kSlotBytes, chunk,
 //                         is_aligned, lane, &loaded[chunk.slot]);
 #ifndef KILN_KERNEL_SOURCES_ROW_CHUNKS_CUH_
 #define KILN_KERNEL_SOURCES_ROW_CHUNKS_CUH_
 
+#include "opaque.cuh"
 #include "ptx_bulk.cuh"
 
 namespace kiln {
 
-// Chunk number `number` of this block: which part of memory, which place.
+// Chunk k of this block's slice of a row: which part of memory, which place.
 template <typename Spec>
 struct Chunk {
   using Index = typename Spec::Index;
-  int slot;
+  unsigned slot;
   unsigned parity;  // of the place's barriers
   Index begin;      // in memory
   int count;        // of elements; 0 past the end of the row
 
-  __device__ explicit Chunk(int number) {
-    const int row = number / Spec::kChunks;
-    slot = number % Spec::kSlots;
-    parity = number / Spec::kSlots % 2;
-    const Index in_row = static_cast<Index>(blockIdx.x * Spec::kChunks +
-                                            number % Spec::kChunks) *
-                         Spec::kChunk;
-    begin = static_cast<Index>(row) * Spec::kRowLength + in_row;
+  __device__ Chunk(unsigned row, unsigned k) {
+    const unsigned number = row * Spec::kChunks + k;
+    slot = Opaque(number % Spec::kSlots);
+    parity = Opaque(number / Spec::kSlots % 2);
+    const Index in_row =
+        static_cast<Index>(blockIdx.x * Spec::kChunks + k) * Spec::kChunk;
+    begin = Opaque(static_cast<Index>(row) * Spec::kRowLength + in_row);
     const Index rest = Spec::kRowLength - in_row;
-    count = static_cast<int>(max(min(rest, static_cast<Index>(Spec::kChunk)),
-                                 static_cast<Index>(0)));
+    count = Opaque(static_cast<int>(max(
+        min(rest, static_cast<Index>(Spec::kChunk)), static_cast<Index>(0))));
   }
 };
 
 template <typename Spec>
-constexpr int kNumChunks = static_cast<int>(Spec::kRows) * Spec::kChunks;
+constexpr unsigned kNumChunks =
+    static_cast<unsigned>(Spec::kRows) * Spec::kChunks;
 
 // One chunk's part of a tensor, to its place in the ring. NVRTC takes no
 // lambdas without options, so these are structs.

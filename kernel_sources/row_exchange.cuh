@@ -8,12 +8,12 @@
 //
 //   const kiln::Records<Spec> records(t.records, row);
 //   ptx::StoreRelaxed(records.members + blockIdx.x, kiln::Publish(state));
-//   const auto total = kiln::Gather<Spec>(records.members, lane);  // one warp
+//   auto total = kiln::Gather<Spec>(records.members, lane);  // one warp
+//   kiln::MergeIntoFirstLane(32, &total);
 //   ptx::StoreRelaxed(records.total, kiln::Publish(total));
 #ifndef KILN_KERNEL_SOURCES_ROW_EXCHANGE_CUH_
 #define KILN_KERNEL_SOURCES_ROW_EXCHANGE_CUH_
 
-#include "merge_lanes.cuh"
 #include "ptx_bulk.cuh"
 #include "reducers.cuh"
 
@@ -23,8 +23,7 @@ namespace kiln {
 // is never 0.
 __device__ inline unsigned long long Pack(float first, float second) {
   const unsigned sign = 0x80000000u;
-  const unsigned long long high =
-      __float_as_uint(second == second ? fabsf(second) : second) | sign;
+  const unsigned long long high = __float_as_uint(second) | sign;
   return high << 32 | __float_as_uint(first);
 }
 
@@ -67,17 +66,23 @@ struct Records {
   }
 };
 
-// The merged statistics of all members of the team, in every lane.
+// The statistics of all members of the team, each merged into those of one of
+// a warp's lanes.
 template <typename Spec>
 __device__ typename Spec::Reducer Gather(const unsigned long long* members,
                                          int lane) {
   constexpr int kRecords = (Spec::kTeam + 31) / 32;  // of each lane
   constexpr long long kSlice =
       static_cast<long long>(Spec::kChunks) * Spec::kChunk;
+  // Members with whole slices; the next one has the rest.
+  constexpr int kWhole = static_cast<int>(Spec::kRowLength / kSlice);
+  constexpr int kRest = static_cast<int>(Spec::kRowLength % kSlice);
+  const unsigned long long nothing = Publish(typename Spec::Reducer());
+  const unsigned long long* records = members + lane;
   unsigned long long record[kRecords];
 #pragma unroll
   for (int k = 0; k < kRecords; ++k) {
-    record[k] = lane + 32 * k < Spec::kTeam ? 0 : 1;
+    record[k] = lane + 32 * k < Spec::kTeam ? 0 : nothing;
   }
   bool is_missing = true;
 #pragma unroll 1
@@ -85,7 +90,7 @@ __device__ typename Spec::Reducer Gather(const unsigned long long* members,
     is_missing = false;
 #pragma unroll
     for (int k = 0; k < kRecords; ++k) {
-      if (record[k] == 0) record[k] = ptx::LoadRelaxed(members + lane + 32 * k);
+      ptx::LoadRelaxedIfZero(records + 32 * k, &record[k]);
       is_missing |= record[k] == 0;
     }
   }
@@ -93,22 +98,19 @@ __device__ typename Spec::Reducer Gather(const unsigned long long* members,
   // A loop, since the code of a merge is long.
 #pragma unroll 1
   for (int k = 0; k < kRecords; ++k) {
-    unsigned long long own = record[0];
+    const unsigned long long own = record[0];
 #pragma unroll
-    for (int i = 1; i < kRecords; ++i) {
-      if (i == k) own = record[i];
-    }
+    for (int i = 1; i < kRecords; ++i) record[i - 1] = record[i];
     const int member = lane + 32 * k;
-    const long long rest = Spec::kRowLength - member * kSlice;
+    const int count = member < kWhole    ? static_cast<int>(kSlice)
+                      : member == kWhole ? kRest
+                                         : 0;
     typename Spec::Reducer state;
-    if (member < Spec::kTeam && rest > 0) {
-      Unpublish(own, static_cast<float>(min(rest, kSlice)), &state);
-    }
+    Unpublish(own, static_cast<float>(count), &state);
     total.Merge(state);
   }
   // Lanes may have left the loop apart.
   __syncwarp();
-  MergeLanes<32>(lane, &total);
   return total;
 }
 

@@ -14,6 +14,7 @@
 #define KILN_KERNEL_SOURCES_ROW_PLACES_CUH_
 
 #include "async_copy.cuh"
+#include "opaque.cuh"
 #include "vectors.cuh"
 
 namespace kiln {

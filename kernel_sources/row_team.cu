@@ -27,6 +27,7 @@
 // another: Turn, the second extent of the grid.
 #include "math.cuh"
 #include "merge_lanes.cuh"
+#include "opaque.cuh"
 #include "ptx_bulk.cuh"
 #include "row_chunks.cuh"
 #include "row_exchange.cuh"
@@ -55,13 +56,27 @@ __device__ inline Turn ThisTurn() { return static_cast<Turn>(gridDim.y); }
 
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
-constexpr int kRowsInFlight = (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks
-                              + 2;
+constexpr unsigned kRowsInFlight =
+    (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks + 2;
 
 // Counters, and finishers, that work on a row; rows take turns between
 // kRowGroups of them, because what a short row costs is mostly waiting.
 template <typename Spec>
 constexpr int kRowWarps = kCounterWarps / Spec::kRowGroups;
+
+template <typename Spec>
+constexpr int kRows = static_cast<int>(Spec::kRows);
+
+// Which place of those for rows in flight, and the parity of its barriers.
+template <typename Spec>
+struct RowPlace {
+  unsigned index;
+  unsigned parity;
+
+  __device__ explicit RowPlace(unsigned row)
+      : index(Opaque(row % kRowsInFlight<Spec>)),
+        parity(Opaque(row / kRowsInFlight<Spec> % 2)) {}
+};
 
 template <typename Spec>
 struct TeamMemory {
@@ -74,19 +89,25 @@ struct TeamMemory {
       states[kRowsInFlight<Spec>]
             [kRowWarps<Spec> * sizeof(typename Spec::Reducer) / sizeof(float)];
 
-  __device__ typename Spec::Reducer* StatesOf(int row) {
-    return reinterpret_cast<typename Spec::Reducer*>(
-        states[row % kRowsInFlight<Spec>]);
+  __device__ typename Spec::Reducer* StatesAt(const RowPlace<Spec>& place) {
+    return reinterpret_cast<typename Spec::Reducer*>(states[place.index]);
   }
 };
 
-// Spec::Read of the vector at position i, from the ring.
+// The point of a vector in the ring, where a chunk's elements begin at 0.
+template <typename Index>
+__device__ Point<Index> InRing(Point<Index> first, int at) {
+  first.i = at;
+  return first;
+}
+
+// Spec::Read of the vector at position `at` of a chunk, from the ring.
 template <typename Spec>
 __device__ void ReadStaged(const typename Spec::Tensors& staged,
-                           typename Spec::Index i, float* x) {
+                           const Chunk<Spec>& chunk, int at, float* x) {
   typename Spec::template Held<Spec::kVector> held;
-  const auto first = PointOf<typename Spec::Domain>(i);
-  Spec::FetchForRead(staged, first, true, &held);
+  const auto first = PointOf<typename Spec::Domain>(chunk.begin + at);
+  Spec::FetchForRead(staged, InRing(first, at), true, &held);
 #pragma unroll
   for (int k = 0; k < Spec::kVector; ++k) {
     x[k] = Spec::Read(
@@ -96,15 +117,14 @@ __device__ void ReadStaged(const typename Spec::Tensors& staged,
 
 template <typename Spec>
 __device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
-                         TeamMemory<Spec>* memory, int lane) {
+                         TeamMemory<Spec>* memory, unsigned lane) {
   const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
-  for (int number = 0; number < kNumChunks<Spec>; ++number) {
-    const Chunk<Spec> chunk(number);
-    if (number >= Spec::kSlots) {
-      // The end of the phase before: its last chunk is done.
-      ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
-    }
+  for (unsigned number = 0; number < kNumChunks<Spec>; ++number) {
+    const Chunk<Spec> chunk(number / Spec::kChunks, number % Spec::kChunks);
+    // The end of the phase before: its last chunk is done. Before the first
+    // phase, barriers take it for ended.
+    ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
     LoadChunk<Spec>(t, ring + chunk.slot * Spec::kSlotBytes, chunk, is_aligned,
                     lane, &memory->loaded[chunk.slot]);
   }
@@ -114,7 +134,7 @@ __device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
 // many as it has.
 template <typename Spec>
 __device__ void CountChunk(const typename Spec::Tensors& staged,
-                           const Chunk<Spec>& chunk, int thread,
+                           const Chunk<Spec>& chunk, unsigned thread,
                            typename Spec::Reducer* state) {
   constexpr int kVector = Spec::kVector;
   constexpr int kStride = 32 * kRowWarps<Spec> * kVector;
@@ -129,15 +149,16 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       const int at = min(first + k * kStride, chunk.count - kVector);
-      ReadStaged<Spec>(staged, chunk.begin + at, x + k * kVector);
+      ReadStaged<Spec>(staged, chunk, at, x + k * kVector);
     }
     if (first + (kAtOnce - 1) * kStride < chunk.count) {
       Take(state, x);
       continue;
     }
+    // The first vector is there, and the last is not.
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (first + k * kStride >= chunk.count) continue;
+    for (int k = 0; k < kAtOnce - 1; ++k) {
+      if (k > 0 && first + k * kStride >= chunk.count) break;
       float own[kVector];
 #pragma unroll
       for (int j = 0; j < kVector; ++j) own[j] = x[k * kVector + j];
@@ -154,80 +175,79 @@ __device__ typename Spec::Tensors AwaitStaged(const typename Spec::Tensors& t,
                                               TeamMemory<Spec>* memory,
                                               const Chunk<Spec>& chunk) {
   ptx::Wait(&memory->loaded[chunk.slot], chunk.parity);
-  return Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes, chunk.begin);
+  return Spec::Staged(t, ring + chunk.slot * Spec::kSlotBytes);
 }
 
 template <typename Spec>
 __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
-                      TeamMemory<Spec>* memory, int group, int thread) {
+                      TeamMemory<Spec>* memory, unsigned group,
+                      unsigned thread) {
 #pragma unroll 1
-  for (int row = group; row < static_cast<int>(Spec::kRows);
-       row += Spec::kRowGroups) {
+  for (int row = group; row < kRows<Spec>; row += Spec::kRowGroups) {
     typename Spec::Reducer state;
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
-      const Chunk<Spec> chunk(row * Spec::kChunks + k);
+      const Chunk<Spec> chunk(row, k);
       CountChunk<Spec>(AwaitStaged(t, ring, memory, chunk), chunk, thread,
                        &state);
     }
-    MergeLanes<32>(thread % 32, &state);
-    if (thread % 32 == 0) memory->StatesOf(row)[thread / 32] = state;
-    ptx::Arrive(&memory->counted[row % kRowsInFlight<Spec>]);
+    MergeIntoFirstLane(32, &state);
+    const RowPlace<Spec> place(row);
+    if (thread % 32 == 0) memory->StatesAt(place)[thread / 32] = state;
+    ptx::Arrive(&memory->counted[place.index]);
   }
 }
 
-template <typename Spec>
-__device__ void PublishRows(const typename Spec::Tensors& t,
-                            TeamMemory<Spec>* memory, int lane) {
-#pragma unroll 1
-  for (int row = 0; row < static_cast<int>(Spec::kRows); ++row) {
-    const int place = row % kRowsInFlight<Spec>;
-    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
-    typename Spec::Reducer state =
-        memory->StatesOf(row)[lane % kRowWarps<Spec>];
-    MergeLanes<kRowWarps<Spec>>(lane, &state);
-    if (lane == 0) {
-      const Records<Spec> records(t.records, row);
-      ptx::StoreRelaxed(records.members + blockIdx.x, Publish(state));
-    }
-    // Only now may counters write where the states of this row were. The
-    // exchange implies it, but by way of global memory.
-    ptx::Arrive(&memory->known[place]);
-  }
-}
-
+// The publisher's rows and the gatherer's. They end in the same way, and share
+// the code for it.
+//
 // Each member gathers the statistics of some rows, once it has published its
 // own: all that wait for others would slow the cache lines they wait for.
 template <typename Spec>
-__device__ void GatherRows(const typename Spec::Tensors& t, int lane) {
+__device__ void ExchangeRows(const typename Spec::Tensors& t,
+                             TeamMemory<Spec>* memory, bool gathers,
+                             unsigned lane) {
+  const int stride = gathers ? Spec::kTeam : 1;
 #pragma unroll 1
-  for (int row = blockIdx.x; row < static_cast<int>(Spec::kRows);
-       row += Spec::kTeam) {
+  for (int row = gathers ? blockIdx.x : 0; row < kRows<Spec>; row += stride) {
+    const RowPlace<Spec> place(row);
     const Records<Spec> records(t.records, row);
-    while (ptx::LoadRelaxed(records.members + blockIdx.x) == 0) continue;
-    const auto total = Gather<Spec>(records.members, lane);
-    if (lane == 0) ptx::StoreRelaxed(records.total, Publish(total));
+    unsigned long long* record = records.members + blockIdx.x;
+    typename Spec::Reducer state;
+    if (gathers) {
+      while (ptx::LoadRelaxed(record) == 0) continue;
+      state = Gather<Spec>(records.members, lane);
+      record = records.total;
+    } else {
+      ptx::Wait(&memory->counted[place.index], place.parity);
+      state = memory->StatesAt(place)[lane % kRowWarps<Spec>];
+    }
+    MergeIntoFirstLane(gathers ? 32 : kRowWarps<Spec>, &state);
+    if (lane == 0) ptx::StoreRelaxed(record, Publish(state));
+    // Only now may counters write where the states of this row were. The
+    // exchange implies it, but by way of global memory.
+    if (!gathers) ptx::Arrive(&memory->known[place.index]);
   }
 }
 
 template <typename Spec>
 __device__ void ReceiveRows(const typename Spec::Tensors& t,
-                            TeamMemory<Spec>* memory, int receiver, int lane) {
+                            TeamMemory<Spec>* memory, unsigned receiver,
+                            unsigned lane) {
 #pragma unroll 1
-  for (int row = receiver; row < static_cast<int>(Spec::kRows);
-       row += kReceiverWarps) {
-    const int place = row % kRowsInFlight<Spec>;
+  for (int row = receiver; row < kRows<Spec>; row += kReceiverWarps) {
+    const RowPlace<Spec> place(row);
     const Records<Spec> records(t.records, row);
     // Before, there is nothing to ask for.
-    ptx::Wait(&memory->counted[place], row / kRowsInFlight<Spec> % 2);
+    ptx::Wait(&memory->counted[place.index], place.parity);
     unsigned long long total = 0;
     while (total == 0 && ThisTurn() != Turn::kPublish) {
       total = ptx::LoadRelaxed(records.total);
     }
     typename Spec::Reducer state;
     Unpublish(total, static_cast<float>(Spec::kRowLength), &state);
-    if (lane == 0) memory->statistics[place] = Spec::Finish(state);
-    ptx::Arrive(&memory->known[place]);
+    if (lane == 0) memory->statistics[place.index] = Spec::Finish(state);
+    ptx::Arrive(&memory->known[place.index]);
   }
 }
 
@@ -235,17 +255,17 @@ template <typename Spec>
 __device__ void FinishChunk(const typename Spec::Tensors& t,
                             const typename Spec::Tensors& staged,
                             bool is_aligned, const Chunk<Spec>& chunk,
-                            int thread,
+                            unsigned thread,
                             const typename Spec::Statistics& statistics) {
   constexpr int kVector = Spec::kVector;
 #pragma unroll 1
   for (int at = thread * kVector; at < chunk.count;
        at += 32 * kRowWarps<Spec> * kVector) {
     float x[kVector];
-    ReadStaged<Spec>(staged, chunk.begin + at, x);
+    ReadStaged<Spec>(staged, chunk, at, x);
     typename Spec::template Held<kVector> held;
     const auto first = PointOf<typename Spec::Domain>(chunk.begin + at);
-    Spec::FetchForElement(staged, first, true, &held);
+    Spec::FetchForElement(staged, InRing(first, at), true, &held);
 #pragma unroll
     for (int k = 0; k < kVector; ++k) {
       Spec::Element(held,
@@ -258,17 +278,18 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
 
 template <typename Spec>
 __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
-                           TeamMemory<Spec>* memory, int group, int thread) {
+                           TeamMemory<Spec>* memory, unsigned group,
+                           unsigned thread) {
   const bool is_aligned = Spec::IsAligned(t);
 #pragma unroll 1
-  for (int row = group; row < static_cast<int>(Spec::kRows);
-       row += Spec::kRowGroups) {
-    const int place = row % kRowsInFlight<Spec>;
-    ptx::Wait(&memory->known[place], row / kRowsInFlight<Spec> % 2);
-    const typename Spec::Statistics statistics = memory->statistics[place];
+  for (int row = group; row < kRows<Spec>; row += Spec::kRowGroups) {
+    const RowPlace<Spec> place(row);
+    ptx::Wait(&memory->known[place.index], place.parity);
+    const typename Spec::Statistics statistics =
+        memory->statistics[place.index];
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
-      const Chunk<Spec> chunk(row * Spec::kChunks + k);
+      const Chunk<Spec> chunk(row, k);
       const auto staged = AwaitStaged(t, ring, memory, chunk);
       // In the turn of publishing, finishers only make room.
       if (ThisTurn() != Turn::kPublish) {
@@ -283,7 +304,7 @@ __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
 // but racecheck does not follow that order.
 template <typename Spec>
 __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
-  const int i = threadIdx.x;
+  const unsigned i = threadIdx.x;
   if (i < Spec::kSlots) {
     ptx::InitBarrier(&memory->loaded[i], 1);
     ptx::InitBarrier(&memory->done[i], 32 * kRowWarps<Spec>);
@@ -312,8 +333,8 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   // Barriers are ready before anybody uses them.
   __syncthreads();
 
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
+  const unsigned warp = threadIdx.x / 32;
+  const unsigned lane = threadIdx.x % 32;
   constexpr int kGatherer = kMoverWarps + kPublisherWarps;
   constexpr int kFirstReceiver = kGatherer + kGathererWarps;
   constexpr int kFirstCounter = kFirstReceiver + kReceiverWarps;
@@ -324,19 +345,17 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   }
   if (warp < kMoverWarps) {
     LoadRows<Spec>(t, ring, memory, lane);
-  } else if (warp < kGatherer) {
-    PublishRows<Spec>(t, memory, lane);
   } else if (warp < kFirstReceiver) {
-    GatherRows<Spec>(t, lane);
+    ExchangeRows<Spec>(t, memory, gathers, lane);
   } else if (warp < kFirstCounter) {
     ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
   } else if (warp < kFirstFinisher) {
     constexpr int kThreads = 32 * kRowWarps<Spec>;
-    const int thread = threadIdx.x - 32 * kFirstCounter;
+    const unsigned thread = threadIdx.x - 32 * kFirstCounter;
     Count<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   } else {
     constexpr int kThreads = 32 * kRowWarps<Spec>;
-    const int thread = threadIdx.x - 32 * kFirstFinisher;
+    const unsigned thread = threadIdx.x - 32 * kFirstFinisher;
     FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   }
 }

@@ -109,30 +109,37 @@ struct VectorPoint {
   Lane<Index> w;
 };
 
-// The point of element k of the vector that begins at `first`. Coordinates
-// that all elements of a vector share are computed once.
+// Whether vectors of so many elements never cross the end of a channel.
+template <typename Shape, int kCount>
+constexpr bool kLieInChannels = Shape::kH* Shape::kW % kCount == 0;
+
+// Whether the vector that begins at `first` lies in one channel. Only asked
+// where no more than every fourth warp has one that does not, and works out
+// both cases.
 template <typename Shape, int kCount, typename Index>
+__device__ bool LiesInChannel(Index first) {
+  constexpr Index kChannel = Shape::kH * Shape::kW;
+  if constexpr (kLieInChannels<Shape, kCount>) return true;
+  if constexpr (kChannel < 4 * 32 * kCount) return false;
+  return first / kChannel == (first + kCount - 1) / kChannel;
+}
+
+// The point of element k of the vector that begins at `first`. Coordinates
+// that all elements of a vector share are computed once: where kInChannel, it
+// lies in one channel.
+template <typename Shape, int kCount,
+          bool kInChannel = kLieInChannels<Shape, kCount>, typename Index>
 __device__ VectorPoint<Index> VectorPointOf(const Point<Index>& first, int k) {
   if constexpr (Shape::kW % kCount == 0) {
     return {{first.i + k, k}, first.n, first.c, first.h, {first.w + k, k}};
   } else {
     const Point<Index> own = PointOf<Shape>(first.i + k);
-    constexpr bool kInChannel = Shape::kH * Shape::kW % kCount == 0;
     return {{own.i, k},
             kInChannel ? first.n : own.n,
             kInChannel ? first.c : own.c,
             own.h,
             {own.w, k}};
   }
-}
-
-// The same condition, which the compiler does not know to be the same every
-// time: it makes no copies of a loop, one for each case, which cost time to
-// compile.
-__device__ inline bool Opaque(bool condition) {
-  int value = condition;
-  asm volatile("" : "+r"(value));
-  return value != 0;
 }
 
 // Whether 16-byte accesses may start at all of these addresses.

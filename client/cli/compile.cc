@@ -18,6 +18,8 @@ Examples:
       Also writes artifact, cubins and sources to out/.
   kiln compile plan.kiln --target l40s --show
       Prints the generated CUDA.
+  kiln compile plan.kiln --target h100-sxm --variant plain
+      Compiles the plain kernels: slow, but there in a fraction of the time.
   kiln compile plan.kiln --target h100-sxm --hit-only
       Fails, saying what differs, unless the kernel is cached.)";
 
@@ -25,6 +27,7 @@ struct Options {
   std::string plan;
   std::vector<std::string> targets;
   std::string output_dir;
+  std::string variant;
   bool show = false;
   bool hit_only = false;
 };
@@ -52,6 +55,7 @@ absl::StatusOr<Json> CompileFor(const Terminal& terminal, Client& client,
   CompileOptions compile;
   compile.target = target;
   compile.hit_only = options.hit_only;
+  compile.variant = options.variant;
   compile.include_artifact = true;
   compile.include_source = options.show || !options.output_dir.empty();
   const absl::StatusOr<CompiledPlan> compiled = client.Compile(plan, compile);
@@ -155,6 +159,9 @@ void AddCompileCommand(CLI::App& app, Command& chosen) {
       ->required();
   command->add_option("-o,--output", options->output_dir,
                       "Write artifact, cubins and sources to this folder");
+  command->add_option("--variant", options->variant,
+                      "Other candidates than the fastest known: conv1, rows2, "
+                      "plain (docs/tuning.md)");
   command->add_flag("--show", options->show, "Print the generated CUDA");
   command->add_flag("--hit-only", options->hit_only,
                     "Fail instead of compiling");

@@ -26,6 +26,7 @@ Compiles nothing. The exit status is 0 for a hit and for a miss.)";
 struct Options {
   std::string plan;
   std::vector<std::string> targets = {"cpu"};
+  std::string variant;
   bool schedule = false;
 };
 
@@ -94,6 +95,7 @@ ExitCode ExplainAll(const Terminal& terminal,
     *request.mutable_plan() = ToProto(plan);
     request.set_target(target);
     request.set_include_schedule(options.schedule);
+    request.set_variant(options.variant);
     const absl::StatusOr<v1::ExplainResponse> response = connection.Call(
         connection.compiler(), &v1::Compiler::Stub::Explain, request);
     if (!response.ok()) {
@@ -104,7 +106,7 @@ ExitCode ExplainAll(const Terminal& terminal,
     if (terminal.verbose()) terminal.Print(response->key_text());
     if (response->has_tuning()) {
       terminal.Print(TuningText(terminal, response->tuning()));
-    } else if (options.schedule) {
+    } else if (options.schedule && options.variant.empty()) {
       terminal.Print("  as the models predict: no tuning is stored\n");
     }
     if (response->has_schedule()) {
@@ -150,6 +152,9 @@ void AddExplainCommand(CLI::App& app, Command& chosen) {
       ->add_option("--target", options->targets, "Targets, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
+  command->add_option("--variant", options->variant,
+                      "Other candidates than the fastest known: conv1, rows2, "
+                      "plain (docs/tuning.md)");
   command->add_flag("--schedule", options->schedule,
                     "Print kernels, candidates and predicted times");
   command->callback([&chosen, options] {

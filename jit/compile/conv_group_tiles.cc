@@ -24,8 +24,7 @@ constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kRowsOfGroup = 64;  // of a warpgroup's product
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
-constexpr int64_t kMaxProducts =
-    96;  // of a chunk, also where a loop takes them
+constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
 
 class GroupTiles {
  public:

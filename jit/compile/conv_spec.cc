@@ -28,7 +28,7 @@ class ConvSpecWriter {
       : schedule_(schedule),
         kernel_(kernel),
         geometry_(*kernel.conv),
-        tensors_(schedule),
+        tensors_(schedule, kernel),
         inner_(schedule, kernel.group.domain, &tensors_),
         outer_(schedule, TailDomain(), &tensors_),
         folded_(FoldFactors(schedule.lowered, kernel)) {}

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
 constexpr int64_t kSharedPerBlockReserved = 1024;
-constexpr int64_t kMaxStrip = 16;
+constexpr int64_t kMaxStrip = 64;
+constexpr int64_t kMaxStripOfStores = 16;
 constexpr int64_t kMaxStripOfMany = 4;
 constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
 
@@ -84,15 +85,17 @@ void ConvTiles::Refuse(const ConvGeometry& g) {
   if (options_.search != nullptr) options_.search->LacksRegisters(g);
 }
 
-// Neighbours across an image write parts of the same lines. Measured at 2 GB of
+// What a block costs before its first tile speaks for long strips. But
+// neighbours across an image write parts of the same lines. Measured at 2 GB of
 // results: in long strips these are written apart; with few results the L2
 // still puts them together.
 int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
   const Dims4& output = g.problem.output;
   const int64_t elements = output[0] * output[1] * output[2] * output[3];
-  const bool has_neighbours = demands_.stores && g.tiles_across() > 1;
+  if (!demands_.stores) return kMaxStrip;
+  const bool has_neighbours = g.tiles_across() > 1;
   return has_neighbours && elements > kManyElements ? kMaxStripOfMany
-                                                    : kMaxStrip;
+                                                    : kMaxStripOfStores;
 }
 
 void ConvTiles::Compare(ConvGeometry g) {
@@ -106,7 +109,7 @@ void ConvTiles::Compare(ConvGeometry g) {
   if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
   const int64_t longest = LongestStrip(g);
   g.tiles_per_block = 0;
-  for (const int64_t most : {1, 2, 4, 8, 16}) {
+  for (const int64_t most : {1, 2, 4, 8, 16, 32, 64}) {
     const int strip = EvenStrip(g, most);
     if (most > longest || strip == g.tiles_per_block) break;
     g.tiles_per_block = strip;

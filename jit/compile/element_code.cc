@@ -75,9 +75,9 @@ bool IsOfChannel(const std::string& index) {
 
 std::string KernelTensors::Read(int value, const std::string& name) {
   const Place& place = *schedule_.homes[value];
-  // What the kernel has written it reads through the same pointer.
-  for (const KernelTensor& written : list_) {
-    if (written.is_output && written.place == place) return "t." + written.name;
+  // Where the kernel also writes it reads through the same pointer.
+  for (const Store& store : kernel_.stores) {
+    if (store.place == place) return ReadWritten(store);
   }
   return Add({name, StorageTypeName(place.dtype), false, place});
 }
@@ -93,6 +93,14 @@ std::string KernelTensors::Write(const Store& store) {
           : fmt::format("output{}",
                         store.place.slot - schedule_.lowered.num_inputs);
   return Add({name, StorageTypeName(store.place.dtype), true, store.place});
+}
+
+std::string KernelTensors::ReadWritten(const Store& store) {
+  std::string field = Write(store);
+  for (KernelTensor& tensor : list_) {
+    if (tensor.place == store.place) tensor.is_read = true;
+  }
+  return field;
 }
 
 std::string KernelTensors::Add(KernelTensor tensor) {

@@ -18,12 +18,14 @@ struct KernelTensor {
   std::string type;  // of an element: "float", "kiln::Float16"
   bool is_output = false;
   Place place;
+  bool is_read = false;  // of an output: elements are loaded, then replaced
 };
 
 // The tensors of one kernel, each listed once, in order of first use.
 class KernelTensors {
  public:
-  explicit KernelTensors(const Schedule& schedule) : schedule_(schedule) {}
+  KernelTensors(const Schedule& schedule, const Kernel& kernel)
+      : schedule_(schedule), kernel_(kernel) {}
 
   // The field that a value is read from: named `name`, or as it is where the
   // kernel writes it. The value must have a home.
@@ -39,7 +41,10 @@ class KernelTensors {
   const std::vector<KernelTensor>& list() const { return list_; }
 
  private:
+  std::string ReadWritten(const Store& store);
+
   const Schedule& schedule_;
+  const Kernel& kernel_;
   std::vector<KernelTensor> list_;
 };
 

@@ -49,9 +49,10 @@ int64_t VectorsAtOnce(const Kernel& kernel,
   const int64_t registers = g.producer_registers() == 0
                                 ? g.launch_registers()
                                 : g.producer_registers();
-  const int64_t read = std::count_if(
-      seen.begin(), seen.end(),
-      [](const KernelTensor& tensor) { return !tensor.is_output; });
+  const int64_t read =
+      std::count_if(seen.begin(), seen.end(), [](const KernelTensor& tensor) {
+        return !tensor.is_output || tensor.is_read;
+      });
   const int64_t fitting = (registers - kRegistersBesideVectors) /
                           (kFinishVector * std::max<int64_t>(read, 1));
   const bool is_short = kernel.group.finish.size() <= kMaxOpsOfShortChains;

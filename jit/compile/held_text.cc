@@ -73,7 +73,7 @@ std::vector<std::string> FetchText(const std::vector<Member>& members,
     const std::string& name = member.tensor->name;
     if (member.index.empty()) {
       lines.push_back(fmt::format("  held->{0} = t.{0};", name));
-    } else if (!member.tensor->is_output) {
+    } else if (!member.tensor->is_output || member.tensor->is_read) {
       lines.push_back(
           fmt::format("  kiln::Fetch(t.{0}, {1}, is_aligned, &held->{0});",
                       name, member.index));

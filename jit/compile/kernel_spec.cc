@@ -36,7 +36,7 @@ class SpecWriter {
   SpecWriter(const Schedule& schedule, const Kernel& kernel)
       : schedule_(schedule),
         kernel_(kernel),
-        tensors_(schedule),
+        tensors_(schedule, kernel),
         element_(schedule, kernel.group.domain, &tensors_) {}
 
   KernelSpec Run() && {

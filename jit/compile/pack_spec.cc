@@ -17,7 +17,7 @@ constexpr int64_t kMaxPackBlocks = 1024;
 KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel) {
   const ConvGeometry& geometry = *kernel.conv;
   const Node& node = schedule.lowered.nodes[kernel.group.anchor];
-  KernelTensors tensors(schedule);
+  KernelTensors tensors(schedule, kernel);
   tensors.Read(ValueOf(node.operands[1]), "weight");
   tensors.Add({"packed", "unsigned", true, *kernel.packed});
   KernelSpec spec;

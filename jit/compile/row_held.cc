@@ -166,13 +166,12 @@ std::vector<std::string> RowHeld::StagingLines() const {
       "template <typename Function>", head + "const Tensors& t,",
       std::string(head.size(), ' ') + "const Function& function) {"};
   std::vector<std::string> staged = {
-      "static __device__ Tensors Staged(Tensors t, unsigned char* slot,",
-      "                                 Index begin) {"};
+      "static __device__ Tensors Staged(Tensors t, unsigned char* slot) {"};
   int64_t offset = 0;
   for (const KernelTensor& tensor : WholeInputs()) {
     lines.push_back(fmt::format("  function(t.{}, {});", tensor.name, offset));
     staged.push_back(
-        fmt::format("  t.{0} = reinterpret_cast<{1}*>(slot + {2}) - begin;",
+        fmt::format("  t.{0} = reinterpret_cast<{1}*>(slot + {2});",
                     tensor.name, tensor.type, offset));
     offset += rows().chunk * ElementSize(tensor.place.dtype);
   }

@@ -30,7 +30,7 @@ class RowSpecWriter {
         rows_(*kernel.rows),
         anchor_(schedule.lowered.nodes[kernel.group.anchor]),
         input_(ValueOf(anchor_.operands[0])),
-        tensors_(schedule),
+        tensors_(schedule, kernel),
         read_(schedule, kernel.group.domain, &tensors_),
         element_(schedule, kernel.group.domain, &tensors_),
         tail_(schedule, TailDomain(), &tensors_),

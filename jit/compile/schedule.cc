@@ -9,6 +9,7 @@
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_states.h"
+#include "jit/compile/lent_output.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/value_demands.h"
 #include "jit/compile/value_ranges.h"
@@ -295,6 +296,11 @@ class Scheduling {
       const int last_user = std::max(LastUser(value), index);
       if (last_user == index && !is_read_again) continue;
       if (schedule_.homes[value]) continue;
+      if (const auto place = OutputLentTo(schedule_, value, last_user)) {
+        schedule_.homes[value] = place;
+        kernel.stores.push_back({value, *place});
+        continue;
+      }
       const TensorDesc desc{DataType::kF32, DescOf(value).dims};
       buffers_.push_back({index, value, {index, last_user, SizeBytes(desc)}});
     }
@@ -415,7 +421,9 @@ Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target, Room room,
                                     const Tuning& tuning) {
-  if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
+  if (room == Room::kPlain || tuning.plain) {
+    return {MakePlainSchedule(plan, target)};
+  }
   const int spare = SpareRegisters(room);
   std::vector<Schedule> schedules = {
       MakeFast(plan, target, spare, RowUse::kFastest, tuning)};

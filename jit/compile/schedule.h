@@ -65,8 +65,9 @@ struct Kernel {
 struct Schedule {
   LoweredPlan lowered;
   std::vector<Kernel> kernels;
-  // Where kernels read a value: its slot, or the place of its f32 copy. Empty
-  // for values that exist only inside one kernel.
+  // Where kernels read a value: its slot, the place of its f32 copy, or an
+  // output that is lent to it (lent_output.h). Empty for values that exist only
+  // inside one kernel.
   std::vector<std::optional<Place>> homes;
   int64_t workspace_bytes = 0;
   int64_t prepared_bytes = 0;
@@ -76,7 +77,7 @@ struct Schedule {
 
 // The plain schedule: one kernel for each barrier, values between kernels
 // materialised in f32. An output that is read again is read from its slot if
-// that is f32, else from an unrounded copy in the workspace.
+// that is f32, else from an unrounded copy.
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
 
 // The plain schedule, but that normalisations and softmax over neighbours in

@@ -144,7 +144,9 @@ class Reporting {
     if (kernel.group.anchor < 0) return "streams its tensors once";
     const Node& node = NodeAt(kernel.group.anchor);
     if (IsConvolution(node)) {
-      return "the tensor cores of the target do not take this convolution";
+      return tuning_.plain ? "the variant plain asks for no tensor cores"
+                           : "the tensor cores of the target do not take this "
+                             "convolution";
     }
     if (node.kind == NodeKind::kPool2d) return "reads each window once";
     const std::string split =

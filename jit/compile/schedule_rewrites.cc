@@ -76,7 +76,7 @@ class Rewrites {
             "multiply-adds an element ({} take as long as a round trip through "
             "memory): {}",
             count, products, kProductsPerRoundTrip, node.text);
-      } else if (IsInWorkspace(anchor)) {
+      } else if (IsStored(anchor)) {
         AddRewrite(
             "stored and read again, for {} multiply-adds an element ({} take "
             "as long as a round trip through memory){}: {}",
@@ -90,16 +90,22 @@ class Rewrites {
   }
 
   // Whether the kernels of `anchor` leave a tensor of its domain's size for
-  // later ones.
-  bool IsInWorkspace(int anchor) const {
+  // later ones: in the workspace, or in an output that is another value's.
+  bool IsStored(int anchor) const {
     for (const Kernel& kernel : schedule_.kernels) {
       if (kernel.group.anchor != anchor || kernel.packs) continue;
       for (const Store& store : kernel.stores) {
         const Dims& dims = schedule_.lowered.values[store.value].desc.dims;
-        if (store.place.slot < 0 && dims == kernel.group.domain) return true;
+        if (!IsOutput(store) && dims == kernel.group.domain) return true;
       }
     }
     return false;
+  }
+
+  bool IsOutput(const Store& store) const {
+    const LoweredPlan& plan = schedule_.lowered;
+    const int output = store.place.slot - plan.num_inputs;
+    return output >= 0 && plan.outputs[output].value.index == store.value;
   }
 
   // Nodes that a moved pooling has copied share their text, and are named once.

@@ -12,6 +12,7 @@ namespace kiln {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
+constexpr std::string_view kPlain = "plain";
 constexpr std::string_view kConv = "conv";
 constexpr std::string_view kRows = "rows";
 
@@ -37,6 +38,7 @@ int CountFitting(const std::vector<ScheduleCandidate>& candidates) {
 
 std::string ToString(const Tuning& tuning) {
   if (tuning == Tuning{}) return std::string(kAuto);
+  if (tuning.plain) return std::string(kPlain);
   std::string text;
   if (tuning.conv > 0) text = fmt::format("{}{}", kConv, tuning.conv);
   if (tuning.rows == 0) return text;
@@ -47,6 +49,10 @@ std::string ToString(const Tuning& tuning) {
 absl::StatusOr<Tuning> ParseTuning(std::string_view variant) {
   Tuning tuning;
   if (variant == kAuto) return tuning;
+  if (variant == kPlain) {
+    tuning.plain = true;
+    return tuning;
+  }
   std::string_view rest = variant;
   const bool has_conv = TakeRank(kConv, &rest, &tuning.conv);
   if (has_conv && rest.empty()) return tuning;

@@ -14,15 +14,16 @@ namespace kiln {
 // Which candidates a schedule takes, as ranks in the order of predicted times:
 // 0 is the models' choice. Beyond the last candidate means the last. A value.
 struct Tuning {
-  int conv = 0;  // among the layouts of warps of each convolution
-  int rows = 0;  // among the keepers of each norm and softmax over rows
+  int conv = 0;        // among the layouts of warps of each convolution
+  int rows = 0;        // among the keepers of each norm and softmax over rows
+  bool plain = false;  // instead of all that: MakePlainSchedule
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
 inline constexpr int kMaxTuningRank = 15;
 
 // CompileRequest::variant: "auto" for the models' choice, else "conv1",
-// "rows2" or "conv1+rows2". ParseTuning(ToString(t)) equals t.
+// "rows2", "conv1+rows2" or "plain". ParseTuning(ToString(t)) equals t.
 std::string ToString(const Tuning& tuning);
 
 // Errors: INVALID_ARGUMENT for any other text.

@@ -6,44 +6,13 @@
 #include "absl/status/status.h"
 #include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
+#include "jit/compile/launch_steps.h"
 #include "jit/compile/specialize.h"
 #include "jit/plan/plan_text.h"
 #include "tests/ptx/nvrtc_ptx.h"
 
 namespace kiln::ptx {
 namespace {
-
-Arg ArgOf(const Place& place) {
-  Arg arg;
-  arg.slot = std::max(place.slot, 0);
-  arg.offset_bytes = place.slot >= 0 ? 0 : place.offset_bytes;
-  arg.kind = place.slot >= 0                 ? ArgKind::kSlot
-             : place.area == Area::kPrepared ? ArgKind::kPrepared
-                                             : ArgKind::kWorkspace;
-  return arg;
-}
-
-// The steps of an entry, as jit/compile/compile_plan.cc writes them.
-void AddSteps(const KernelSpec& spec, int entry, int module,
-              std::vector<Step>* steps) {
-  const EntrySpec& from = spec.entries[entry];
-  Step step;
-  step.module = module;
-  step.entry = entry;
-  step.block = {static_cast<uint32_t>(from.threads), 1, 1};
-  step.cluster = from.cluster;
-  step.dynamic_shared_bytes = from.dynamic_shared_bytes;
-  step.cooperative = from.cooperative;
-  for (const KernelTensor& tensor : spec.tensors) {
-    step.args.push_back(ArgOf(tensor.place));
-  }
-  std::vector<std::array<uint32_t, 3>> grids = from.earlier_grids;
-  grids.push_back(from.grid);
-  for (const std::array<uint32_t, 3>& grid : grids) {
-    step.grid = grid;
-    steps->push_back(step);
-  }
-}
 
 absl::Status AddKernel(const KernelSpec& spec, bool prepares,
                        const std::string& arch, const Toolchain& toolchain,
@@ -57,11 +26,8 @@ absl::Status AddKernel(const KernelSpec& spec, bool prepares,
   kernels->programs.push_back(*std::move(program));
   kernels->files.push_back(spec.source_file);
   std::vector<std::string> symbols;
-  for (size_t i = 0; i < spec.entries.size(); ++i) {
-    symbols.push_back(spec.entries[i].symbol);
-    AddSteps(spec, static_cast<int>(i), module,
-             prepares ? &kernels->prepare : &kernels->launch);
-  }
+  for (const EntrySpec& entry : spec.entries) symbols.push_back(entry.symbol);
+  AddLaunchSteps(spec, module, prepares ? &kernels->prepare : &kernels->launch);
   kernels->symbols.push_back(std::move(symbols));
   return absl::OkStatus();
 }

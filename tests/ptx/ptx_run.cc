@@ -23,7 +23,7 @@ constexpr char kUsage[] =
   --seed=N          other inputs
   --schedule=N      interrupts warps at random
   --resident=N      so many blocks at a time
-  --room=NAME       tight, ample or vast: registers that schedules leave
+  --room=NAME       tight, ample, vast or plain: what schedules leave free
   --conv=N --rows=N other candidates, as `kiln tune` counts them
   --variant=N       of the artifact
 
@@ -58,9 +58,10 @@ bool ParseOption(const std::string& text, Options* options) {
   } else if (name == "--resident") {
     options->run.resident_blocks = number;
   } else if (name == "--room") {
-    options->run.room = value == "ample"  ? Room::kAmple
-                        : value == "vast" ? Room::kVast
-                                          : Room::kTight;
+    options->run.room = value == "ample"   ? Room::kAmple
+                        : value == "vast"  ? Room::kVast
+                        : value == "plain" ? Room::kPlain
+                                           : Room::kTight;
   } else {
     return false;
   }

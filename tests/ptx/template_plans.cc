@@ -103,6 +103,12 @@ std::vector<TemplatePlan> SmallDevicePlans() {
        Transpose("66,64,14,14", "64,64,3,3", "",
                  "g = gelu(c)\ny = group_norm(g, num_groups=8)"),
        target, true},
+      // What follows reads the convolution's input, too.
+      {"conv_finish_residual", file,
+       "input z: f32[66,64,14,14]\nparam w: f32[64,64,3,3]\nx = relu(z)\n"
+       "c = conv2d(x, w, padding=1)\nn = group_norm(c, num_groups=8)\n"
+       "y = add(n, x)\noutput y\n",
+       target, true},
       {"conv_small_images",
        file,
        Conv("34,32,7,7", "64,32,3,3", "padding=1",
@@ -187,6 +193,9 @@ std::vector<TemplatePlan> PlainPlans() {
             "y = hardswish(c)")},
       {"pointwise", "pointwise.cu",
        "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\noutput y\n"},
+      {"pointwise_channels", "pointwise.cu",
+       "input x: f32[32,8,23,23]\nparam s: f32[8,1,1]\n"
+       "m = mul(x, s)\ny = relu(m)\noutput y\n"},
       {"pool", "pool2d.cu",
        "input x: f32[2,8,21,23]\n"
        "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},

@@ -23,7 +23,7 @@ from typing import Any
 
 _HOME = {"Client": "client", "CompiledPlan": "client", "connect": "client",
          "KilnError": "errors", "Session": "session",
-         "TorchKernel": "torch_kernel"}
+         "TieredKernel": "tiered_kernel", "TorchKernel": "torch_kernel"}
 
 __all__ = sorted(_HOME)
 

@@ -87,17 +87,18 @@ class Client:
         return self.call("Compiler", "GetServerInfo")
 
     def compile(self, plan: plan_text.Plan | str, target: str | None = None,
-                *, grade: str | None = None,
+                *, grade: str | None = None, variant: str = "",
                 hit_only: bool = False) -> CompiledPlan:
         """The artifact of `plan` for `target` ("h100-sxm", "sm_90a/132",
         "cpu"; default: PyTorch's current device). `grade`: "fp32" or "tf32";
-        default: the plan's."""
+        default: the plan's. `variant`: "plain" is slow but soon compiled;
+        default: the fastest known (docs/tuning.md has the others)."""
         message = plan_message(plan)
         request = schema().CompileRequest(
             plan=message, target=target or current_target(),
             policy=schema().enum_number(
                 "CompilePolicy", "HIT_ONLY" if hit_only else "ALLOW"),
-            include_artifact=True)
+            variant=variant, include_artifact=True)
         if grade is not None:
             request.grade = schema().enum_number("Grade", grade.upper())
         response = self.call("Compiler", "Compile", request)

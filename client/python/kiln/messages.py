@@ -29,7 +29,7 @@ class Schema:
             raise AttributeError(name)
         if name not in self._classes:
             descriptor = self._pool.FindMessageTypeByName(f"kiln.v1.{name}")
-            self._classes[name] = message_factory.GetMessageClass(descriptor)
+            self._classes[name] = _class_of(descriptor, self._pool)
         return self._classes[name]
 
     def enum(self, name: str, number: int) -> str:
@@ -47,6 +47,13 @@ class Schema:
         found = descriptor.methods_by_name[method]
         return (getattr(self, found.input_type.name),
                 getattr(self, found.output_type.name))
+
+
+def _class_of(descriptor: Any, pool: Any) -> Any:
+    if hasattr(message_factory, "GetMessageClass"):
+        return message_factory.GetMessageClass(descriptor)
+    # Before 4.22.
+    return message_factory.MessageFactory(pool).GetPrototype(descriptor)
 
 
 _schema: Schema | None = None

@@ -20,6 +20,7 @@ class TorchKernel:
         (y,) = kernel(x, weight, bias)
         kernel.launch([x, weight, bias], [y], parameter_version=1)
 
+    An output must not overlap any other tensor, not even one that it replaces.
     Give a parameter_version other than 0 only if you change it whenever the
     contents of a parameter change. Inside torch.cuda.graph, call prepare()
     before the capture, and launch() with outputs that exist.
@@ -41,6 +42,11 @@ class TorchKernel:
         workspace, prepared = (0 if memory is None else memory.data_ptr()
                                for memory in self._memory)
         self._areas = Areas(workspace, prepared)
+
+    @property
+    def compiled(self) -> CompiledPlan:
+        """What is launched."""
+        return self._compiled
 
     @property
     def variant_index(self) -> int:
@@ -96,7 +102,8 @@ class TorchKernel:
 
     def _addresses(self, inputs: Sequence[Any],
                    outputs: Sequence[Any]) -> list[int]:
-        addresses = []
+        addresses: list[int] = []
+        sizes: list[int] = []
         for slot, tensor in bind(self._compiled, inputs, outputs):
             declared = self._compiled.artifact.slots[slot]
             size = tensor.numel() * tensor.element_size()
@@ -106,4 +113,19 @@ class TorchKernel:
                     f"Slot {slot} takes a contiguous tensor of "
                     f"{declared.min_bytes} bytes ({size} given).")
             addresses.append(tensor.data_ptr())
+            sizes.append(size)
+        _check_overlap(addresses, sizes, self._compiled.slot_of_output)
         return addresses
+
+
+def _check_overlap(addresses: Sequence[int], sizes: Sequence[int],
+                   output_slots: Sequence[int]) -> None:
+    """Kernels keep values in outputs until these are written."""
+    for output in output_slots:
+        begin, end = addresses[output], addresses[output] + sizes[output]
+        for slot, address in enumerate(addresses):
+            if (slot != output and address < end and
+                    begin < address + sizes[slot]):
+                raise KilnError(
+                    "INVALID_ARGUMENT",
+                    f"Slot {output} is an output and overlaps slot {slot}.")

@@ -25,6 +25,7 @@ namespace {
 // One pointer parameter of an entry, as the unit declares it.
 struct Parameter {
   bool is_const = false;
+  bool is_loaded = false;  // element by element
 };
 
 // The parameters of `symbol` in a generated unit.
@@ -36,7 +37,10 @@ std::vector<Parameter> ParametersOf(const std::string& source,
   for (size_t comma = 0; comma != std::string::npos;) {
     comma = list.find(',');
     const std::string parameter = list.substr(0, comma);
-    parameters.push_back({parameter.find("const ") != std::string::npos});
+    const std::string name = parameter.substr(parameter.rfind(' ') + 1);
+    parameters.push_back({parameter.find("const ") != std::string::npos,
+                          source.find(fmt::format("kiln::Load(t.{}, at.i)",
+                                                  name)) != std::string::npos});
     if (comma != std::string::npos) list = list.substr(comma + 1);
   }
   return parameters;
@@ -78,7 +82,9 @@ class LaunchRecordChecker {
       if (parameters[i].is_const) CheckRead(step.args[i]);
     }
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (!parameters[i].is_const) CheckWrite(step, step.args[i]);
+      if (!parameters[i].is_const) {
+        CheckWrite(step, step.args[i], parameters[i].is_loaded);
+      }
     }
     last_kernel_ = {step.module, step.entry};
   }
@@ -106,15 +112,21 @@ class LaunchRecordChecker {
   }
 
   // The second kernel of a split reduction may write what the first did not,
-  // and names the same outputs, and a kernel may be launched in turns; else
+  // and names the same outputs, and a kernel may be launched in turns. A value
+  // may lie in an output until a kernel loads it and writes the output. Else
   // nothing must write an output again.
-  void CheckWrite(const Step& step, const Arg& arg) {
+  void CheckWrite(const Step& step, const Arg& arg, bool is_loaded) {
     if (arg.kind == ArgKind::kSlot) {
       EXPECT_EQ(artifact_.slots.at(arg.slot).role, SlotRole::kOutput);
       const bool is_new = written_slots_.insert(arg.slot).second;
-      EXPECT_TRUE(is_new || step.entry == 1 ||
+      const bool is_done = !is_new && is_loaded;
+      EXPECT_TRUE(is_new || is_done || step.entry == 1 ||
                   last_kernel_ == std::pair(step.module, step.entry))
           << "slot " << arg.slot << " is written twice";
+      if (is_done) {
+        EXPECT_TRUE(loaded_slots_.insert(arg.slot).second)
+            << "slot " << arg.slot << " is written again after it was loaded";
+      }
     } else {
       CheckPlace(arg);
       written_.insert({arg.kind, arg.offset_bytes});
@@ -135,6 +147,7 @@ class LaunchRecordChecker {
   const Variant& variant_;
   std::pair<int, int> last_kernel_ = {-1, -1};  // module and entry
   std::set<int> written_slots_;
+  std::set<int> loaded_slots_;
   std::set<std::pair<ArgKind, int64_t>> written_;  // areas, by offset
 };
 

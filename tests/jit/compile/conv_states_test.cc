@@ -85,7 +85,7 @@ TEST(ConvStatesTest, NotForKernelsThatShareNoChannels) {
 
 TEST(ConvStatesTest, NotWhereItTakesLongerThanALaunch) {
   EXPECT_TRUE(LeavesStates(Chain(128, 128)));
-  EXPECT_FALSE(LeavesStates(Chain(2048, 128)));  // for every wave of blocks
+  EXPECT_FALSE(LeavesStates(Chain(2048, 256)));  // for every wave of blocks
   EXPECT_FALSE(LeavesStates(Chain(2, 1024)));    // of many states
 }
 

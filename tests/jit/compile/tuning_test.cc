@@ -46,7 +46,8 @@ std::string ChosenOf(const ScheduleReport& report) {
 }
 
 TEST(TuningTest, TextAndValueAreTheSame) {
-  for (const char* text : {"auto", "conv1", "conv15", "rows2", "conv3+rows1"}) {
+  for (const char* text :
+       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "plain"}) {
     const absl::StatusOr<Tuning> tuning = ParseTuning(text);
     ASSERT_TRUE(tuning.ok()) << text;
     EXPECT_EQ(ToString(*tuning), text);
@@ -58,7 +59,7 @@ TEST(TuningTest, AnyOtherTextIsRefused) {
   for (const char* text :
        {"", "conv", "conv0", "conv01", "conv16", "conv-1", "conv1+", "+rows1",
         "conv1rows1", "rows1+conv1", "rows1 ", "auto1", "conv1+conv2",
-        "conv99999999999999"}) {
+        "conv99999999999999", "plain1", "plain+rows1"}) {
     const absl::Status status = ParseTuning(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("variant"));
@@ -104,6 +105,18 @@ TEST(TuningTest, RowsThatLoseToTwoKernelsCanBeTriedToo) {
   EXPECT_EQ(MakeSchedules(plan, kH100)[0].kernels.size(), 1u);
   EXPECT_EQ(MakeSchedules(plan, kH100, Room::kTight, {0, 1})[0].kernels.size(),
             2u);
+}
+
+TEST(TuningTest, PlainIsAKernelForEachBarrier) {
+  const CanonicalPlan plan = PlanOf(kConvolution);
+  const std::vector<Schedule> schedules =
+      MakeSchedules(plan, kH100, Room::kTight, *ParseTuning("plain"));
+  ASSERT_EQ(schedules.size(), 1u);
+  EXPECT_EQ(schedules[0].requires_, Requirements{});
+  for (const Kernel& kernel : schedules[0].kernels) {
+    EXPECT_FALSE(kernel.conv.has_value());
+    EXPECT_FALSE(kernel.rows.has_value());
+  }
 }
 
 TEST(TuningTest, BeyondTheLastMeansTheLast) {

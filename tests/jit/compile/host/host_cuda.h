@@ -52,6 +52,14 @@ inline float __shfl_xor_sync(unsigned, float value, int mask) {
   __syncwarp();
   return other;
 }
+inline float __shfl_down_sync(unsigned, float value, int distance) {
+  lane_values[threadIdx.x] = value;
+  __syncwarp();
+  const bool is_inside = threadIdx.x % 32 + distance < 32;
+  const float other = lane_values[threadIdx.x + (is_inside ? distance : 0)];
+  __syncwarp();
+  return other;
+}
 inline bool __any_sync(unsigned, bool value) {
   lane_values[threadIdx.x] = value ? 1.0f : 0.0f;
   __syncwarp();

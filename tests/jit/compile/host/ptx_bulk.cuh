@@ -87,6 +87,11 @@ inline unsigned long long LoadRelaxed(const unsigned long long* global) {
   return value;
 }
 
+inline void LoadRelaxedIfZero(const unsigned long long* global,
+                              unsigned long long* value) {
+  if (*value == 0) *value = LoadRelaxed(global);
+}
+
 }  // namespace kiln::ptx
 
 #endif  // KILN_KERNEL_SOURCES_PTX_BULK_CUH_
