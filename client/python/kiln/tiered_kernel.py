@@ -47,7 +47,6 @@ class TieredKernel:
         compiled = cached or client.compile(plan, target, grade=grade,
                                             variant="plain")
         self._kernel = TorchKernel(compiled, device)
-        self._is_fast = cached is not None
         if cached is None:
             self._coming = _in_background(
                 lambda: client.compile(plan, target, grade=grade))
@@ -56,7 +55,7 @@ class TieredKernel:
     def is_fast(self) -> bool:
         """Whether launches are by the fast kernels by now; only a launch and
         wait() change that."""
-        return self._is_fast
+        return self._coming is None and self._failure is None
 
     @property
     def compiled(self) -> CompiledPlan:
@@ -92,10 +91,12 @@ class TieredKernel:
         self._newest().prepare(inputs, outputs, parameter_version)
 
     def _newest(self) -> TorchKernel:
+        if self._coming is None:  # nothing will replace it
+            return self._kernel
         if self._is_capturing():
             if self._kernel not in self._captured:
                 self._captured.append(self._kernel)
-        elif self._coming is not None and self._coming.done():
+        elif self._coming.done():
             self._replace()
             if self._failure is not None:
                 warnings.warn(f"Kiln stays with plain kernels: {self._failure}",
@@ -107,16 +108,14 @@ class TieredKernel:
             return bool(self._torch.cuda.is_current_stream_capturing())
 
     def _replace(self) -> None:
-        coming, self._coming = self._coming, None
         try:
-            fast = TorchKernel(coming.result(), self._device)
+            fast = TorchKernel(self._coming.result(), self._device)
             # Launches that are under way use the plain kernels' memory.
             self._torch.cuda.synchronize(self._device)
+            self._kernel = fast
         except Exception as failure:  # PyTorch's out of memory, for example
             self._failure = failure
-            return
-        self._kernel = fast
-        self._is_fast = True
+        self._coming = None
 
 
 def _cached(client: Client, plan: Plan | str, target: str,
