@@ -177,39 +177,8 @@ __device__ void ForEachPlanePixel(const ConvBlock<Spec>& block, int tile,
   }
 }
 
-// Stores what planes hold: whole lines of memory, which registers are not.
-template <typename Spec>
-__device__ void StorePlanes(const typename Spec::Tensors& t,
-                            const ConvBlock<Spec>& block, int tile,
-                            const Planes<Spec>& planes) {
-  ForEachPlanePixel<Spec>(
-      block, tile, planes,
-      [&](const Point<typename Spec::Index>& at, float value, bool inside,
-          int) { Spec::StoreRead(t, at, value, inside); });
-}
-
 template <typename Spec, Tail kTail = Spec::kTail>
 struct PlaneTail;
-
-template <typename Spec>
-struct PlaneTail<Spec, Tail::kStore> {
-  using Index = typename Spec::Index;
-
-  __device__ explicit PlaneTail(float*) {}
-
-  __device__ void Take(const typename Spec::Tensors& t,
-                       const Channels<Spec>& channels,
-                       const ConvBlock<Spec>& block, int tile,
-                       const Planes<Spec>& planes, float*) {
-    ForEachPlanePixel<Spec>(
-        block, tile, planes,
-        [&](const Point<Index>& at, float& value, bool inside, int) {
-          Spec::Element(t, at, value, 1.0f, inside, channels(at));
-        });
-  }
-  __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
-                         float*) {}
-};
 
 // Statistics of the groups of group_norm: one state for each channel and part
 // of the pixels, merged tile by tile in a fixed order.

@@ -3,14 +3,17 @@
 // each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
 // arrive by bulk copies.
 //
-// Producers take chunks in turn, or all share each. A scale holds until a chunk
-// does not suit it. A chunk with infinities or NaNs fills its stage twice:
-// without them, and with them alone, which meet the large parts of the weights
-// only; so they come out as in PyTorch.
+// Producers take chunks in turn, or all share each. Where they load ahead, a
+// chunk is handed over while the loads of the next are on their way.
+//
+// A scale holds until a chunk does not suit it. A chunk with infinities or NaNs
+// fills its stage twice: without them, and with them alone, which meet the
+// large parts of the weights only; so they come out as in PyTorch.
 #ifndef KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 
 #include "conv_halves.cuh"
+#include "conv_positions.cuh"
 #include "conv_stages.cuh"
 #include "patch_share.cuh"
 #include "storage_types.cuh"
@@ -34,10 +37,33 @@ class ConvProducer {
   __device__ void Run() {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();
     const int chunks = block_.tiles() * Tile::kChunks;
+    const int batches = Batches();
+    int chunk = producer_;
+    int batch = 0;
+    bool is_open = false;  // the chunk before has yet to be ended
 #pragma unroll 1
-    for (int i = producer_; i < chunks; i += Spec::kProducers) {
-      Bring(i / Tile::kChunks, i % Tile::kChunks);
-      cursor_.Advance(Spec::kProducers);
+    while (chunk < chunks || is_open) {
+      Values values;  // of nothing behind the last chunk
+      if (chunk < chunks) Read(chunk, batch, values);
+      if (is_open) {
+        is_open = false;
+        if (!End(&chunk) || chunk >= chunks) continue;
+      }
+      Begin(chunk % Tile::kChunks);
+      if (kScales && keep_ != Keep::kAll) {
+        Select(keep_ == Keep::kFinite, values);
+      }
+      Write(batch, values);
+      if (++batch < batches) continue;
+      batch = 0;
+      chunk += Spec::kProducers;
+      // Before more loads, for it waits for those that are on their way.
+      PublishShared();
+      if constexpr (Spec::kLoadsAhead) {
+        is_open = true;
+      } else {
+        End(&chunk);
+      }
     }
   }
 
@@ -60,11 +86,22 @@ class ConvProducer {
     }
   };
 
+  static constexpr int kBarrier = 2;  // of the first producer; others follow
   static constexpr bool kScales = Spec::kScales;
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+  using Positions = PatchPositions<Spec>;
   using Share = PatchShare<Group::kPatch, kThreads, 1, Group::kOctets>;
+  // A thread brings a chunk in batches: so many slices of so many positions are
+  // on their way before the first is used.
+  static constexpr int kSlices =
+      Share::kEach < Spec::kOctetsAtOnce ? Share::kEach : Spec::kOctetsAtOnce;
+  static constexpr int kAtOnce = Spec::kOctetsAtOnce / kSlices;
+  static constexpr int kBatchStep = Share::kStep * kAtOnce;
+  static constexpr int kBatchesOfPositions =
+      (Share::kEach + kSlices - 1) / kSlices;
+  using Values = float[kAtOnce][kSlices][8];
 
   __device__ void KeepWeights() {
     constexpr unsigned kBytes = Group::kWeights * 16;
@@ -81,34 +118,42 @@ class ConvProducer {
            static_cast<long long>(block_.weights(chunk)) * Group::kWeights;
   }
 
-  // Writes a chunk, again where its scales do not suit, and where it has
-  // numbers that are not finite, first without them and then them alone.
-  __device__ void Bring(int tile, int chunk) {
-    Keep keep = Keep::kAll;
-    bool has_begun = false;
-    bool has_scaled = false;
-#pragma unroll 1
-    while (true) {
-      Magnitudes most = Write(tile, chunk, keep, has_begun);
-      if constexpr (!kScales) return End(false, false);
-      most = MostOfAll(most);
-      has_begun = true;
-      if (keep == Keep::kAll && HasNonFinite(most)) {
-        keep = Keep::kFinite;
-      } else if (keep != Keep::kNonFinite && !has_scaled && !Suit(most)) {
-        has_scaled = true;
+  // Ends the chunk that this producer has written, the one before its *chunk:
+  // hands it over and is true, or goes back to it and is false: where its
+  // scales do not suit, and where it has numbers that are not finite, first
+  // without them and then for them alone.
+  __device__ bool End(int* chunk) {
+    const Magnitudes mine = most_;
+    most_ = Magnitudes();
+    if (kScales && (keep_ != Keep::kAll || !SurelySuit(mine))) {
+      const Magnitudes most = MostOfAll(mine);
+      if (keep_ == Keep::kAll && HasNonFinite(most)) {
+        return Again(Keep::kFinite, chunk);
+      }
+      if (keep_ != Keep::kNonFinite && !has_scaled_ && !Suit(most)) {
+        has_scaled_ = true;
         FindScales(most);
-      } else {
-        End(keep == Keep::kFinite, keep == Keep::kNonFinite);
-        if (keep != Keep::kFinite) return;
-        keep = Keep::kNonFinite;
-        has_begun = false;
+        return Again(keep_, chunk);
       }
     }
+    const bool is_again = keep_ == Keep::kFinite;
+    HandOver(is_again, keep_ == Keep::kNonFinite);
+    if (is_again) return Again(Keep::kNonFinite, chunk);
+    keep_ = Keep::kAll;
+    has_scaled_ = false;
+    cursor_.Advance(Spec::kProducers);
+    return true;
+  }
+  __device__ bool Again(Keep keep, int* chunk) {
+    keep_ = keep;
+    *chunk -= Spec::kProducers;
+    return false;
   }
 
-  // Waits for the stage to be free, sends for its weights.
+  // Waits for the stage to be free, sends for its weights; once.
   __device__ void Begin(int chunk) {
+    if (has_begun_) return;
+    has_begun_ = true;
     ptx::Wait(stages_.empty(cursor_.stage), cursor_.round() ^ 1);
     if (Spec::kKeepsWeights || thread_ != 0) return;
     constexpr unsigned kBytes = Group::kWeights * 16;
@@ -117,7 +162,7 @@ class ConvProducer {
                   kBytes, stages_.full(cursor_.stage));
   }
 
-  __device__ void End(bool is_again, bool only_large) {
+  __device__ void HandOver(bool is_again, bool only_large) {
     if (thread_ == 0) {
       auto* const note = stages_.note(cursor_.stage);
 #pragma unroll
@@ -128,9 +173,9 @@ class ConvProducer {
       note->is_again = is_again;
       note->only_large = only_large;
     }
-    PublishShared();
     ptx::Arrive(stages_.full(cursor_.stage));
     cursor_.Use();
+    has_begun_ = false;
   }
 
   __device__ void FindScales(const Magnitudes& most) {
@@ -139,6 +184,35 @@ class ConvProducer {
       if (most.of[image] == 0) continue;
       exponents_[image].value = ScaleExponent(most.of[image]);
     }
+  }
+  // Whether all threads' numbers, of which `mine` are the largest, are finite
+  // and the scales suit them. Nearly always, and found without shared memory,
+  // where the way behind loads is long. Not of an image of zeros, which needs a
+  // look at the largest.
+  __device__ bool SurelySuit(const Magnitudes& mine) const {
+    __syncwarp();
+    bool is_over = false;
+    bool all_suit = true;
+#pragma unroll
+    for (int image = 0; image < Spec::kImages; ++image) {
+      const float scaled =
+          __uint_as_float(mine.of[image]) * PowerOfTwo(exponents_[image].value);
+      is_over |= !(scaled < kMost);
+      all_suit &= Any(scaled >= kFewest);
+    }
+    return !Any(is_over) && all_suit;
+  }
+  // Whether `yes` for any of this producer's threads.
+  __device__ bool Any(bool yes) const {
+    int any;
+    asm volatile(
+        "{.reg .pred yes, any; setp.ne.b32 yes, %1, 0;"
+        "barrier.cta.red.or.aligned.pred any, %2, %3, yes; selp.b32 %0, 1, 0, "
+        "any;}"
+        : "=r"(any)
+        : "r"(static_cast<int>(yes)), "r"(kBarrier + producer_), "n"(kThreads)
+        : "memory");
+    return any != 0;
   }
   // Whether the scales suit all images.
   __device__ bool Suit(const Magnitudes& most) const {
@@ -170,7 +244,7 @@ class ConvProducer {
       largest = __reduce_max_sync(~0u, largest);
       if (thread_ % 32 == 0) most[image * kWarps + thread_ / 32] = largest;
     }
-    asm volatile("bar.sync %0, %1;" ::"r"(2 + producer_), "n"(kThreads)
+    asm volatile("bar.sync %0, %1;" ::"r"(kBarrier + producer_), "n"(kThreads)
                  : "memory");
 #pragma unroll
     for (int i = 0; i < Spec::kImages * kWarps; ++i) {
@@ -179,56 +253,43 @@ class ConvProducer {
     return mine;
   }
 
-  // Writes one chunk of the patch; zeros outside the input. Where the stage has
-  // not begun, loads go out before it does. The largest magnitudes of what this
-  // thread has kept.
-  __device__ Magnitudes Write(int tile, int chunk, Keep keep, bool has_begun) {
-    // So many slices of so many positions are on their way before the first is
-    // used.
-    constexpr int kOctets = Spec::kOctetsAtOnce;
-    constexpr int kSlices = Share::kEach < kOctets ? Share::kEach : kOctets;
-    constexpr int kAtOnce = kOctets / kSlices;
-    Magnitudes most;
-#pragma unroll 1
-    for (int i = Share::First(thread_); i < Group::kPatch;
-         i += Share::kStep * kAtOnce) {
-#pragma unroll 1
-      for (int slice = 0; slice < Share::kEach; slice += kSlices) {
-        float values[kAtOnce][kSlices][8];
-        ReadPositions(tile, chunk, i, slice, values);
-        if (!has_begun) Begin(chunk);
-        has_begun = true;
-        if (kScales && keep != Keep::kAll) {
-          Select(keep == Keep::kFinite, values);
-        }
-        WritePositions(i, slice, values, &most);
-      }
-    }
-    if (!has_begun) Begin(chunk);
-    return most;
+  // A thread's first position of a batch, and its first slice.
+  __device__ int PositionOf(int batch) const {
+    return Share::First(thread_) + batch / kBatchesOfPositions * kBatchStep;
+  }
+  static __device__ int SliceOf(int batch) {
+    return batch % kBatchesOfPositions * kSlices;
+  }
+  // How many a warp has of each chunk.
+  __device__ int Batches() const {
+    constexpr int kOfAll = (Group::kPatch + kBatchStep - 1) / kBatchStep;
+    const int left = Group::kPatch - Share::First(thread_) / 32 * 32;
+    const int own = (left + kBatchStep - 1) / kBatchStep;
+    return (kOfAll == 1 ? 1 : max(own, 1)) * kBatchesOfPositions;
   }
 
-  // Slices from `slice` on of each kStep-th position from `i` on.
-  template <int kPositions, int kSlices>
-  __device__ void ReadPositions(int tile, int chunk, int i, int slice,
-                                float (&values)[kPositions][kSlices][8]) const {
-    const int top = block_.top(tile) * Spec::kStrideH - PaddingH();
-    const int left = block_.left() * Spec::kStrideW - PaddingW();
+  // Of a chunk, counted over all tiles of the block; zeros outside the input.
+  __device__ void Read(int chunk_of_block, int batch, Values& values) const {
+    const int tile = chunk_of_block / Tile::kChunks;
+    const int chunk = chunk_of_block % Tile::kChunks;
+    const int top = Positions::TopOf(block_, tile);
+    const int left = Positions::LeftOf(block_);
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
     const Index first = FirstOf(chunk);
 #pragma unroll
-    for (int n = 0; n < kPositions; ++n) {
-      const int position = i + n * Share::kStep;
-      const int row = RowOf(top, position);
-      const int column = ColumnOf(left, position);
+    for (int n = 0; n < kAtOnce; ++n) {
+      const int position = PositionOf(batch) + n * Share::kStep;
+      const int row = Positions::RowOf(top, position);
+      const int column = Positions::ColumnOf(left, position);
       // No branch keeps the loads of positions apart.
-      const bool inside = (position < Group::kPatch) & IsOfImage(position) &
-                          IsInside(row, column);
-      const Index from =
-          first + FirstOfImage(position) + row * Spec::Input::kW + column;
+      const bool inside = (position < Group::kPatch) &
+                          Positions::IsOfImage(position) &
+                          Positions::IsInside(row, column);
+      const Index from = first + Positions::FirstOfImage(position) +
+                         row * Spec::Input::kW + column;
 #pragma unroll
       for (int k = 0; k < kSlices; ++k) {
-        const int octet = Share::Slice(thread_, slice + k);
+        const int octet = Share::Slice(thread_, SliceOf(batch) + k);
         LoadEight(from, octet * 8,
                   inside && Share::HasSlice(octet) ? channels : 0,
                   values[n][k]);
@@ -237,10 +298,7 @@ class ConvProducer {
   }
 
   // The same in the patch, scaled and in parts.
-  template <int kPositions, int kSlices>
-  __device__ void WritePositions(int i, int slice,
-                                 float (&values)[kPositions][kSlices][8],
-                                 Magnitudes* most) const {
+  __device__ void Write(int batch, Values& values) {
     uint4* const to = stages_.pixels(cursor_.stage);
     float scales[Spec::kImages];
 #pragma unroll
@@ -248,16 +306,16 @@ class ConvProducer {
       scales[image] = PowerOfTwo(exponents_[image].value);
     }
 #pragma unroll
-    for (int n = 0; n < kPositions; ++n) {
-      const int position = i + n * Share::kStep;
-      if (n > 0 && position >= Group::kPatch) break;
+    for (int n = 0; n < kAtOnce; ++n) {
+      const int position = PositionOf(batch) + n * Share::kStep;
+      if (position >= Group::kPatch) break;
 #pragma unroll
       for (int k = 0; k < kSlices; ++k) {
-        const int octet = Share::Slice(thread_, slice + k);
+        const int octet = Share::Slice(thread_, SliceOf(batch) + k);
         if (!Share::HasSlice(octet)) continue;
         if constexpr (kScales) {
-          const int image = ImageOf(position);
-          most->Take(image, Scale(OfImage(scales, image), values[n][k]));
+          const int image = Positions::ImageOf(position);
+          most_.Take(image, Scale(OfImage(scales, image), values[n][k]));
         }
         StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
             values[n][k], to + Group::UnitOf(octet, position), Group::kPart);
@@ -270,44 +328,6 @@ class ConvProducer {
     return (static_cast<Index>(block_.n) * Spec::Input::kC +
             block_.group * Tile::kInputs + chunk * Spec::kChunk) *
            kPlane;
-  }
-
-  // Of a position of the patch: its image among the block's, its place in that
-  // image's patch, coordinates in the input, and whether it lies there.
-  static __device__ int ImageOf(int position) {
-    return Spec::kImages == 1 ? 0 : position / Spec::kImagePositions;
-  }
-  static __device__ int PlaceOf(int position) {
-    return Spec::kImages == 1 ? position : position % Spec::kImagePositions;
-  }
-  static __device__ int RowOf(int top, int position) {
-    return top + InPlane(position) / Spec::kRowPitch * Spec::kStrideH +
-           PlaneOf(position) / Spec::kPlanesW;
-  }
-  static __device__ int ColumnOf(int left, int position) {
-    return left + InPlane(position) % Spec::kRowPitch * Spec::kStrideW +
-           PlaneOf(position) % Spec::kPlanesW;
-  }
-  static constexpr bool kHasPlanes = Spec::kPlanesH * Spec::kPlanesW > 1;
-  static __device__ int PlaneOf(int position) {
-    return kHasPlanes ? PlaceOf(position) / Group::kPlane : 0;
-  }
-  static __device__ int InPlane(int position) {
-    return kHasPlanes ? PlaceOf(position) % Group::kPlane : PlaceOf(position);
-  }
-  // Whether a position has a pixel of its image.
-  static __device__ bool IsOfImage(int position) {
-    return Spec::kImages == 1 || PlaceOf(position) < Group::kImagePatch;
-  }
-  static __device__ bool IsInside(int row, int column) {
-    return (static_cast<unsigned>(row) <
-            static_cast<unsigned>(Spec::Input::kH)) &
-           (static_cast<unsigned>(column) <
-            static_cast<unsigned>(Spec::Input::kW));
-  }
-  // From the first element of the chunk's first channel in the first image.
-  static __device__ Index FirstOfImage(int position) {
-    return ImageOf(position) * Spec::Input::kC * kPlane;
   }
 
   __device__ void LoadEight(Index from, int channel, int channels,
@@ -332,9 +352,7 @@ class ConvProducer {
   }
 
   // Puts zeros in the place of finite numbers, or of the others.
-  template <int kPositions, int kSlices>
-  static __device__ void Select(bool finite,
-                                float (&values)[kPositions][kSlices][8]) {
+  static __device__ void Select(bool finite, Values& values) {
 #pragma unroll
     for (auto& slices : values) {
 #pragma unroll
@@ -358,17 +376,6 @@ class ConvProducer {
     return most;
   }
 
-  // Of a phase of a transposed convolution the padding is one less from some
-  // phase on.
-  __device__ int PaddingH() const {
-    return Spec::kPaddingH -
-           (block_.phase_h + Spec::kPhaseStartH) / Spec::kPhasesH;
-  }
-  __device__ int PaddingW() const {
-    return Spec::kPaddingW -
-           (block_.phase_w + Spec::kPhaseStartW) / Spec::kPhasesW;
-  }
-
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
   const ConvBlock<Spec> block_;
@@ -377,6 +384,12 @@ class ConvProducer {
   StageCursor<Spec::kStages> cursor_{producer_};
   Exponent exponents_[Spec::kImages];
   int turn_ = 0;
+  // Of the chunk that is written: what is kept of it, whether its scales were
+  // found anew, whether it has a stage, and the largest of what is kept.
+  Keep keep_ = Keep::kAll;
+  bool has_scaled_ = false;
+  bool has_begun_ = false;
+  Magnitudes most_;
 };
 
 }  // namespace kiln

@@ -24,6 +24,7 @@
 #include "conv_producer.cuh"
 #include "conv_runs.cuh"
 #include "conv_stages.cuh"
+#include "conv_stores.cuh"
 #include "conv_tails.cuh"
 #include "conv_tile.cuh"
 #include "conv_warp.cuh"
@@ -109,7 +110,9 @@ class ConvConsumer {
         tail.Take(t_, block_, tile, sums_.d[0]);
         if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
-            StorePlanes<Spec>(t_, block_, tile, planes);
+            StorePlanes<Spec>(t_, block_, tile, planes,
+                              [](const Point<typename Spec::Index>&,
+                                 float value) { return value; });
           });
         }
       }

@@ -8,13 +8,13 @@
 
 namespace kiln {
 
-// Merges the states of `lanes` neighbouring lanes, a power of two, into each of
+// Merges the states of kLanes neighbouring lanes, a power of two, into each of
 // them. The lower lane's state always comes first, so all get the same bits.
-template <typename Reducer>
-__device__ void MergeLanes(int lane, int lanes, Reducer* state) {
+template <int kLanes, typename Reducer>
+__device__ void MergeLanes(int lane, Reducer* state) {
   constexpr int kWords = sizeof(Reducer) / sizeof(float);
 #pragma unroll 1
-  for (int mask = 1; mask < lanes; mask *= 2) {
+  for (int mask = 1; mask < kLanes; mask *= 2) {
     const bool is_lower = (lane & mask) == 0;
     Reducer lower, upper;
     // Word by word: a choice between structs would send them through memory.
@@ -28,11 +28,6 @@ __device__ void MergeLanes(int lane, int lanes, Reducer* state) {
     lower.Merge(upper);
     *state = lower;
   }
-}
-
-template <int kLanes, typename Reducer>
-__device__ void MergeLanes(int lane, Reducer* state) {
-  MergeLanes(lane, kLanes, state);
 }
 
 // The same into the first of `lanes` neighbours alone: nobody has to choose

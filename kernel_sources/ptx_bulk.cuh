@@ -85,18 +85,19 @@ __device__ inline unsigned long long LoadRelaxed(
   return value;
 }
 
-// The same where the value is 0 still; by a predicate, so that loads behind
-// each other do not wait for one another.
-__device__ inline void LoadRelaxedIfZero(const unsigned long long* global,
-                                         unsigned long long* value) {
+// The same by a predicate, so that loads behind each other do not wait for one
+// another.
+__device__ inline void LoadRelaxedIf(bool condition,
+                                     const unsigned long long* global,
+                                     unsigned long long* value) {
   asm volatile(
       "{\n"
-      ".reg .pred missing;\n"
-      "setp.eq.u64 missing, %0, 0;\n"
-      "@missing ld.relaxed.gpu.global.u64 %0, [%1];\n"
+      ".reg .pred condition;\n"
+      "setp.ne.b32 condition, %2, 0;\n"
+      "@condition ld.relaxed.gpu.global.u64 %0, [%1];\n"
       "}"
       : "+l"(*value)
-      : "l"(global)
+      : "l"(global), "r"(static_cast<int>(condition))
       : "memory");
 }
 

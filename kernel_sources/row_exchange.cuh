@@ -3,14 +3,16 @@
 // Members publish theirs; one of them, another for each row, gathers all and
 // publishes the total. (If every member gathered, all would poll the same lines
 // of the L2 cache at once, and slow down what they wait for.) What is published
-// is one word of 64 bits, written at once and never 0, which is what memory
-// holds before the launch: no flags, no atomics, and one fixed order.
+// is one word of 64 bits, written at once: no flags, no atomics, and one fixed
+// order. Its upper bit, the tag, differs from that of the launch before: each
+// launch writes all of the same words, and before the first they are zero.
 //
+//   const kiln::Tag tag = kiln::TakeTag<Spec>(t.records);  // some warps
 //   const kiln::Records<Spec> records(t.records, row);
-//   ptx::StoreRelaxed(records.members + blockIdx.x, kiln::Publish(state));
-//   auto total = kiln::Gather<Spec>(records.members, lane);  // one warp
+//   ptx::StoreRelaxed(records.members + blockIdx.x, kiln::Publish(state, tag));
+//   auto total = kiln::Gather<Spec>(records.members, tag, lane);  // one warp
 //   kiln::MergeIntoFirstLane(32, &total);
-//   ptx::StoreRelaxed(records.total, kiln::Publish(total));
+//   ptx::StoreRelaxed(records.total, kiln::Publish(total, tag));
 #ifndef KILN_KERNEL_SOURCES_ROW_EXCHANGE_CUH_
 #define KILN_KERNEL_SOURCES_ROW_EXCHANGE_CUH_
 
@@ -19,20 +21,26 @@
 
 namespace kiln {
 
-// Two numbers of which the second is never negative: with its sign bit set it
-// is never 0.
-__device__ inline unsigned long long Pack(float first, float second) {
-  const unsigned sign = 0x80000000u;
-  const unsigned long long high = __float_as_uint(second) | sign;
-  return high << 32 | __float_as_uint(first);
+// The upper bit of a record, and no other.
+using Tag = unsigned long long;
+constexpr Tag kTagBit = 1ull << 63;
+
+__device__ inline bool IsThere(unsigned long long record, Tag tag) {
+  return ((record ^ tag) & kTagBit) == 0;
 }
 
-__device__ inline unsigned long long Publish(const Moments& state) {
-  return Pack(state.mean, state.m2);
+// Two numbers of which the second is never negative: its sign is the tag.
+__device__ inline unsigned long long Pack(float first, float second, Tag tag) {
+  const unsigned long long high = __float_as_uint(second) & 0x7fffffff;
+  return high << 32 | __float_as_uint(first) | tag;
 }
 
-__device__ inline unsigned long long Publish(const SoftmaxSum& state) {
-  return Pack(state.largest, state.scaled.Total());
+__device__ inline unsigned long long Publish(const Moments& state, Tag tag) {
+  return Pack(state.mean, state.m2, tag);
+}
+
+__device__ inline unsigned long long Publish(const SoftmaxSum& state, Tag tag) {
+  return Pack(state.largest, state.scaled.Total(), tag);
 }
 
 // The state behind a record over `count` values.
@@ -51,7 +59,8 @@ __device__ inline void Unpublish(unsigned long long record, float,
       __uint_as_float(static_cast<unsigned>(record >> 32) & 0x7fffffff);
 }
 
-// What members exchange about one row, in t.records.
+// What members exchange about one row, in t.records. Behind all rows' words,
+// each member has one with the tag of the launch before.
 template <typename Spec>
 struct Records {
   unsigned long long* members;  // one for each
@@ -64,25 +73,29 @@ struct Records {
     members = records + static_cast<long long>(row) * Spec::kTeam;
     total = records + kRows * Spec::kTeam + row * kSectorWords;
   }
+
+  static __device__ unsigned long long* LastTag(unsigned long long* records) {
+    return Records(records, static_cast<int>(Spec::kRows)).total + blockIdx.x;
+  }
 };
 
 // The statistics of all members of the team, each merged into those of one of
 // a warp's lanes.
 template <typename Spec>
 __device__ typename Spec::Reducer Gather(const unsigned long long* members,
-                                         int lane) {
+                                         Tag tag, int lane) {
   constexpr int kRecords = (Spec::kTeam + 31) / 32;  // of each lane
   constexpr long long kSlice =
       static_cast<long long>(Spec::kChunks) * Spec::kChunk;
   // Members with whole slices; the next one has the rest.
   constexpr int kWhole = static_cast<int>(Spec::kRowLength / kSlice);
   constexpr int kRest = static_cast<int>(Spec::kRowLength % kSlice);
-  const unsigned long long nothing = Publish(typename Spec::Reducer());
+  const unsigned long long nothing = Publish(typename Spec::Reducer(), tag);
   const unsigned long long* records = members + lane;
   unsigned long long record[kRecords];
 #pragma unroll
   for (int k = 0; k < kRecords; ++k) {
-    record[k] = lane + 32 * k < Spec::kTeam ? 0 : nothing;
+    record[k] = lane + 32 * k < Spec::kTeam ? tag ^ kTagBit : nothing;
   }
   bool is_missing = true;
 #pragma unroll 1
@@ -90,8 +103,9 @@ __device__ typename Spec::Reducer Gather(const unsigned long long* members,
     is_missing = false;
 #pragma unroll
     for (int k = 0; k < kRecords; ++k) {
-      ptx::LoadRelaxedIfZero(records + 32 * k, &record[k]);
-      is_missing |= record[k] == 0;
+      ptx::LoadRelaxedIf(!IsThere(record[k], tag), records + 32 * k,
+                         &record[k]);
+      is_missing |= !IsThere(record[k], tag);
     }
   }
   typename Spec::Reducer total;

@@ -39,6 +39,8 @@ constexpr int kMoverWarps = 1;
 constexpr int kPublisherWarps = 1;
 constexpr int kGathererWarps = 1;
 constexpr int kReceiverWarps = 4;
+constexpr int kExchangeWarps =
+    kPublisherWarps + kGathererWarps + kReceiverWarps;
 constexpr int kCounterWarps = 8;
 constexpr int kFinisherWarps = 8;
 static_assert(kCounterWarps == kFinisherWarps,
@@ -84,6 +86,7 @@ struct TeamMemory {
   ptx::Barrier done[Spec::kSlots];    // by the finishers
   ptx::Barrier counted[kRowsInFlight<Spec>];
   ptx::Barrier known[kRowsInFlight<Spec>];
+  ptx::Barrier tag_read;
   typename Spec::Statistics statistics[kRowsInFlight<Spec>];
   float
       states[kRowsInFlight<Spec>]
@@ -198,6 +201,24 @@ __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
   }
 }
 
+// The tag of this launch, of which a turn is a part. By all warps that
+// exchange; the first thread of the publisher says it to the next launch, once
+// all have read that of the last.
+template <typename Spec>
+__device__ Tag TakeTag(const typename Spec::Tensors& t,
+                       TeamMemory<Spec>* memory) {
+  unsigned long long* const last = Records<Spec>::LastTag(t.records);
+  const Tag tag = (*last & kTagBit) ^ kTagBit;
+  if (ThisTurn() != Turn::kAll) return tag;
+  ptx::Arrive(&memory->tag_read);
+  if (threadIdx.x == 32 * kMoverWarps) {
+    ptx::Wait(&memory->tag_read, 0);
+    *last = tag;
+  }
+  __syncwarp();
+  return tag;
+}
+
 // The publisher's rows and the gatherer's. They end in the same way, and share
 // the code for it.
 //
@@ -205,7 +226,7 @@ __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
 // own: all that wait for others would slow the cache lines they wait for.
 template <typename Spec>
 __device__ void ExchangeRows(const typename Spec::Tensors& t,
-                             TeamMemory<Spec>* memory, bool gathers,
+                             TeamMemory<Spec>* memory, Tag tag, bool gathers,
                              unsigned lane) {
   const int stride = gathers ? Spec::kTeam : 1;
 #pragma unroll 1
@@ -215,15 +236,15 @@ __device__ void ExchangeRows(const typename Spec::Tensors& t,
     unsigned long long* record = records.members + blockIdx.x;
     typename Spec::Reducer state;
     if (gathers) {
-      while (ptx::LoadRelaxed(record) == 0) continue;
-      state = Gather<Spec>(records.members, lane);
+      while (!IsThere(ptx::LoadRelaxed(record), tag)) continue;
+      state = Gather<Spec>(records.members, tag, lane);
       record = records.total;
     } else {
       ptx::Wait(&memory->counted[place.index], place.parity);
       state = memory->StatesAt(place)[lane % kRowWarps<Spec>];
     }
     MergeIntoFirstLane(gathers ? 32 : kRowWarps<Spec>, &state);
-    if (lane == 0) ptx::StoreRelaxed(record, Publish(state));
+    if (lane == 0) ptx::StoreRelaxed(record, Publish(state, tag));
     // Only now may counters write where the states of this row were. The
     // exchange implies it, but by way of global memory.
     if (!gathers) ptx::Arrive(&memory->known[place.index]);
@@ -232,16 +253,16 @@ __device__ void ExchangeRows(const typename Spec::Tensors& t,
 
 template <typename Spec>
 __device__ void ReceiveRows(const typename Spec::Tensors& t,
-                            TeamMemory<Spec>* memory, unsigned receiver,
-                            unsigned lane) {
+                            TeamMemory<Spec>* memory, Tag tag,
+                            unsigned receiver, unsigned lane) {
 #pragma unroll 1
   for (int row = receiver; row < kRows<Spec>; row += kReceiverWarps) {
     const RowPlace<Spec> place(row);
     const Records<Spec> records(t.records, row);
     // Before, there is nothing to ask for.
     ptx::Wait(&memory->counted[place.index], place.parity);
-    unsigned long long total = 0;
-    while (total == 0 && ThisTurn() != Turn::kPublish) {
+    unsigned long long total = tag ^ kTagBit;
+    while (!IsThere(total, tag) && ThisTurn() != Turn::kPublish) {
       total = ptx::LoadRelaxed(records.total);
     }
     typename Spec::Reducer state;
@@ -305,6 +326,7 @@ __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
 template <typename Spec>
 __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
   const unsigned i = threadIdx.x;
+  if (i == 0) ptx::InitBarrier(&memory->tag_read, 32 * kExchangeWarps);
   if (i < Spec::kSlots) {
     ptx::InitBarrier(&memory->loaded[i], 1);
     ptx::InitBarrier(&memory->done[i], 32 * kRowWarps<Spec>);
@@ -345,10 +367,13 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
   }
   if (warp < kMoverWarps) {
     LoadRows<Spec>(t, ring, memory, lane);
-  } else if (warp < kFirstReceiver) {
-    ExchangeRows<Spec>(t, memory, gathers, lane);
   } else if (warp < kFirstCounter) {
-    ReceiveRows<Spec>(t, memory, warp - kFirstReceiver, lane);
+    const Tag tag = TakeTag<Spec>(t, memory);
+    if (warp < kFirstReceiver) {
+      ExchangeRows<Spec>(t, memory, tag, gathers, lane);
+    } else {
+      ReceiveRows<Spec>(t, memory, tag, warp - kFirstReceiver, lane);
+    }
   } else if (warp < kFirstFinisher) {
     constexpr int kThreads = 32 * kRowWarps<Spec>;
     const unsigned thread = threadIdx.x - 32 * kFirstCounter;

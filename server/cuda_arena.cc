@@ -57,8 +57,13 @@ absl::StatusOr<LaunchAreas*> CudaArena::Reserve(
     const std::string& key, const LoadedArtifact& artifact) {
   Areas& areas = areas_[key];
   areas.last_use = ++uses_;
+  const bool keeps_workspace = artifact.keeps_workspace();
   DeviceMemory& workspace =
-      artifact.keeps_workspace() ? areas.workspace : shared_workspace_;
+      keeps_workspace ? areas.workspace : shared_workspace_;
+  // By sizes: memory that is allocated anew may lie where the old one did.
+  const bool loses_contents =
+      areas.prepared.size_bytes() < artifact.prepared_bytes() ||
+      (keeps_workspace && workspace.size_bytes() < artifact.workspace_bytes());
   absl::Status status = Grow(key, artifact.workspace_bytes(), workspace);
   if (status.ok()) {
     status = Grow(key, artifact.prepared_bytes(), areas.prepared);
@@ -68,10 +73,7 @@ absl::StatusOr<LaunchAreas*> CudaArena::Reserve(
     return status;
   }
 
-  const bool moved =
-      areas.launch.prepared != areas.prepared.get() ||
-      (artifact.keeps_workspace() && areas.launch.workspace != workspace.get());
-  if (moved) areas.launch = LaunchAreas{};
+  if (loses_contents) areas.launch = LaunchAreas{};
   areas.launch.workspace = workspace.get();
   areas.launch.prepared = areas.prepared.get();
   return &areas.launch;

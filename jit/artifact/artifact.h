@@ -58,8 +58,9 @@ enum class Area : uint8_t {
 
 enum class ZeroWhen : uint8_t {
   kEachLaunch = 1,  // a memset on the stream before the first launch step
-  kOnce = 2,        // at allocation, and after a failed launch; kernels leave
-                    // it zero, so two streams must not share it
+  kOnce = 2,        // at allocation, and after a failed launch; a launch goes
+                    // on from what the one before has left, so two streams
+                    // must not share it
 };
 
 struct ZeroRange {

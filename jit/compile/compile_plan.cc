@@ -72,19 +72,12 @@ class Compilation {
   }
 
   absl::Status Finish() {
-    if (!HasRefused()) {
-      const absl::Status status = CompileUnknown();
-      if (!status.ok()) return status;
-    }
+    absl::Status status = CheckKnown();  // by earlier attempts
+    if (status.ok()) status = CompileUnknown();
+    if (status.ok()) status = CheckKnown();
+    if (!status.ok()) return status;
     for (const std::string& identity : identities_) {
-      const auto found = known_.find(identity);
-      if (found == known_.end()) continue;
-      const CompiledUnit& unit = found->second;
-      if (!unit.refused.empty()) {
-        spills_ = true;
-        return Spills(unit.refused, unit.module.source, unit.log);
-      }
-      artifact_->modules.push_back(unit.module);
+      artifact_->modules.push_back(known_.at(identity).module);
     }
     return absl::OkStatus();
   }
@@ -113,14 +106,16 @@ class Compilation {
     return place->second;
   }
 
-  // Whether an earlier attempt has found that a unit does not fit.
-  bool HasRefused() const {
-    return std::any_of(identities_.begin(), identities_.end(),
-                       [&](const std::string& identity) {
-                         const auto found = known_.find(identity);
-                         return found != known_.end() &&
-                                !found->second.refused.empty();
-                       });
+  // That of the units which have been compiled all fit in registers.
+  absl::Status CheckKnown() {
+    for (const std::string& identity : identities_) {
+      const auto found = known_.find(identity);
+      if (found == known_.end() || found->second.refused.empty()) continue;
+      const CompiledUnit& unit = found->second;
+      spills_ = true;
+      return Spills(unit.refused, unit.module.source, unit.log);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CompileUnknown() {

@@ -131,7 +131,7 @@ struct ConvGeometry {
 
   // Of warpgroups. Units have 16 bytes: eight numbers of a pixel or channel.
   int64_t padding(size_t axis) const;      // of the first phase
-  int64_t phase_start(size_t axis) const;  // see ConvProducer
+  int64_t phase_start(size_t axis) const;  // see PatchPositions
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
   int64_t run() const;              // positions that a block multiplies

@@ -20,6 +20,7 @@ namespace kiln {
 namespace {
 
 constexpr int kMergeThreads = 256;
+constexpr int64_t kFewestAhead = 8;  // chunks of a block
 constexpr int64_t kMergedByBlock = kMergeThreads / 32;
 
 class ConvSpecWriter {
@@ -42,8 +43,13 @@ class ConvSpecWriter {
     Convolution();
     if (kernel_.group.tail < 0) {
       Finish("kStore", "kiln_conv", 0);
-      spec_.element_argument = SumArguments();
-      spec_.element_body = inner_.lines();
+      if (StoresRead()) {
+        AppendRead(LastInner());
+        spec_.has_element = false;
+      } else {
+        spec_.element_argument = SumArguments();
+        spec_.element_body = inner_.lines();
+      }
     } else {
       Tail(NodeAt(kernel_.group.tail));
     }
@@ -109,33 +115,61 @@ class ConvSpecWriter {
     for (const int next : kernel_.group.epilogue) {
       inner_.Compute(NodeAt(next));
     }
-    if (TailStaysInRegisters()) return StoreRead();
+    if (StoresRead()) return StoreRead();
     for (const Store& store : kernel_.stores) {
       if (IsInner(store.value)) inner_.StoreTo(store, "inside");
     }
   }
 
-  // Stores what the tail reads apart from computing it.
-  void StoreRead() {
-    const int value = ValueOf(NodeAt(kernel_.group.tail).operands[0]);
-    ElementCode code(schedule_, kernel_.group.domain, &tensors_);
-    code.Define(value);
-    for (const Store& store : kernel_.stores) {
-      if (IsInner(store.value)) code.StoreTo(store, "inside");
-    }
-    AppendMember("StoreRead", value, code.lines());
+  // Whether what is stored is what Spec::Read computes, and no more, apart from
+  // computing it.
+  bool StoresRead() const {
+    if (TailStaysInRegisters()) return true;
+    if (kernel_.group.tail >= 0 || !geometry_.channel_rows) return false;
+    return !ReadsElements() &&
+           std::all_of(
+               kernel_.stores.begin(), kernel_.stores.end(),
+               [&](const Store& store) { return store.value == LastInner(); });
+  }
+  // The last value that is computed of an element before the tail, if any.
+  int LastInner() const {
+    const KernelGroup& group = kernel_.group;
+    if (group.tail >= 0) return ValueOf(NodeAt(group.tail).operands[0]);
+    return NodeAt(group.epilogue.empty() ? group.anchor : group.epilogue.back())
+        .results[0];
   }
 
-  // A function of Spec that stores `value`.
-  void AppendMember(const std::string& name, int value,
+  // A value, or a float2 of two neighbours.
+  void StoreRead() {
+    const int value = LastInner();
+    ElementCode code(schedule_, kernel_.group.domain, &tensors_);
+    code.Define(value);
+    std::vector<std::string> written;
+    for (const Store& store : kernel_.stores) {
+      if (!IsInner(store.value)) continue;
+      code.StoreTo(store, "inside");
+      written.push_back(tensors_.Write(store));
+    }
+    spec_.members.push_back("template <typename Value>");
+    AppendMember("StoreRead", "Value " + NameOf(value), code.lines());
+    if (written.empty()) return;
+    std::vector<std::string>& lines = spec_.members;
+    lines.push_back(
+        "static __device__ bool ArePairsAligned(const Tensors& t) {");
+    lines.push_back(fmt::format("  return kiln::ArePairsAligned({});",
+                                fmt::join(written, ", ")));
+    lines.push_back("}");
+  }
+
+  // A function of Spec that stores `value`, a parameter.
+  void AppendMember(const std::string& name, const std::string& value,
                     const std::vector<std::string>& body) {
     const std::string head = fmt::format("static __device__ void {}(", name);
     const std::string indent(head.size(), ' ');
     std::vector<std::string>& lines = spec_.members;
     lines.push_back(head + "const Tensors& t,");
     lines.push_back(indent + "const kiln::Point<Index>& at,");
-    lines.push_back(
-        fmt::format("{}float {}, bool inside) {{", indent, NameOf(value)));
+    lines.push_back(fmt::format("{}{}, bool inside) {{", indent, value));
     for (const std::string& line : body) lines.push_back("  " + line);
     lines.push_back("}");
   }
@@ -168,14 +202,18 @@ class ConvSpecWriter {
         outer_.StoreTo(store);
       }
     }
-    const int input = ValueOf(node.operands[0]);
+    AppendRead(ValueOf(node.operands[0]));
+    spec_.element_body = outer_.lines();
+  }
+
+  // Spec::Read, which computes `value`.
+  void AppendRead(int value) {
     spec_.reads_elements = true;
     spec_.read_argument = SumArguments();
     spec_.read_result = FoldsFactors(schedule_.lowered, kernel_)
-                            ? inner_.LocalTimes(input, kLog2E)
-                            : inner_.Local(input);
+                            ? inner_.LocalTimes(value, kLog2E)
+                            : inner_.Local(value);
     spec_.read_body = inner_.lines();
-    spec_.element_body = outer_.lines();
   }
 
   void DefineResults(const Node& node, int64_t steps) {
@@ -226,7 +264,8 @@ class ConvSpecWriter {
                      : inner_.ChannelLocal(ValueOf(node.operands[i]));
     }
     inner_.KeepInChannel("sign", fmt::format("copysignf(1.0f, {})", product));
-    AppendMember("StoreExtreme", node.results[0], code.lines());
+    AppendMember("StoreExtreme", "float " + NameOf(node.results[0]),
+                 code.lines());
   }
 
   bool IsExtremeOfWindows(int value) const {
@@ -371,6 +410,15 @@ class ConvSpecWriter {
         [&](const Store& store) { return IsInner(store.value); });
   }
 
+  // Whether producers send for the next chunk before they hand one over. Not
+  // where results are stored, behind which the loads would queue, nor where
+  // producers take turns or there is little to fetch ahead.
+  bool LoadsAhead(const std::string& tail) const {
+    const bool stores = tail == "kStore" || tail == "kPool" || StoresInner();
+    return !stores && geometry_.shares_chunks() &&
+           geometry_.chunks() * geometry_.tiles_per_block >= kFewestAhead;
+  }
+
   // The launch of the convolution, whose tail needs `scratch_words`.
   void Finish(const std::string& tail, const std::string& symbol,
               int64_t scratch_words) {
@@ -384,13 +432,14 @@ class ConvSpecWriter {
     }
     Append({BoolText("kHasPlanes", has_planes),
             BoolText("kTailInRegisters", in_registers),
+            BoolText("kStoresRead", StoresRead()),
             BoolText("kComputesFirst",
                      !kernel_.group.epilogue.empty() || StoresInner())});
     if (geometry_.has_groups()) {
-      Append(
-          {IntsText("kStateWords", states, "kFinishWarps",
-                    Finishes() ? kFinishWarps : 0),
-           fmt::format("static constexpr unsigned kLag = {};", kernel_.lag)});
+      Append({IntsText("kStateWords", states, "kFinishWarps",
+                       Finishes() ? kFinishWarps : 0),
+              fmt::format("static constexpr unsigned kLag = {};", kernel_.lag),
+              BoolText("kLoadsAhead", LoadsAhead(tail))});
     }
     const int64_t channel_units = SharedChannelUnits(inner_, geometry_);
     const int64_t bytes =

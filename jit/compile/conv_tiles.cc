@@ -109,9 +109,9 @@ void ConvTiles::Compare(ConvGeometry g) {
   if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
   const int64_t longest = LongestStrip(g);
   g.tiles_per_block = 0;
-  for (const int64_t most : {1, 2, 4, 8, 16, 32, 64}) {
+  for (int64_t most = 1; most <= longest; most *= 2) {
     const int strip = EvenStrip(g, most);
-    if (most > longest || strip == g.tiles_per_block) break;
+    if (strip == g.tiles_per_block) break;
     g.tiles_per_block = strip;
     const double all = ConvCycles(g, cycles, sm_count_);
     if (is_watched) options_.search->Fits(g, all);

@@ -22,6 +22,7 @@ namespace {
 // for the total: row_team.cu.
 constexpr int64_t kTeamRecordBytes = 8;
 constexpr int64_t kTeamTotalBytes = 32;
+constexpr int64_t kTeamTagBytes = 8;
 
 constexpr int64_t kCountBytes = 4;  // of conv_finish.cuh
 
@@ -187,8 +188,8 @@ class Scheduling {
     return stores;
   }
 
-  // What a team of blocks exchanges lies apart from everything else: it is
-  // zeroed before the first kernel.
+  // What a team of blocks exchanges lies apart from everything else, for the
+  // next launch goes on from it.
   void AddRowNeeds(int index) {
     Kernel& kernel = schedule_.kernels[index];
     const RowGeometry& rows = *kernel.rows;
@@ -196,8 +197,10 @@ class Scheduling {
     if (rows.keeper != RowKeeper::kTeam) return;
     kernel.partials = Place{};
     const int64_t bytes =
-        rows.rows * (rows.team * kTeamRecordBytes + kTeamTotalBytes);
-    buffers_.push_back({index, -1, {0, index, bytes}});
+        rows.rows * (rows.team * kTeamRecordBytes + kTeamTotalBytes) +
+        rows.team * kTeamTagBytes;
+    const int last = static_cast<int>(schedule_.kernels.size()) - 1;
+    buffers_.push_back({index, -1, {0, last, bytes}});
   }
 
   void Require(const Requirements& more) {
@@ -354,10 +357,10 @@ class Scheduling {
         kernel.packed = place;
       } else if (buffers_[i].counts) {
         kernel.progress = place;
-        AddZero(buffers_[i], place);
+        AddZero(buffers_[i], place, ZeroWhen::kEachLaunch);
       } else if (buffers_[i].value < 0) {
         kernel.partials = place;
-        if (kernel.rows) AddZero(buffers_[i], place);
+        if (kernel.rows) AddZero(buffers_[i], place, ZeroWhen::kOnce);
       } else {
         schedule_.homes[buffers_[i].value] = place;
         kernel.stores.push_back({buffers_[i].value, place});
@@ -370,10 +373,9 @@ class Scheduling {
     }
   }
 
-  void AddZero(const Buffer& buffer, const Place& place) {
+  void AddZero(const Buffer& buffer, const Place& place, ZeroWhen when) {
     schedule_.zero.push_back({Area::kWorkspace, place.offset_bytes,
-                              buffer.lifetime.size_bytes,
-                              ZeroWhen::kEachLaunch});
+                              buffer.lifetime.size_bytes, when});
   }
 
   const CanonicalPlan& plan_;

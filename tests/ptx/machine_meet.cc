@@ -56,19 +56,20 @@ void Machine::MeetWarp(Warp* warp, const Instruction& i, uint32_t mask) {
   Advance(warp, arrived);
 }
 
-// bar.sync and bar.red: the predicate, if any, is operand 1, behind the
-// result; then follow the barrier and the number of threads.
+// bar.sync and bar.red: behind the result, if any, follow the barrier, the
+// number of threads unless these are all, and the predicate.
 void Machine::MeetBlock(Warp* warp, const Instruction& i) {
   Block* const block = warp->block;
   const int lane = __builtin_ctz(warp->live);
   const bool reduces = i.handler != nullptr;
   const Place* const operands = i.operands + (reduces ? 1 : 0);
+  const int count = i.count - (reduces ? 2 : 0);
   const auto number = Get<uint32_t>(Source(*warp, operands[0]), lane);
   if (number >= block->barriers.size()) {
     return Fail(*warp, i, lane, "there are 16 barriers");
   }
   uint32_t threads = 0;
-  if (!reduces && i.count == 2) {
+  if (count == 2) {
     threads = Get<uint32_t>(Source(*warp, operands[1]), lane);
     if (threads % kLanes != 0 || threads == 0) {
       return Fail(*warp, i, lane, "a barrier is of whole warps");
@@ -81,7 +82,7 @@ void Machine::MeetBlock(Warp* warp, const Instruction& i) {
                             "that wait",
                             threads, barrier.threads));
   }
-  if (reduces) barrier.any |= GetMask(*warp, operands[1]) & warp->live;
+  if (reduces) barrier.any |= GetMask(*warp, operands[count]) & warp->live;
   warp->is_waiting = true;
   barrier.waiting.push_back(warp);
   barrier.threads = threads;

@@ -80,6 +80,31 @@ absl::Status RunStep(const PlanKernels& kernels, const Step& step,
   return kernels.programs[step.module].Run(launch, global);
 }
 
+void Zero(const Schedule& schedule, ZeroWhen when, Memory* memory) {
+  for (const ZeroRange& zero : schedule.zero) {
+    if (zero.when != when) continue;
+    std::fill_n(AreaOf(zero.area, memory) + zero.offset_bytes, zero.size_bytes,
+                '\0');
+  }
+}
+
+bool KeepsWorkspace(const Schedule& schedule) {
+  return std::any_of(
+      schedule.zero.begin(), schedule.zero.end(),
+      [](const ZeroRange& zero) { return zero.when == ZeroWhen::kOnce; });
+}
+
+absl::Status RunSteps(const PlanKernels& kernels,
+                      const std::vector<Step>& steps,
+                      const PlanRunOptions& options, const GlobalMemory& global,
+                      Memory* memory) {
+  for (const Step& step : steps) {
+    const absl::Status status = RunStep(kernels, step, options, global, memory);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PlanKernels> CompileToPtx(std::string_view plan_text,
@@ -116,10 +141,7 @@ absl::Status RunOnProcessor(const PlanKernels& kernels,
   const Schedule& schedule = kernels.schedule;
   Memory memory{slots, Poisoned(schedule.workspace_bytes),
                 Poisoned(schedule.prepared_bytes)};
-  for (const ZeroRange& zero : schedule.zero) {
-    std::fill_n(AreaOf(zero.area, &memory) + zero.offset_bytes, zero.size_bytes,
-                '\0');
-  }
+  Zero(schedule, ZeroWhen::kOnce, &memory);
   GlobalMemory global;
   for (size_t i = 0; i < slots->size(); ++i) {
     const std::vector<char>& slot = (*slots)[i];
@@ -128,14 +150,24 @@ absl::Status RunOnProcessor(const PlanKernels& kernels,
   }
   global.Allow(memory.workspace.data(), schedule.workspace_bytes, true);
   global.Allow(memory.prepared.data(), schedule.prepared_bytes, true);
-  for (const std::vector<Step>* steps : {&kernels.prepare, &kernels.launch}) {
-    for (const Step& step : *steps) {
-      const absl::Status status =
-          RunStep(kernels, step, options, global, &memory);
-      if (!status.ok()) return status;
+  absl::Status status =
+      RunSteps(kernels, kernels.prepare, options, global, &memory);
+  const auto launch = [&] {
+    if (!status.ok()) return;
+    Zero(schedule, ZeroWhen::kEachLaunch, &memory);
+    status = RunSteps(kernels, kernels.launch, options, global, &memory);
+  };
+  if (KeepsWorkspace(schedule)) {
+    // What a launch on other values leaves must not be taken for its own.
+    const std::vector<std::vector<char>> given = *slots;
+    for (std::vector<char>& slot : *slots) std::ranges::fill(slot, '\0');
+    launch();
+    for (size_t i = 0; i < given.size(); ++i) {
+      std::ranges::copy(given[i], (*slots)[i].begin());
     }
   }
-  return absl::OkStatus();
+  launch();
+  return status;
 }
 
 }  // namespace kiln::ptx

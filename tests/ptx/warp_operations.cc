@@ -119,7 +119,8 @@ void AddWarpOperations(OperationTable* table) {
   t["bar.sync"] = {nullptr, "w?w", Flow::kBarrier};
   t["barrier.sync"] = {nullptr, "w?w", Flow::kBarrier};
   // The machine computes the result.
-  t["bar.red.or.pred"] = {DoNothing, "pwp", Flow::kBarrier};
+  t["bar.red.or.pred"] = {DoNothing, "pw?p", Flow::kBarrier};
+  t["barrier.cta.red.or.aligned.pred"] = {DoNothing, "pww?p", Flow::kBarrier};
   t["setmaxnreg.dec.sync.aligned.u32"] = {nullptr, "w", Flow::kWarpgroup};
   t["setmaxnreg.inc.sync.aligned.u32"] = {nullptr, "w", Flow::kWarpgroup};
   t["wgmma.fence.sync.aligned"] = {nullptr, "", Flow::kWarp};

@@ -61,15 +61,15 @@ TEST(RowResidencyTest, RowsOfMegabytesAreSharedByTheWholeGrid) {
   EXPECT_LE(rows.dynamic_shared_bytes, 227 * 1024);
 }
 
-TEST(RowResidencyTest, ATeamHasAFallbackAndZeroedRecords) {
+TEST(RowResidencyTest, ATeamHasAFallbackAndRecordsZeroedOnce) {
   const std::vector<Schedule> schedules = SchedulesOf(kP1);
   ASSERT_EQ(schedules.size(), 2u);
   EXPECT_TRUE(schedules[0].requires_.cooperative);
   EXPECT_EQ(schedules[0].requires_.min_sm_count, 132);
   EXPECT_EQ(schedules[1].requires_, Requirements{});
   ASSERT_EQ(schedules[0].zero.size(), 1u);
-  EXPECT_EQ(schedules[0].zero[0].when, ZeroWhen::kEachLaunch);
-  EXPECT_EQ(schedules[0].zero[0].size_bytes, 896 * (132 * 8 + 32));
+  EXPECT_EQ(schedules[0].zero[0].when, ZeroWhen::kOnce);
+  EXPECT_EQ(schedules[0].zero[0].size_bytes, 896 * (132 * 8 + 32) + 132 * 8);
 }
 
 // A fallback with machine code of its own would cost as much to compile.

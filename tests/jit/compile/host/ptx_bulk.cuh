@@ -87,9 +87,9 @@ inline unsigned long long LoadRelaxed(const unsigned long long* global) {
   return value;
 }
 
-inline void LoadRelaxedIfZero(const unsigned long long* global,
-                              unsigned long long* value) {
-  if (*value == 0) *value = LoadRelaxed(global);
+inline void LoadRelaxedIf(bool condition, const unsigned long long* global,
+                          unsigned long long* value) {
+  if (condition) *value = LoadRelaxed(global);
 }
 
 }  // namespace kiln::ptx

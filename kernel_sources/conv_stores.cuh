@@ -1,0 +1,159 @@
+// Stores what planes hold (conv_planes.cuh): whole lines of memory, which
+// registers are not. Two neighbours at once, where both are inside the output
+// or both outside and their place is aligned: half as many accesses.
+#ifndef KILN_KERNEL_SOURCES_CONV_STORES_CUH_
+#define KILN_KERNEL_SOURCES_CONV_STORES_CUH_
+
+#include "conv_planes.cuh"
+#include "store_pairs.cuh"
+
+namespace kiln {
+
+// A lane's pairs of neighbours in each of a warp's planes.
+template <typename Spec>
+class PlanePairs {
+ public:
+  using Run = Planes<Spec>;
+  using Index = typename Spec::Index;
+  // Whether pairs are inside as a whole, and aligned where the tensor is.
+  static constexpr bool kExist =
+      Spec::kTileW % 2 == 0 && Spec::Output::kW % 2 == 0 && Spec::kPhasesW == 1;
+
+  __device__ PlanePairs(const ConvBlock<Spec>& block, int tile,
+                        const Run& planes)
+      : block_(block), planes_(planes) {
+#pragma unroll
+    for (int i = 0; i < kVisits; ++i) {
+      const int position = 2 * PairOf(i);
+      const int row = position / Spec::kRowPitch;
+      const int column = position % Spec::kRowPitch;
+      const int y = block.y(tile, planes.part * Run::kRows + row);
+      const int x = block.x(column);
+      offsets_[i] = y * Spec::Output::kW + x;
+      inside_[i] = i * 32 + planes.lane < kPairs && column < Spec::kTileW &&
+                   y < Spec::Output::kH && x < Spec::Output::kW;
+    }
+  }
+
+  // Stores compute(at, value) of all.
+  template <typename Compute>
+  __device__ void Store(const typename Spec::Tensors& t,
+                        const Compute& compute) const {
+    const bool is_aligned = Spec::ArePairsAligned(t);
+#pragma unroll 1
+    for (int c = 0; c < Run::kChannels; c += kTogether) {
+      if (!planes_.HasChannel(block_, c)) break;
+      float2 pairs[kTogether][kVisits];
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+        const auto* const plane =
+            reinterpret_cast<const float2*>(planes_.plane(c + k));
+#pragma unroll
+        for (int i = 0; i < kVisits; ++i) pairs[k][i] = plane[PairOf(i)];
+      }
+      ForEach(c, [&](int k, int i, const Point<Index>& at, bool) {
+        float2& pair = pairs[k][i];
+        pair = make_float2(compute(at, pair.x), compute(at, pair.y));
+      });
+      // One branch for all: one for each would keep the stores apart.
+      if (is_aligned) {
+        ForEach(c, [&](int k, int i, const Point<Index>& at, bool inside) {
+          Spec::StoreRead(t, at, pairs[k][i], inside);
+        });
+      } else {
+        ForEach(c, [&](int k, int i, Point<Index> at, bool inside) {
+          Spec::StoreRead(t, at, pairs[k][i].x, inside);
+          ++at.i;
+          Spec::StoreRead(t, at, pairs[k][i].y, inside);
+        });
+      }
+    }
+  }
+
+ private:
+  static constexpr int kPairs = Run::kRun / 2;
+  static constexpr int kVisits = (kPairs + 31) / 32;
+  // Channels gone through at once, which hide each other's latencies.
+  static constexpr int kTogether = kVisits <= 2 ? 4 : 2;
+
+  // The lane's i-th pair; the last where it has none.
+  __device__ int PairOf(int i) const {
+    return min(i * 32 + planes_.lane, kPairs - 1);
+  }
+
+  // Calls visit(k, i, at, inside) for the i-th pair of channel c + k.
+  template <typename Visit>
+  __device__ void ForEach(int c, Visit visit) const {
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      const bool is_channel = planes_.HasChannel(block_, c + k);
+      const Point<Index> first = PointAt<typename Spec::Output, Index>(
+          static_cast<Index>(block_.n),
+          static_cast<Index>(block_.first_channel() +
+                             (is_channel ? planes_.first + c + k : 0)),
+          static_cast<Index>(0), static_cast<Index>(0));
+#pragma unroll
+      for (int i = 0; i < kVisits; ++i) {
+        Point<Index> at = first;
+        at.i += offsets_[i];
+        visit(k, i, at, is_channel && inside_[i]);
+      }
+    }
+  }
+
+  const ConvBlock<Spec>& block_;
+  const Run& planes_;
+  int offsets_[kVisits];  // in a channel
+  bool inside_[kVisits];
+};
+
+// Stores compute(at, value) of what planes hold, which reads nothing but what
+// belongs to a channel: of `at` no more is right. Of a channel that the block
+// does not have, `at` is in its first.
+template <typename Spec, typename Compute>
+__device__ void StorePlanes(const typename Spec::Tensors& t,
+                            const ConvBlock<Spec>& block, int tile,
+                            const Planes<Spec>& planes,
+                            const Compute& compute) {
+  using Index = typename Spec::Index;
+  if constexpr (PlanePairs<Spec>::kExist) {
+    PlanePairs<Spec>(block, tile, planes).Store(t, compute);
+  } else {
+    ForEachPlanePixel<Spec>(
+        block, tile, planes,
+        [&](const Point<Index>& at, float value, bool inside, int) {
+          Spec::StoreRead(t, at, compute(at, value), inside);
+        });
+  }
+}
+
+template <typename Spec>
+struct PlaneTail<Spec, Tail::kStore> {
+  using Index = typename Spec::Index;
+
+  __device__ explicit PlaneTail(float*) {}
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
+                       const ConvBlock<Spec>& block, int tile,
+                       const Planes<Spec>& planes, float*) {
+    if constexpr (Spec::kStoresRead) {
+      StorePlanes<Spec>(
+          t, block, tile, planes, [&](const Point<Index>& at, float value) {
+            return Spec::Read(t, at, value, 1.0f, false, channels(at));
+          });
+    } else {
+      ForEachPlanePixel<Spec>(
+          block, tile, planes,
+          [&](const Point<Index>& at, float& value, bool inside, int) {
+            Spec::Element(t, at, value, 1.0f, inside, channels(at));
+          });
+    }
+  }
+  __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
+                         float*) {}
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_STORES_CUH_

@@ -1,0 +1,42 @@
+// Predicated stores (store_if.cuh) of two neighbours in memory at once.
+#ifndef KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
+#define KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
+
+#include "store_if.cuh"
+
+namespace kiln {
+
+// Their place is aligned to both.
+template <typename Index>
+__device__ void StoreIf(bool condition, float* tensor, Index i, float2 values) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %0, 0;"
+      "@p st.global.v2.f32 [%1], {%2, %3};}"
+      :
+      : "r"(static_cast<int>(condition)), "l"(tensor + i), "f"(values.x),
+        "f"(values.y));
+}
+
+template <typename T, typename Index>
+__device__ void StoreIf(bool condition, T* tensor, Index i, float2 values) {
+  T stored[2];
+  FromFloat(values.x, &stored[0]);
+  FromFloat(values.y, &stored[1]);
+  const unsigned both = stored[1].bits << 16 | stored[0].bits;
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.b32 [%1], %2;}"
+      :
+      : "r"(static_cast<int>(condition)), "l"(tensor + i), "r"(both));
+}
+
+// Whether pairs of these tensors' elements are aligned.
+template <typename... T>
+__device__ bool ArePairsAligned(const T*... tensors) {
+  return (
+      (reinterpret_cast<unsigned long long>(tensors) % (2 * sizeof(T)) == 0) &
+      ...);
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
