@@ -29,9 +29,7 @@ double Tolerance(const PlanKernels& kernels) {
 }
 
 PlanKernels Compile(const TemplatePlan& plan, const std::string& grade,
-                    size_t variant = 0) {
-  PlanRunOptions options;
-  options.variant = variant;
+                    const PlanRunOptions& options = {}) {
   absl::StatusOr<PlanKernels> kernels =
       CompileToPtx(grade + plan.text, plan.target, TestToolchain(), options);
   if (!kernels.ok()) {
@@ -42,9 +40,7 @@ PlanKernels Compile(const TemplatePlan& plan, const std::string& grade,
 }
 
 void Check(const PlanKernels& kernels, const InputOptions& inputs,
-           uint64_t schedule_seed) {
-  PlanRunOptions options;
-  options.schedule_seed = schedule_seed;
+           const PlanRunOptions& options = {}) {
   const absl::StatusOr<Comparison> result =
       CompareWithReference(kernels, inputs, options);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -74,9 +70,11 @@ TEST_P(PtxExecutionTest, AgreesWithTheReference) {
     InputOptions inputs;
     inputs.row_factors = plan.row_factors;
     inputs.image_factors = plan.image_factors;
-    Check(kernels, inputs, 0);
+    Check(kernels, inputs);
     inputs.has_specials = true;
-    Check(kernels, inputs, 7);
+    PlanRunOptions interrupted;
+    interrupted.schedule_seed = 7;
+    Check(kernels, inputs, interrupted);
   }
 }
 
@@ -105,10 +103,43 @@ TEST(PtxSchedulesTest, SomeBlocksFinishWhatOthersLeave) {
 
 // The schedule that asks nothing of a device.
 TEST(PtxSchedulesTest, TeamsInTurnsAgreeWithTheReference) {
-  const PlanKernels kernels = Compile(PlanNamed("rows_team"), "", 1);
+  PlanRunOptions options;
+  options.variant = 1;
+  const PlanKernels kernels = Compile(PlanNamed("rows_team"), "", options);
   ASSERT_FALSE(kernels.programs.empty());
   EXPECT_GT(kernels.launch.size(), 1u);
-  Check(kernels, {}, 0);
+  Check(kernels, {});
+}
+
+// Neighbours are accessed together only where they are aligned.
+TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
+  PlanRunOptions options;
+  options.off_grid = true;
+  for (const char* name :
+       {"conv_store", "conv_residual", "conv_f16_moments", "conv_bf16_k1",
+        "conv_finish", "rows_block", "pointwise"}) {
+    SCOPED_TRACE(name);
+    Check(Compile(PlanNamed(name), ""), {}, options);
+  }
+}
+
+// Of the last channels, which a block may not have, parameters are not read:
+// here so many of each that threads do not share them.
+TEST(PtxSchedulesTest, ChannelsThatAreNotThereHaveNoParameters) {
+  std::string params = "param w: f32[62,32,3,3]\n";
+  std::string ops = "v0 = conv2d(x, w)\n";
+  for (int i = 0; i < 10; ++i) {
+    params += fmt::format("param p{}: f32[62,1,1]\n", i);
+    ops += fmt::format("r{0} = add(v{0}, p{0})\nv{1} = relu(r{0})\n", i, i + 1);
+  }
+  const TemplatePlan plan{
+      "", "", "input x: f32[2,32,20,20]\n" + params + ops + "output v10\n"};
+  for (const int conv : {0, 4, 5, 7}) {
+    SCOPED_TRACE(conv);
+    PlanRunOptions options;
+    options.tuning.conv = conv;
+    Check(Compile(plan, "", options), {});
+  }
 }
 
 }  // namespace

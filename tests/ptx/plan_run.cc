@@ -35,6 +35,7 @@ absl::Status AddKernel(const KernelSpec& spec, bool prepares,
 // Memory that a step sees.
 struct Memory {
   std::vector<std::vector<char>>* slots = nullptr;
+  std::vector<size_t> begins;  // of tensors in slots
   std::vector<uint64_t> workspace;
   std::vector<uint64_t> prepared;
 };
@@ -52,7 +53,7 @@ char* AreaOf(Area area, Memory* memory) {
 uint64_t AddressOf(const Arg& arg, Memory* memory) {
   const char* begin =
       arg.kind == ArgKind::kSlot
-          ? (*memory->slots)[arg.slot].data()
+          ? (*memory->slots)[arg.slot].data() + memory->begins[arg.slot]
           : AreaOf(arg.kind == ArgKind::kWorkspace ? Area::kWorkspace
                                                    : Area::kPrepared,
                    memory);
@@ -78,6 +79,17 @@ absl::Status RunStep(const PlanKernels& kernels, const Step& step,
         int64_t{step.grid[0]} * step.grid[1] * step.grid[2];
   }
   return kernels.programs[step.module].Run(launch, global);
+}
+
+// Of slots: an element where they are to be off the grid.
+std::vector<size_t> TensorBegins(const Plan& plan, bool off_grid) {
+  std::vector<size_t> begins;
+  const auto add = [&](DataType type) {
+    begins.push_back(off_grid ? static_cast<size_t>(ElementSize(type)) : 0);
+  };
+  for (const auto& input : plan.inputs) add(input.desc.dtype);
+  for (const auto& output : plan.outputs) add(output.dtype);
+  return begins;
 }
 
 void Zero(const Schedule& schedule, ZeroWhen when, Memory* memory) {
@@ -139,13 +151,20 @@ absl::Status RunOnProcessor(const PlanKernels& kernels,
                             std::vector<std::vector<char>>* slots,
                             const PlanRunOptions& options) {
   const Schedule& schedule = kernels.schedule;
-  Memory memory{slots, Poisoned(schedule.workspace_bytes),
+  const std::vector<size_t> begins =
+      TensorBegins(kernels.canonical.plan, options.off_grid);
+  Memory memory{slots, begins, Poisoned(schedule.workspace_bytes),
                 Poisoned(schedule.prepared_bytes)};
+  for (size_t i = 0; i < slots->size(); ++i) {
+    std::vector<char>& slot = (*slots)[i];
+    slot.insert(slot.begin(), begins[i], '\0');
+  }
   Zero(schedule, ZeroWhen::kOnce, &memory);
   GlobalMemory global;
   for (size_t i = 0; i < slots->size(); ++i) {
     const std::vector<char>& slot = (*slots)[i];
-    global.Allow(slot.data(), static_cast<int64_t>(slot.size()),
+    global.Allow(slot.data() + begins[i],
+                 static_cast<int64_t>(slot.size() - begins[i]),
                  i >= kernels.canonical.plan.inputs.size());
   }
   global.Allow(memory.workspace.data(), schedule.workspace_bytes, true);
@@ -167,6 +186,10 @@ absl::Status RunOnProcessor(const PlanKernels& kernels,
     }
   }
   launch();
+  for (size_t i = 0; i < slots->size(); ++i) {
+    std::vector<char>& slot = (*slots)[i];
+    slot.erase(slot.begin(), slot.begin() + static_cast<int64_t>(begins[i]));
+  }
   return status;
 }
 

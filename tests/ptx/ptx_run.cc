@@ -20,6 +20,7 @@ constexpr char kUsage[] =
   ptx_run TARGET PLAN... [OPTION...]       e.g. ptx_run sm_90a/132 p3.kiln --inf
 
   --inf             with an infinity and a NaN among the inputs
+  --off-grid        tensors begin one element behind what is aligned
   --seed=N          other inputs
   --schedule=N      interrupts warps at random
   --resident=N      so many blocks at a time
@@ -45,6 +46,8 @@ bool ParseOption(const std::string& text, Options* options) {
   const int number = std::atoi(value.c_str());
   if (name == "--inf") {
     options->inputs.has_specials = true;
+  } else if (name == "--off-grid") {
+    options->run.off_grid = true;
   } else if (name == "--seed") {
     options->inputs.seed = number;
   } else if (name == "--schedule") {

@@ -125,6 +125,10 @@ std::vector<TemplatePlan> SmallDevicePlans() {
       {"conv_scales_channels", file,
        Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=1)"), target, true,
        bands},
+      // Loads of the next chunk go out before one is handed over.
+      {"conv_loads_ahead", file,
+       Conv("1,16,256,32", "32,16,3,3", "", "y = amax(c, dim=1)"), "sm_90a/1",
+       true, bands},
       {"conv_scales_images", file,
        Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=[2,3])"), target,
        true, bands},

@@ -3,8 +3,14 @@
 #ifndef KILN_KERNEL_SOURCES_PTX_BULK_CUH_
 #define KILN_KERNEL_SOURCES_PTX_BULK_CUH_
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <climits>
 #include <cstring>
+#include <ctime>
 #include <thread>
 
 namespace kiln::ptx {
@@ -36,7 +42,8 @@ void Update(Barrier* barrier, Change change) {
     }
   } while (
       !word.compare_exchange_weak(old, HostBitCast<unsigned long long>(state)));
-  word.notify_all();
+  syscall(SYS_futex, &barrier->state, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+          nullptr, 0);
 }
 
 inline void InitBarrier(Barrier* barrier, unsigned arrivals) {
@@ -59,12 +66,17 @@ inline void ArriveExpecting(Barrier* barrier, unsigned bytes) {
   });
 }
 
+// Looks again every 10 ms, in case nobody wakes it: waiting for std::atomic_ref
+// has been seen to last for ever.
 inline void Wait(Barrier* barrier, unsigned parity) {
   const std::atomic_ref<unsigned long long> word(barrier->state);
+  const timespec most{0, 10'000'000};
   for (;;) {
     const unsigned long long seen = word.load();
     if (HostBitCast<BarrierState>(seen).phase % 2 != parity) return;
-    word.wait(seen);
+    // Of the word, what says the phase.
+    syscall(SYS_futex, &barrier->state, FUTEX_WAIT_PRIVATE,
+            static_cast<unsigned>(seen), &most, nullptr, 0);
   }
 }
 
