@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-// Their place is aligned to both.
+// tensor + i is aligned to the size of both.
 template <typename Index>
 __device__ void StoreIf(bool condition, float* tensor, Index i, float2 values) {
   asm volatile(

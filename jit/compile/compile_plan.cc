@@ -106,7 +106,7 @@ class Compilation {
     return place->second;
   }
 
-  // That of the units which have been compiled all fit in registers.
+  // An error if a unit that has been compiled does not fit in registers.
   absl::Status CheckKnown() {
     for (const std::string& identity : identities_) {
       const auto found = known_.find(identity);

@@ -121,8 +121,9 @@ class ConvSpecWriter {
     }
   }
 
-  // Whether what is stored is what Spec::Read computes, and no more, apart from
-  // computing it.
+  // Whether Spec::Read only computes, and Spec::StoreRead stores what it
+  // returns or, in front of statistics that nobody else needs values of,
+  // nothing.
   bool StoresRead() const {
     if (TailStaysInRegisters()) return true;
     if (kernel_.group.tail >= 0 || !geometry_.channel_rows) return false;

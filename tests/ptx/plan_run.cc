@@ -92,6 +92,21 @@ std::vector<size_t> TensorBegins(const Plan& plan, bool off_grid) {
   return begins;
 }
 
+void MoveBehind(const std::vector<size_t>& begins,
+                std::vector<std::vector<char>>* slots) {
+  for (size_t i = 0; i < begins.size(); ++i) {
+    (*slots)[i].insert((*slots)[i].begin(), begins[i], '\0');
+  }
+}
+
+void MoveBack(const std::vector<size_t>& begins,
+              std::vector<std::vector<char>>* slots) {
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const auto begin = (*slots)[i].begin();
+    (*slots)[i].erase(begin, begin + static_cast<int64_t>(begins[i]));
+  }
+}
+
 void Zero(const Schedule& schedule, ZeroWhen when, Memory* memory) {
   for (const ZeroRange& zero : schedule.zero) {
     if (zero.when != when) continue;
@@ -155,10 +170,7 @@ absl::Status RunOnProcessor(const PlanKernels& kernels,
       TensorBegins(kernels.canonical.plan, options.off_grid);
   Memory memory{slots, begins, Poisoned(schedule.workspace_bytes),
                 Poisoned(schedule.prepared_bytes)};
-  for (size_t i = 0; i < slots->size(); ++i) {
-    std::vector<char>& slot = (*slots)[i];
-    slot.insert(slot.begin(), begins[i], '\0');
-  }
+  MoveBehind(begins, slots);
   Zero(schedule, ZeroWhen::kOnce, &memory);
   GlobalMemory global;
   for (size_t i = 0; i < slots->size(); ++i) {
@@ -186,10 +198,7 @@ absl::Status RunOnProcessor(const PlanKernels& kernels,
     }
   }
   launch();
-  for (size_t i = 0; i < slots->size(); ++i) {
-    std::vector<char>& slot = (*slots)[i];
-    slot.erase(slot.begin(), slot.begin() + static_cast<int64_t>(begins[i]));
-  }
+  MoveBack(begins, slots);
   return status;
 }
 
