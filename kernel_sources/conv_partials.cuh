@@ -17,7 +17,12 @@ namespace kiln {
 struct PivotedMoments {
   float pivot = 0.0f, sum = 0.0f, squares = 0.0f;
 
-  // Adds a value's difference from the pivot where `taken`: by a predicate,
+  // Adds a value's difference from the pivot.
+  __device__ void AddDifference(float difference) {
+    sum += difference;
+    squares = fmaf(difference, difference, squares);
+  }
+  // The same where `taken`: by a predicate,
   // since compiling a branch for each value takes long. The sums are written
   // before the difference has been read for the last time ("&").
   __device__ void AddDifferenceIf(bool taken, float difference) {

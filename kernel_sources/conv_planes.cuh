@@ -71,20 +71,22 @@ class Planes {
   float* words_;
 };
 
-// Where the positions of one lane lie in the output. Those outside have some
-// place inside, so that reading there does no harm.
-template <typename Spec>
+// Where the positions of one lane lie in the output, or of kStep neighbours the
+// first. Those outside have some place inside, so that reading there does no
+// harm.
+template <typename Spec, int kStep = 1>
 struct PlanePixels {
   using Run = Planes<Spec>;
-  int offset[Run::kVisits];  // in a channel
-  int h[Run::kVisits], w[Run::kVisits];
+  static constexpr int kVisits = (Run::kRun / kStep + 31) / 32;
+  int offset[kVisits];  // in a channel
+  int h[kVisits], w[kVisits];
   unsigned inside = 0;  // a bit for each
 
   __device__ PlanePixels(const ConvBlock<Spec>& block, int tile,
                          const Run& planes) {
 #pragma unroll
-    for (int i = 0; i < Run::kVisits; ++i) {
-      const int position = i * 32 + planes.lane;
+    for (int i = 0; i < kVisits; ++i) {
+      const int position = kStep * (i * 32 + planes.lane);
       const int row = position / Spec::kRowPitch;
       const int column = position % Spec::kRowPitch;
       const int y = block.y(tile, planes.part * Run::kRows + row);
@@ -101,6 +103,20 @@ struct PlanePixels {
   __device__ bool IsInside(int i) const { return (inside >> i & 1) != 0; }
 };
 
+// The first point of a warp's channel `channel`; where the block does not have
+// it, of the block's first.
+template <typename Spec>
+__device__ Point<typename Spec::Index> PointOfPlane(
+    const ConvBlock<Spec>& block, const Planes<Spec>& planes, int channel) {
+  using Index = typename Spec::Index;
+  const int number =
+      planes.HasChannel(block, channel) ? planes.first + channel : 0;
+  return PointAt<typename Spec::Output, Index>(
+      static_cast<Index>(block.n),
+      static_cast<Index>(block.first_channel() + number), static_cast<Index>(0),
+      static_cast<Index>(0));
+}
+
 // Calls visit(at, &value, inside, i) for each of this lane's positions of one
 // channel. One that the block does not have has no positions inside.
 template <typename Spec, typename Visit>
@@ -108,13 +124,8 @@ __device__ void ForEachPixel(const ConvBlock<Spec>& block,
                              const Planes<Spec>& planes,
                              const PlanePixels<Spec>& pixels, int channel,
                              Visit visit) {
-  using Index = typename Spec::Index;
   const bool is_channel = planes.HasChannel(block, channel);
-  const Point<Index> first = PointAt<typename Spec::Output, Index>(
-      static_cast<Index>(block.n),
-      static_cast<Index>(block.first_channel() +
-                         (is_channel ? planes.first + channel : 0)),
-      static_cast<Index>(0), static_cast<Index>(0));
+  const auto first = PointOfPlane<Spec>(block, planes, channel);
   float* const plane = planes.plane(channel) + planes.lane;
 #pragma unroll
   for (int i = 0; i < Planes<Spec>::kVisits; ++i) {
@@ -122,7 +133,7 @@ __device__ void ForEachPixel(const ConvBlock<Spec>& block,
         i * 32 + planes.lane >= Planes<Spec>::kRun) {
       continue;
     }
-    Point<Index> at = first;
+    auto at = first;
     at.i += pixels.offset[i];
     at.h = pixels.h[i];
     at.w = pixels.w[i];

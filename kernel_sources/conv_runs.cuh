@@ -12,6 +12,11 @@
 
 namespace kiln {
 
+// `value`, but from 0 to `most`.
+__device__ constexpr int Within(int most, int value) {
+  return value < 0 ? 0 : value < most ? value : most;
+}
+
 template <typename Spec>
 class RunTail {
  public:
@@ -99,6 +104,15 @@ class RunTail {
  private:
   static constexpr int kPitch = Spec::kRowPitch;
   static constexpr int kRows = Spec::kTilesN * 8 / kPitch;
+  // Of a tile, those that lie in the output wherever the tile does: what knows
+  // no condition costs half as much.
+  static constexpr int kSureColumns =
+      Within(Spec::kTileW, Spec::Output::kW / Spec::kPhasesW -
+                               (Tile::kTilesAcross - 1) * Spec::kTileW);
+  static constexpr int kSureRows =
+      Within(kRows, Spec::Output::kH / Spec::kPhasesH -
+                        (Tile::kTilesDown - 1) * Spec::kTileH -
+                        (Spec::kGroupsN - 1) * kRows);
 
   // From sums to what the statistics are taken of.
   static __device__ void Compute(const typename Spec::Tensors& t,
@@ -124,8 +138,10 @@ class RunTail {
     for (int i = 0; i < kCount; i += 4) {
 #pragma unroll
       for (int next = 0; next < 2; ++next) {
-        const bool taken =
-            2 * i % kPitch + next < columns_ && 2 * i / kPitch < rows_;
+        const int row = 2 * i / kPitch;
+        const int column = 2 * i % kPitch + next;
+        const bool is_row = row < kSureRows || row < rows_;
+        const bool is_column = column + 6 < kSureColumns || column < columns_;
         float* const both[2] = {&sums[i + next], &sums[i + 2 + next]};
         float differences[2];
 #pragma unroll
@@ -133,7 +149,12 @@ class RunTail {
           differences[half] = fmaf(*both[half], factors[half], shifts[half]);
           if constexpr (Spec::kHasExtremes) *both[half] = differences[half];
         }
-        AddDifferencesIf(taken, differences, slots_);
+        if (row < kSureRows && column + 6 < kSureColumns) {
+          slots_[0].AddDifference(differences[0]);
+          slots_[1].AddDifference(differences[1]);
+        } else {
+          AddDifferencesIf(is_row && is_column, differences, slots_);
+        }
       }
     }
   }

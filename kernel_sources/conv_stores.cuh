@@ -21,19 +21,7 @@ class PlanePairs {
 
   __device__ PlanePairs(const ConvBlock<Spec>& block, int tile,
                         const Run& planes)
-      : block_(block), planes_(planes) {
-#pragma unroll
-    for (int i = 0; i < kVisits; ++i) {
-      const int position = 2 * PairOf(i);
-      const int row = position / Spec::kRowPitch;
-      const int column = position % Spec::kRowPitch;
-      const int y = block.y(tile, planes.part * Run::kRows + row);
-      const int x = block.x(column);
-      offsets_[i] = y * Spec::Output::kW + x;
-      inside_[i] = i * 32 + planes.lane < kPairs && column < Spec::kTileW &&
-                   y < Spec::Output::kH && x < Spec::Output::kW;
-    }
-  }
+      : block_(block), planes_(planes), pixels_(block, tile, planes) {}
 
   // Stores compute(at, value) of all.
   template <typename Compute>
@@ -71,8 +59,9 @@ class PlanePairs {
   }
 
  private:
+  using Pixels = PlanePixels<Spec, 2>;
   static constexpr int kPairs = Run::kRun / 2;
-  static constexpr int kVisits = (kPairs + 31) / 32;
+  static constexpr int kVisits = Pixels::kVisits;
   // Channels gone through at once, which hide each other's latencies.
   static constexpr int kTogether = kVisits <= 2 ? 4 : 2;
 
@@ -87,24 +76,19 @@ class PlanePairs {
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
       const bool is_channel = planes_.HasChannel(block_, c + k);
-      const Point<Index> first = PointAt<typename Spec::Output, Index>(
-          static_cast<Index>(block_.n),
-          static_cast<Index>(block_.first_channel() +
-                             (is_channel ? planes_.first + c + k : 0)),
-          static_cast<Index>(0), static_cast<Index>(0));
+      const Point<Index> first = PointOfPlane<Spec>(block_, planes_, c + k);
 #pragma unroll
       for (int i = 0; i < kVisits; ++i) {
         Point<Index> at = first;
-        at.i += offsets_[i];
-        visit(k, i, at, is_channel && inside_[i]);
+        at.i += pixels_.offset[i];
+        visit(k, i, at, is_channel && pixels_.IsInside(i));
       }
     }
   }
 
   const ConvBlock<Spec>& block_;
   const Run& planes_;
-  int offsets_[kVisits];  // in a channel
-  bool inside_[kVisits];
+  const Pixels pixels_;
 };
 
 // Stores compute(at, value) of what planes hold, which reads nothing but what

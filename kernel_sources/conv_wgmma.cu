@@ -1,4 +1,3 @@
-// Longer than 400 lines because one class has the sums of all that follow here.
 // Convolution by the warpgroup products of Hopper (sm_90a): the same as
 // conv_mma.cu, with 16-bit operands (conv_halves.cuh) that the tensor cores
 // read from shared memory themselves.
@@ -17,11 +16,12 @@
 // One or two warpgroups bring chunks (conv_producer.cuh), the others multiply;
 // some warps of the former may finish earlier images (conv_finish.cuh).
 // Tensor cores round towards zero as they add, so where operands have two parts
-// the small products are summed first, and where there are several chunks each
-// is added to the total by an ordinary addition.
+// and there are several chunks, each is added to the total by an ordinary
+// addition.
 #include "conv_finish.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
+#include "conv_products.cuh"
 #include "conv_runs.cuh"
 #include "conv_stages.cuh"
 #include "conv_stores.cuh"
@@ -58,20 +58,20 @@ template <typename Spec>
 class ConvConsumer {
  public:
   using Tile = ConvTile<Spec>;
-  using Group = GroupTile<Spec>;
+  using Products = StageProducts<Spec>;
   static constexpr int kCount = Spec::kTilesN * 4;
   static constexpr bool kHasParts =
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
-  // Parts of the input and of the weights that are multiplied.
-  static constexpr int kPairs = Spec::kInputParts + Spec::kWeightParts - 1;
   // Whether chunks have sums of their own.
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
-      : t_(t), stages_(stages), number_(number), block_(number, image_) {
-    group_m_ = group_ % Spec::kGroupsM;
-    group_n_ = group_ / Spec::kGroupsM;
+      : t_(t),
+        stages_(stages),
+        number_(number),
+        block_(number, image_),
+        products_of_stage_(stages, group_m_, group_n_) {
     if constexpr (Spec::kChannelRows && Spec::kScales) {
       const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
       for (int half = 0; half < 2; ++half) {
@@ -206,91 +206,15 @@ class ConvConsumer {
   }
 
   // Calls prepare() before it waits for the products.
-  template <typename Products, typename Prepare>
+  template <typename Prepare>
   __device__ void Multiply(int stage, int chunk, bool keep, bool only_large,
-                           Products& products, const Prepare& prepare) {
-    constexpr int kRun =
-        Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM * 64;
-    constexpr int kStep = Spec::kImages > 1 ? Spec::kImagePositions : kRun;
-    constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
-    const int pixel_part = Spec::kChannelRows ? group_n_ : group_m_;
-    const int channel_part = Spec::kChannelRows ? group_m_ : group_n_;
-    const uint4* const pixels =
-        stages_.pixels(stage) + Group::kOctetsOfRow * pixel_part * kStep;
-    const Descriptor weights =
-        MatrixAt(stages_.weights(stage, chunk) + channel_part * kChannels);
-    Hold(products);
-    BeginProducts();
-#pragma unroll
-    for (int m = 0; m < Spec::kTilesM; ++m) {
-      const Descriptor run = MatrixAt(pixels + Group::kOctetsOfRow * m * 64);
-      AddPairs(run, weights, keep, only_large, products[m]);
-    }
-    CommitProducts();
+                           typename Products::Sums& sums,
+                           const Prepare& prepare) {
+    products_of_stage_.Begin(stage, chunk, keep, only_large, sums);
     PassTurn();
     prepare();
     WaitForProducts();
-    Hold(products);
-  }
-
-  // The products of all pairs of parts, or of that of the large ones alone.
-  __device__ void AddPairs(Descriptor run, Descriptor weights, bool keep,
-                           bool only_large, float (&sums)[kCount]) const {
-    static_assert(Spec::kLoopsProducts || Spec::kProductCalls == 1,
-                  "Only the loop calls more than once for a pair.");
-    constexpr int kCalls = kPairs * Spec::kProductCalls;
-    constexpr int kFirstLarge = kCalls - Spec::kProductCalls;
-    if constexpr (Spec::kLoopsProducts) {
-      // A branch in the loop would make the compiler wait for each product.
-      const int first = only_large ? kFirstLarge : 0;
-#pragma unroll 1
-      for (int call = first; call < kCalls; ++call) {
-        AddCall(run, weights, call, keep || call > first, sums);
-      }
-    } else {
-      if (!only_large) {
-#pragma unroll
-        for (int call = 0; call < kFirstLarge; ++call) {
-          AddCall(run, weights, call, keep || call > 0, sums);
-        }
-      }
-      AddCall(run, weights, kFirstLarge, keep || (kPairs > 1 && !only_large),
-              sums);
-    }
-  }
-  // Those of one call: pair by pair, sixteen channels after sixteen.
-  __device__ void AddCall(Descriptor run, Descriptor weights, int call,
-                          bool keep, float (&sums)[kCount]) const {
-    static_assert(
-        Spec::kProductCalls == 1 || Spec::kProductCalls * 16 == Spec::kChunk,
-        "A call takes sixteen channels or all.");
-    const int pair = call / Spec::kProductCalls;
-    const int sixteen = call % Spec::kProductCalls;
-    const Descriptor pixels = run + (IsSmallInput(pair) ? Group::kPart : 0) +
-                              sixteen * 2 * Spec::kPositions;
-    const Descriptor filter = weights +
-                              (IsSmallWeight(pair) ? Group::kWeightPart : 0) +
-                              sixteen * 2 * Spec::kBlockChannels;
-    Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep);
-  }
-  // Of a pair of parts; the last is that of the large ones.
-  static __device__ bool IsSmallWeight(int pair) {
-    return Spec::kWeightParts > 1 && pair == 0;
-  }
-  static __device__ bool IsSmallInput(int pair) {
-    return Spec::kInputParts > 1 && pair == kPairs - 2;
-  }
-
-  // What to add to a matrix whose second half is the zeros: their distance.
-  __device__ Descriptor Empty(Descriptor run) const {
-    if constexpr (!Group::kHasEmptyHalf) return 0;
-    return (MatrixAt(stages_.zeros()) - run) << 16;
-  }
-
-  template <typename Products>
-  static __device__ void Hold(Products& products) {
-#pragma unroll
-    for (int m = 0; m < Spec::kTilesM; ++m) HoldSums(products[m]);
+    Products::Hold(sums);
   }
 
   __device__ void Rescale(float from, float to) {
@@ -364,7 +288,9 @@ class ConvConsumer {
   const int group_ = GroupNumber();
   const int image_ = Spec::kImages == 1 ? 0 : group_ % Spec::kImages;
   const ConvBlock<Spec> block_;  // with this warpgroup's image
-  int group_m_, group_n_;
+  const int group_m_ = group_ % Spec::kGroupsM;
+  const int group_n_ = group_ / Spec::kGroupsM;
+  const Products products_of_stage_;
   unsigned turns_ = 0;  // taken, modulo 2
   float weight_factors_[2];
   float known_factor_ = 0.0f;  // of the scales in shared memory

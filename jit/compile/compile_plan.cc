@@ -1,6 +1,5 @@
 #include "jit/compile/compile_plan.h"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>

@@ -10,8 +10,9 @@ namespace {
 
 // In cycles and instructions of a multiprocessor, fitted to the times of 1,064
 // tiles of 31 plans in both grades on an H100, if nothing else is said
-// (docs/kernel-notes.md). Groups take turns, so that a tile takes as long as
-// what is busiest, and a share of the rest.
+// (docs/kernel-notes.md); those of sums, rounds and octets since to 1,281.
+// Groups take turns, so that a tile takes as long as what is busiest, and a
+// share of the rest.
 //
 // Where pixels are rows, an element, and one that is stored from registers.
 constexpr double kInstructionsPerElement = 6.95;
@@ -23,7 +24,7 @@ constexpr double kCyclesPerHandover = 306.0;  // of a stage
 // How much longer reading takes where taps move pixels, in the mean of all
 // taps. Fitted; two of three taps in a row, each read twice, would be 5/3.
 constexpr double kMisaligned = 1.5;
-constexpr double kInstructionsPerSum = 5.38;  // of statistics in registers
+constexpr double kInstructionsPerSum = 7.53;  // of statistics in registers
 constexpr double kInstructionsOfPlanes = 7.98;
 // From planes; by hand, with kCyclesPerSlice from four tiles.
 constexpr double kInstructionsOfPooling = 20.0;
@@ -58,8 +59,8 @@ constexpr double kInstructionsPerOctet = 33.8;  // loads included
 constexpr double kInstructionsPerPart = 15.4;
 // Of a producer: for the octets of a thread that are on their way at once, and
 // for each of them.
-constexpr double kCyclesPerRound = 2340.0;
-constexpr double kCyclesPerOctet = 156.0;
+constexpr double kCyclesPerRound = 2610.0;
+constexpr double kCyclesPerOctet = 80.7;
 constexpr double kCyclesPerBlock = 5500.0;
 
 // Windows of what the plan has finished, not extremes beside statistics.

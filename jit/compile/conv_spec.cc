@@ -43,7 +43,7 @@ class ConvSpecWriter {
     Convolution();
     if (kernel_.group.tail < 0) {
       Finish("kStore", "kiln_conv", 0);
-      if (StoresRead()) {
+      if (stores_read_) {
         AppendRead(LastInner());
         spec_.has_element = false;
       } else {
@@ -115,7 +115,8 @@ class ConvSpecWriter {
     for (const int next : kernel_.group.epilogue) {
       inner_.Compute(NodeAt(next));
     }
-    if (StoresRead()) return StoreRead();
+    stores_read_ = StoresRead();
+    if (stores_read_) return StoreRead();
     for (const Store& store : kernel_.stores) {
       if (IsInner(store.value)) inner_.StoreTo(store, "inside");
     }
@@ -151,9 +152,9 @@ class ConvSpecWriter {
       code.StoreTo(store, "inside");
       written.push_back(tensors_.Write(store));
     }
+    if (written.empty()) return;
     spec_.members.push_back("template <typename Value>");
     AppendMember("StoreRead", "Value " + NameOf(value), code.lines());
-    if (written.empty()) return;
     std::vector<std::string>& lines = spec_.members;
     lines.push_back(
         "static __device__ bool ArePairsAligned(const Tensors& t) {");
@@ -433,7 +434,7 @@ class ConvSpecWriter {
     }
     Append({BoolText("kHasPlanes", has_planes),
             BoolText("kTailInRegisters", in_registers),
-            BoolText("kStoresRead", StoresRead()),
+            BoolText("kStoresRead", stores_read_),
             BoolText("kComputesFirst",
                      !kernel_.group.epilogue.empty() || StoresInner())});
     if (geometry_.has_groups()) {
@@ -485,6 +486,7 @@ class ConvSpecWriter {
   ElementCode inner_;  // on the convolution's elements
   ElementCode outer_;  // on those of the tail
   const FoldedFactors folded_;
+  bool stores_read_ = false;  // StoresRead, once all inner ops are written
   KernelSpec spec_;
 };
 

@@ -108,7 +108,8 @@ class SpecWriter {
   // Once the code is written: how many neighbours a thread takes.
   void FinishPointwise() {
     const int64_t count = NumElements(kernel_.group.domain);
-    held_vector_ = count < kMinVectorised ? 1 : WidthOfElement();
+    const bool is_single = schedule_.by_elements || count < kMinVectorised;
+    held_vector_ = is_single ? 1 : WidthOfElement();
     Append({fmt::format("static constexpr int kVector = {};", held_vector_)});
     AddEntryOf("kiln_pointwise", "kiln::Pointwise", count / held_vector_);
   }
@@ -141,7 +142,8 @@ class SpecWriter {
   void Anchor(const Node& node) {
     switch (node.kind) {
       case NodeKind::kConv2d:
-        if (const int tile_h = TileHOf(node); tile_h > 0) {
+        if (const int tile_h = TileHOf(node);
+            tile_h > 0 && !schedule_.by_elements) {
           return Depthwise(node, tile_h);
         }
         spec_.source_file = "conv2d.cu";
@@ -237,7 +239,9 @@ class SpecWriter {
     }
     AddWindow(pool.kernel_size, pool.stride, pool.padding, pool.dilation);
     counts_.push_back(pool.kernel_size[0] * pool.kernel_size[1]);
-    const int vector = PoolVector(pool, input, kernel_.group.domain);
+    const int vector = schedule_.by_elements
+                           ? 0
+                           : PoolVector(pool, input, kernel_.group.domain);
     Append({fmt::format("static constexpr bool kSmall = {};", vector > 0),
             fmt::format("static constexpr int kVector = {}, kRowsAtOnce = {};",
                         std::max(vector, 1),
@@ -270,6 +274,7 @@ class SpecWriter {
 
   // Accesses of a thread that are in flight together.
   int AtOnce(const ReduceGeometry& geometry) const {
+    if (schedule_.by_elements) return 1;
     const size_t prologue = kernel_.group.prologue.size();
     const int64_t per_thread = geometry.view.steps() /
                                (geometry.lanes * geometry.splits) /

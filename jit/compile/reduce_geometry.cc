@@ -94,9 +94,10 @@ int LanesOfColumn(const ReduceGeometry& geometry, int64_t wanted_threads) {
 
 }  // namespace
 
-ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count) {
+ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count,
+                                    bool by_elements) {
   ReduceGeometry geometry{view};
-  if (view.run() % kVector == 0) geometry.vector = kVector;
+  if (!by_elements && view.run() % kVector == 0) geometry.vector = kVector;
   const int64_t multiprocessors = std::max(sm_count, 1);
   const int64_t wanted_threads = multiprocessors * kThreadsPerSm;
   geometry.lanes = geometry.rows() ? LanesOfRow(geometry, wanted_threads)

@@ -54,8 +54,9 @@ struct ReduceGeometry {
 
 // As many lanes, and beyond a block's as many splits, as give each of the
 // device's `sm_count` multiprocessors work, but no fewer steps for a thread
-// than are worth it.
-ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count);
+// than are worth it. `by_elements`: each access is one element.
+ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count,
+                                    bool by_elements);
 
 }  // namespace kiln
 

@@ -57,7 +57,13 @@ class Scheduling {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kNone, 0);
   }
 
-  // The same, with rows kept on chip.
+  // The same, with code that compiles soonest.
+  Schedule ByElements() && {
+    schedule_.by_elements = true;
+    return std::move(*this).Plain();
+  }
+
+  // The plain schedule, with rows kept on chip.
   Schedule Rows() && {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
   }
@@ -222,7 +228,8 @@ class Scheduling {
 
     const ReduceView view =
         ViewOf(node, DescOf(ValueOf(node.operands[0])).dims);
-    kernel.reduce = ChooseReduceGeometry(view, target_.sm_count);
+    kernel.reduce =
+        ChooseReduceGeometry(view, target_.sm_count, schedule_.by_elements);
     if (kernel.reduce->splits == 1) return;
     kernel.partials = Place{};
     const int64_t states = view.outputs() * kernel.reduce->splits;
@@ -416,6 +423,10 @@ Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
   return Scheduling(plan, target).Plain();
 }
 
+Schedule MakeFirstSchedule(const CanonicalPlan& plan, const Target& target) {
+  return Scheduling(plan, target).ByElements();
+}
+
 Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
   return Scheduling(plan, target).Rows();
 }
@@ -423,9 +434,8 @@ Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target, Room room,
                                     const Tuning& tuning) {
-  if (room == Room::kPlain || tuning.plain) {
-    return {MakePlainSchedule(plan, target)};
-  }
+  if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
+  if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
   std::vector<Schedule> schedules = {
       MakeFast(plan, target, spare, RowUse::kFastest, tuning)};

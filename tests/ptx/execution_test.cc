@@ -111,6 +111,21 @@ TEST(PtxSchedulesTest, TeamsInTurnsAgreeWithTheReference) {
   Check(kernels, {});
 }
 
+// Kernels that compile soonest: other constants of the same templates.
+TEST(PtxSchedulesTest, PlainVariantsAgreeWithTheReference) {
+  PlanRunOptions options;
+  options.tuning.plain = true;
+  for (const char* name :
+       {"conv_pool_4", "rows_block", "depthwise", "reduce_columns"}) {
+    SCOPED_TRACE(name);
+    const PlanKernels kernels = Compile(PlanNamed(name), "", options);
+    ASSERT_FALSE(kernels.programs.empty());
+    InputOptions inputs;
+    inputs.has_specials = true;
+    Check(kernels, inputs, options);
+  }
+}
+
 // Neighbours are accessed together only where they are aligned.
 TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
   PlanRunOptions options;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/schedule_report.h"
 #include "jit/plan/plan_text.h"
@@ -117,6 +120,26 @@ TEST(TuningTest, PlainIsAKernelForEachBarrier) {
     EXPECT_FALSE(kernel.conv.has_value());
     EXPECT_FALSE(kernel.rows.has_value());
   }
+}
+
+// What makes code long is for kernels that stay; a T4, which has no others,
+// keeps it.
+TEST(TuningTest, PlainTakesOneElementAtATime) {
+  const CanonicalPlan plan = PlanOf(
+      "input x: f32[8,64,64,64]\nparam w: f32[64,1,3,3]\n"
+      "c = conv2d(x, w, groups=64)\nn = group_norm(c, num_groups=8)\n"
+      "m = max_pool2d(n, kernel_size=2)\ny = relu(m)\noutput y\n");
+  const auto has_vectors = [&plan](const Target& target, const Tuning& tuning) {
+    const Schedule schedule =
+        MakeSchedules(plan, target, Room::kTight, tuning)[0];
+    return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                       [&](const Kernel& kernel) {
+                         return MakeKernelSpec(schedule, kernel).is_vectorised;
+                       });
+  };
+  EXPECT_FALSE(has_vectors(kH100, *ParseTuning("plain")));
+  EXPECT_TRUE(has_vectors(kH100, Tuning{}));
+  EXPECT_TRUE(has_vectors({"sm_75", 40}, Tuning{}));
 }
 
 TEST(TuningTest, BeyondTheLastMeansTheLast) {

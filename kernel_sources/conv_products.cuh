@@ -1,0 +1,118 @@
+// The products of one warpgroup with what lies in a stage (conv_stages.cuh). As
+// tensor cores round towards zero when they add, those of small parts come
+// first.
+#ifndef KILN_KERNEL_SOURCES_CONV_PRODUCTS_CUH_
+#define KILN_KERNEL_SOURCES_CONV_PRODUCTS_CUH_
+
+#include "conv_stages.cuh"
+#include "wgmma.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class StageProducts {
+ public:
+  using Group = GroupTile<Spec>;
+  // Sums that a thread has of one product.
+  static constexpr int kCount = Spec::kTilesN * 4;
+  using Sums = float[Spec::kTilesM][kCount];
+
+  __device__ StageProducts(const ConvStages<Spec>& stages, int group_m,
+                           int group_n)
+      : stages_(stages),
+        pixel_part_(Spec::kChannelRows ? group_n : group_m),
+        channel_part_(Spec::kChannelRows ? group_m : group_n) {}
+
+  // Sends the products of a chunk on their way, as one group: those of all
+  // pairs of parts, or of the large parts alone. They are added to what `sums`
+  // has where `keep`.
+  __device__ void Begin(int stage, int chunk, bool keep, bool only_large,
+                        Sums& sums) const {
+    constexpr int kRun =
+        Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM * 64;
+    constexpr int kStep = Spec::kImages > 1 ? Spec::kImagePositions : kRun;
+    constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
+    const uint4* const pixels =
+        stages_.pixels(stage) + Group::kOctetsOfRow * pixel_part_ * kStep;
+    const Descriptor weights =
+        MatrixAt(stages_.weights(stage, chunk) + channel_part_ * kChannels);
+    Hold(sums);
+    BeginProducts();
+#pragma unroll
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+      const Descriptor run = MatrixAt(pixels + Group::kOctetsOfRow * m * 64);
+      AddPairs(run, weights, keep, only_large, sums[m]);
+    }
+    CommitProducts();
+  }
+
+  // To be called behind the wait for them, too.
+  static __device__ void Hold(Sums& sums) {
+#pragma unroll
+    for (int m = 0; m < Spec::kTilesM; ++m) HoldSums(sums[m]);
+  }
+
+ private:
+  // Parts of the input and of the weights that are multiplied.
+  static constexpr int kPairs = Spec::kInputParts + Spec::kWeightParts - 1;
+
+  __device__ void AddPairs(Descriptor run, Descriptor weights, bool keep,
+                           bool only_large, float (&sums)[kCount]) const {
+    static_assert(Spec::kLoopsProducts || Spec::kProductCalls == 1,
+                  "Only the loop calls more than once for a pair.");
+    constexpr int kCalls = kPairs * Spec::kProductCalls;
+    constexpr int kFirstLarge = kCalls - Spec::kProductCalls;
+    if constexpr (Spec::kLoopsProducts) {
+      // A branch in the loop would make the compiler wait for each product.
+      const int first = only_large ? kFirstLarge : 0;
+#pragma unroll 1
+      for (int call = first; call < kCalls; ++call) {
+        AddCall(run, weights, call, keep || call > first, sums);
+      }
+    } else {
+      if (!only_large) {
+#pragma unroll
+        for (int call = 0; call < kFirstLarge; ++call) {
+          AddCall(run, weights, call, keep || call > 0, sums);
+        }
+      }
+      AddCall(run, weights, kFirstLarge, keep || (kPairs > 1 && !only_large),
+              sums);
+    }
+  }
+  // Those of one call: pair by pair, sixteen channels after sixteen.
+  __device__ void AddCall(Descriptor run, Descriptor weights, int call,
+                          bool keep, float (&sums)[kCount]) const {
+    static_assert(
+        Spec::kProductCalls == 1 || Spec::kProductCalls * 16 == Spec::kChunk,
+        "A call takes sixteen channels or all.");
+    const int pair = call / Spec::kProductCalls;
+    const int sixteen = call % Spec::kProductCalls;
+    const Descriptor pixels = run + (IsSmallInput(pair) ? Group::kPart : 0) +
+                              sixteen * 2 * Spec::kPositions;
+    const Descriptor filter = weights +
+                              (IsSmallWeight(pair) ? Group::kWeightPart : 0) +
+                              sixteen * 2 * Spec::kBlockChannels;
+    Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep);
+  }
+  // Of a pair of parts; the last is that of the large ones.
+  static __device__ bool IsSmallWeight(int pair) {
+    return Spec::kWeightParts > 1 && pair == 0;
+  }
+  static __device__ bool IsSmallInput(int pair) {
+    return Spec::kInputParts > 1 && pair == kPairs - 2;
+  }
+
+  // What to add to a matrix whose second half is the zeros: their distance.
+  __device__ Descriptor Empty(Descriptor run) const {
+    if constexpr (!Group::kHasEmptyHalf) return 0;
+    return (MatrixAt(stages_.zeros()) - run) << 16;
+  }
+
+  const ConvStages<Spec>& stages_;
+  const int pixel_part_, channel_part_;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_PRODUCTS_CUH_
