@@ -35,27 +35,6 @@ absl::StatusOr<driver::DevicePtr> AddressOf(const CudaMemoryTable& memory,
   return address;
 }
 
-bool Overlap(driver::DevicePtr a, int64_t a_bytes, driver::DevicePtr b,
-             int64_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-
-absl::Status CheckOutputs(const std::vector<Slot>& slots,
-                          const std::vector<driver::DevicePtr>& addresses) {
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].role != SlotRole::kOutput) continue;
-    for (size_t k = 0; k < slots.size(); ++k) {
-      if (k == i || !Overlap(addresses[i], slots[i].min_bytes, addresses[k],
-                             slots[k].min_bytes)) {
-        continue;
-      }
-      return absl::InvalidArgumentError(
-          fmt::format("Slot {} is an output and overlaps slot {}.", i, k));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<driver::DevicePtr>> SlotAddresses(
@@ -73,8 +52,6 @@ absl::StatusOr<std::vector<driver::DevicePtr>> SlotAddresses(
     if (!address.ok()) return address.status();
     addresses.push_back(*address);
   }
-  absl::Status status = CheckOutputs(slots, addresses);
-  if (!status.ok()) return status;
   return addresses;
 }
 

@@ -11,12 +11,13 @@
 
 namespace kiln {
 
-// The device address of every slot, from its binding. The last check before a
-// kernel runs, made again here so that nothing depends on the front's.
+// The device address of every slot, from its binding. Checks again what the
+// front has checked, so that nothing depends on that; overlaps are left to
+// LoadedArtifact::Launch.
 //
 // Errors: FAILED_PRECONDITION for unknown memory; INVALID_ARGUMENT for a wrong
-// number of bindings, a tensor that does not lie inside its memory, a
-// misaligned address, and an output that overlaps any other slot.
+// number of bindings, a tensor that does not lie inside its memory, and a
+// misaligned address.
 absl::StatusOr<std::vector<driver::DevicePtr>> SlotAddresses(
     const CudaMemoryTable& memory, const std::vector<Slot>& slots,
     const std::vector<SlotBinding>& bindings);

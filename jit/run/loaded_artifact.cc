@@ -25,6 +25,28 @@ std::vector<const Step*> AllSteps(const Variant& variant) {
   return steps;
 }
 
+bool Overlap(driver::DevicePtr a, int64_t a_bytes, driver::DevicePtr b,
+             int64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+// Values may lie in an output before it is written.
+absl::Status CheckOutputs(const std::vector<Slot>& slots,
+                          std::span<const driver::DevicePtr> addresses) {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].role != SlotRole::kOutput) continue;
+    for (size_t k = 0; k < slots.size(); ++k) {
+      if (k == i || !Overlap(addresses[i], slots[i].min_bytes, addresses[k],
+                             slots[k].min_bytes)) {
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          fmt::format("Slot {} is an output and overlaps slot {}.", i, k));
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::vector<driver::DevicePtr> ParameterAddresses(
     const Variant& variant, std::span<const driver::DevicePtr> slots) {
   std::vector<driver::DevicePtr> addresses;
@@ -214,6 +236,7 @@ absl::Status LoadedArtifact::Launch(driver::Stream stream,
                                     uint64_t parameter_version,
                                     LaunchAreas& areas) const {
   absl::Status status = CheckSlots(slots, /*parameters_only=*/false);
+  if (status.ok()) status = CheckOutputs(slots_, slots);
   if (!status.ok()) return status;
   status = ZeroOnceAndPrepare(stream, slots, parameter_version, areas);
   if (status.ok()) status = Zero(stream, ZeroWhen::kEachLaunch, areas);

@@ -63,14 +63,15 @@ class LoadedArtifact {
   // launch steps. Allocates no device memory and may be captured into a graph.
   //
   // `slots` holds one address per slot. An output must not overlap any other,
-  // for values may lie in it before it is written; that is not checked here.
+  // for values may lie in it before it is written.
   // Parameters are prepared again if their addresses or `parameter_version`
   // changed since `areas` was last prepared, and every time for version 0.
   // During a capture `areas` is left unchanged: call Prepare before it, or each
   // replay prepares again.
   //
-  // Errors: INVALID_ARGUMENT for a missing, null or misaligned address. After
-  // any other error `areas` counts as not zeroed and not prepared.
+  // Errors: INVALID_ARGUMENT for a missing, null or misaligned address, and for
+  // an output that overlaps anything. After any other error `areas` counts as
+  // not zeroed and not prepared.
   absl::Status Launch(driver::Stream stream,
                       std::span<const driver::DevicePtr> slots,
                       uint64_t parameter_version, LaunchAreas& areas) const;

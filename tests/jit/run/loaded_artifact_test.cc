@@ -134,12 +134,24 @@ TEST_F(LoadedArtifactTest, ZeroOnceRunsAgainAfterFailure) {
 TEST_F(LoadedArtifactTest, BadAddressesAreRefusedBeforeAnyLaunch) {
   const auto loaded = Load(SampleArtifact());
   const std::vector<std::vector<driver::DevicePtr>> bad = {
-      {0x1000, 0x2000}, {0x1000, 0, 0x3000}, {0x1008, 0x2000, 0x3000}};
+      {0x1000, 0x2000},
+      {0x1000, 0, 0x3000},
+      {0x1008, 0x2000, 0x3000},
+      {0x1000, 0x2000, 0x2000 - 64}};  // the output ends in the parameter
   for (const std::vector<driver::DevicePtr>& slots : bad) {
     EXPECT_TRUE(
         absl::IsInvalidArgument(loaded->Launch(nullptr, slots, 1, areas_)));
   }
   EXPECT_TRUE(fake_.TakeLog().empty());
+}
+
+TEST_F(LoadedArtifactTest, NeighboursAndEqualInputsMayBeLaunched) {
+  const auto loaded = Load(SampleArtifact());
+  EXPECT_TRUE(loaded
+                  ->Launch(nullptr,
+                           std::vector{slots_[0], slots_[0], slots_[0] + 64}, 1,
+                           areas_)
+                  .ok());
 }
 
 TEST_F(LoadedArtifactTest, FirstVariantThatFitsIsUsed) {
