@@ -73,7 +73,7 @@ class Planes {
 
 // Where the positions of one lane lie in the output, or of kStep neighbours the
 // first. Those outside have some place inside, so that reading there does no
-// harm.
+// harm; not so their neighbours.
 template <typename Spec, int kStep = 1>
 struct PlanePixels {
   using Run = Planes<Spec>;

@@ -173,6 +173,9 @@ absl::StatusOr<int64_t> CudaBackend::TryExecute(const Artifact& artifact,
   absl::StatusOr<std::vector<driver::DevicePtr>> slots =
       SlotAddresses(memory_, (*loaded)->slots(), job.slots);
   if (!slots.ok()) return slots.status();
+  // Before memory is taken for it.
+  absl::Status status = (*loaded)->CheckAddresses(*slots);
+  if (!status.ok()) return status;
   CudaArena& arena =
       arenas_.try_emplace(job.session, *driver_, options_.arena_limit_bytes)
           .first->second;

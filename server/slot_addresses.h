@@ -13,7 +13,7 @@ namespace kiln {
 
 // The device address of every slot, from its binding. Checks again what the
 // front has checked, so that nothing depends on that; overlaps are left to
-// LoadedArtifact::Launch.
+// LoadedArtifact::CheckAddresses.
 //
 // Errors: FAILED_PRECONDITION for unknown memory; INVALID_ARGUMENT for a wrong
 // number of bindings, a tensor that does not lie inside its memory, and a

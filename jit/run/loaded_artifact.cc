@@ -231,12 +231,17 @@ absl::Status LoadedArtifact::Prepare(driver::Stream stream,
   return status;
 }
 
+absl::Status LoadedArtifact::CheckAddresses(
+    std::span<const driver::DevicePtr> slots) const {
+  absl::Status status = CheckSlots(slots, /*parameters_only=*/false);
+  return status.ok() ? CheckOutputs(slots_, slots) : status;
+}
+
 absl::Status LoadedArtifact::Launch(driver::Stream stream,
                                     std::span<const driver::DevicePtr> slots,
                                     uint64_t parameter_version,
                                     LaunchAreas& areas) const {
-  absl::Status status = CheckSlots(slots, /*parameters_only=*/false);
-  if (status.ok()) status = CheckOutputs(slots_, slots);
+  absl::Status status = CheckAddresses(slots);
   if (!status.ok()) return status;
   status = ZeroOnceAndPrepare(stream, slots, parameter_version, areas);
   if (status.ok()) status = Zero(stream, ZeroWhen::kEachLaunch, areas);

@@ -58,6 +58,9 @@ class LoadedArtifact {
   int variant_index() const { return variant_index_; }
   const std::vector<Slot>& slots() const { return slots_; }
 
+  // Whether Launch takes these addresses; its errors for them.
+  absl::Status CheckAddresses(std::span<const driver::DevicePtr> slots) const;
+
   // Enqueues everything that one run needs on `stream` and returns without
   // waiting: memsets of zero areas, prepare steps if they are due, then the
   // launch steps. Allocates no device memory and may be captured into a graph.

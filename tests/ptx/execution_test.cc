@@ -115,8 +115,8 @@ TEST(PtxSchedulesTest, TeamsInTurnsAgreeWithTheReference) {
 TEST(PtxSchedulesTest, PlainVariantsAgreeWithTheReference) {
   PlanRunOptions options;
   options.tuning.plain = true;
-  for (const char* name :
-       {"conv_pool_4", "rows_block", "depthwise", "reduce_columns"}) {
+  for (const char* name : {"conv_pool_4", "rows_block", "depthwise", "pool",
+                           "reduce_columns", "reduce_all"}) {
     SCOPED_TRACE(name);
     const PlanKernels kernels = Compile(PlanNamed(name), "", options);
     ASSERT_FALSE(kernels.programs.empty());
