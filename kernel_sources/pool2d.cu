@@ -7,12 +7,11 @@
 // input element, computed from whatever lies in memory, so pooling fuses with
 // the pointwise operations before it.
 //
-// Where windows are small, and the plan is not compiled in haste
-// (Spec::kSmall), a thread has Spec::kVector neighbours along w: 4, or 1 where
-// rows are no multiple of 4. It loads the rows under its windows whole,
-// Spec::kVector elements an access, and all rows at once if what it computes of
-// each element is short. Else one thread walks through the window of one
-// output.
+// Where windows are small (Spec::kSmall; never in the variant plain), a thread
+// has Spec::kVector neighbours along w: 4, or 1 where rows are no multiple of
+// 4. It loads the rows under its windows whole, Spec::kVector elements an
+// access, and all rows at once if what it computes of each element is short.
+// Else one thread walks through the window of one output.
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"

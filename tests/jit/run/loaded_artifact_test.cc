@@ -147,11 +147,8 @@ TEST_F(LoadedArtifactTest, BadAddressesAreRefusedBeforeAnyLaunch) {
 
 TEST_F(LoadedArtifactTest, NeighboursAndEqualInputsMayBeLaunched) {
   const auto loaded = Load(SampleArtifact());
-  EXPECT_TRUE(loaded
-                  ->Launch(nullptr,
-                           std::vector{slots_[0], slots_[0], slots_[0] + 64}, 1,
-                           areas_)
-                  .ok());
+  const std::vector<driver::DevicePtr> touching = {0x1000, 0x1000, 0x1000 + 64};
+  EXPECT_TRUE(loaded->Launch(nullptr, touching, 1, areas_).ok());
 }
 
 TEST_F(LoadedArtifactTest, FirstVariantThatFitsIsUsed) {
