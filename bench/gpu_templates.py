@@ -83,7 +83,7 @@ PLANS = {
     + "y = group_norm(c, num_groups=4)\noutput y\n",
     "depthwise": _conv("2,32,20,20", "32,1,3,3", padding=1, groups=32)
     + "y = hardswish(c)\noutput y\n",
-    # Rows: a warp's, a block's, a cluster's, columns, a team's.
+    # Rows: a warp's, a block's, a cluster's, columns, teams'.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_block": "input x: f32[4,32,40,40]\n"
                   "y = group_norm(x, num_groups=4)\noutput y\n",
@@ -94,6 +94,19 @@ PLANS = {
     "columns": "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_team": "input x: f32[8,16,256,256]\n"
                  "y = group_norm(x, num_groups=1)\noutput y\n",
+    # More rows than multiprocessors, of which two fit on one.
+    "rows_turns": "input x: f32[140,1,128,130]\n"
+                  "y = group_norm(x, num_groups=1)\noutput y\n",
+    # Every second kernel goes through its tensors from the end.
+    "rows_backwards": "input x: f32[4,32,40,40]\n"
+                      "p = max_pool2d(x, kernel_size=2)\n"
+                      "n = group_norm(p, num_groups=4)\n"
+                      "s = softmax(n, dim=3)\nc = softmax(s, dim=1)\n"
+                      "y = amax(c, dim=[2,3])\noutput y\n",
+    "backwards": "input x: f32[2,8,20,24]\n"
+                 "m = mean(x, dim=[2,3], keepdim=true)\nd = sub(x, m)\n"
+                 "p = max_pool2d(d, kernel_size=2)\n"
+                 "y = logsumexp(p, dim=[2,3])\noutput y\noutput d\n",
     # pointwise.cu, pool2d.cu, reduce.cu.
     "pointwise": "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\n"
                  "output y\n",

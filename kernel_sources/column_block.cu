@@ -37,7 +37,7 @@ struct ColumnPart {
     is_aligned = Spec::IsAligned(t);
     column = threadIdx.x % kColumns;
     lane = threadIdx.x / kColumns;
-    const Index block = blockIdx.x;
+    const Index block = BlockInMemory<Spec>();
     const Index at = (block % kStrips * kColumns + column) * Spec::kVector;
     is_inside = at < Spec::kPitch;
     begin = block / kStrips * Spec::kRowLength * Spec::kPitch +

@@ -140,8 +140,8 @@ class RunTail {
       for (int next = 0; next < 2; ++next) {
         const int row = 2 * i / kPitch;
         const int column = 2 * i % kPitch + next;
-        const bool is_row = row < kSureRows || row < rows_;
-        const bool is_column = column + 6 < kSureColumns || column < columns_;
+        const bool is_sure_row = row < kSureRows;
+        const bool is_sure_column = column + 6 < kSureColumns;
         float* const both[2] = {&sums[i + next], &sums[i + 2 + next]};
         float differences[2];
 #pragma unroll
@@ -149,10 +149,12 @@ class RunTail {
           differences[half] = fmaf(*both[half], factors[half], shifts[half]);
           if constexpr (Spec::kHasExtremes) *both[half] = differences[half];
         }
-        if (row < kSureRows && column + 6 < kSureColumns) {
+        if (is_sure_row && is_sure_column) {
           slots_[0].AddDifference(differences[0]);
           slots_[1].AddDifference(differences[1]);
         } else {
+          const bool is_row = is_sure_row || row < rows_;
+          const bool is_column = is_sure_column || column < columns_;
           AddDifferencesIf(is_row && is_column, differences, slots_);
         }
       }

@@ -59,7 +59,7 @@ class ConvConsumer {
  public:
   using Tile = ConvTile<Spec>;
   using Products = StageProducts<Spec>;
-  static constexpr int kCount = Spec::kTilesN * 4;
+  static constexpr int kCount = Products::kCount;
   static constexpr bool kHasParts =
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
   // Whether chunks have sums of their own.

@@ -41,11 +41,19 @@ __device__ Point<Index> PointAt(Index n, Index c, Index h, Index w) {
   return {i, n, c, h, w};
 }
 
+// The block's number in the order of memory. Blocks go through it backwards
+// where the kernel before has gone forwards through the same tensors: the L2
+// cache has what was touched last.
+template <typename Spec>
+__device__ unsigned BlockInMemory() {
+  return Spec::kBackwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+}
+
 // First position of this thread in a grid-stride loop, and the stride. Index
 // is wide enough for count + stride: the host sees to that.
 template <typename Index>
-__device__ Index GridStart() {
-  return static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
+__device__ Index GridStart(unsigned block = blockIdx.x) {
+  return static_cast<Index>(block) * blockDim.x + threadIdx.x;
 }
 
 template <typename Index>

@@ -34,7 +34,8 @@ __device__ void PointwiseVectors(const typename Spec::Tensors& t) {
   const bool is_aligned = Spec::IsAligned(t);
 
 #pragma unroll 1
-  for (Index i = GridStart<Index>(); i < kVectors; i += GridStride<Index>()) {
+  for (Index i = GridStart<Index>(BlockInMemory<Spec>()); i < kVectors;
+       i += GridStride<Index>()) {
     const auto first = PointOf<Output>(i * kVector);
     typename Spec::template Held<kVector> held;
     Spec::FetchHeld(t, first, is_aligned, &held);

@@ -195,8 +195,8 @@ __device__ void PoolSmallWindows(const typename Spec::Tensors& t) {
     is_aligned = Spec::IsAligned(t) && Spec::IsInputAligned(t);
   }
 #pragma unroll 1
-  for (Index i = GridStart<Index>(); i < kNumElements<Output> / kVector;
-       i += GridStride<Index>()) {
+  for (Index i = GridStart<Index>(BlockInMemory<Spec>());
+       i < kNumElements<Output> / kVector; i += GridStride<Index>()) {
     const auto first = PointOf<Output>(i * kVector);
     float results[kVector];
     PoolVector<Spec>(t, first, is_aligned, results);

@@ -217,8 +217,9 @@ template <typename Spec, typename Index>
 __device__ void ReduceRows(const typename Spec::Tensors& t, Index begin,
                            Index end) {
   constexpr int kOutputsPerBlock = Spec::kThreads / Spec::kLanes;
-  const Index output = static_cast<Index>(blockIdx.x) * kOutputsPerBlock +
-                       static_cast<Index>(threadIdx.x / Spec::kLanes);
+  const Index output =
+      static_cast<Index>(BlockInMemory<Spec>()) * kOutputsPerBlock +
+      static_cast<Index>(threadIdx.x / Spec::kLanes);
   const bool inside = output < kNumOutputs<typename Spec::View>;
   const int lane = threadIdx.x % Spec::kLanes;
 
@@ -241,7 +242,7 @@ __device__ void ReduceColumns(const typename Spec::Tensors& t, Index begin,
   const int column = threadIdx.x % kColumns;
   const int lane = threadIdx.x / kColumns;
   const Index first_output =
-      static_cast<Index>(blockIdx.x) * (kColumns * kVector);
+      static_cast<Index>(BlockInMemory<Spec>()) * (kColumns * kVector);
   const Index output = first_output + column * kVector;
 
   Reducer states[kVector];

@@ -16,6 +16,10 @@
 //
 // Threads load kVector neighbours at once, in one access where the tensors are
 // aligned to 16 bytes.
+//
+// Where few blocks fit on a multiprocessor, those that start together would all
+// load, and then all compute. So the first of them begin one after another:
+// kTurns of each multiprocessor, kTurnCycles apart.
 #include "math.cuh"
 #include "merge_block.cuh"
 #include "reducers.cuh"
@@ -62,6 +66,23 @@ struct RowPart {
     lane = threadIdx.x % Spec::kLanes;
   }
 };
+
+// Of the first blocks, kTurnBlocks have each turn.
+template <typename Spec>
+__device__ void AwaitTurn() {
+  if constexpr (Spec::kTurns > 1) {
+    const unsigned turn = blockIdx.x / Spec::kTurnBlocks;
+    if (turn >= Spec::kTurns) return;
+    const unsigned cycles = turn * Spec::kTurnCycles;
+    const auto begin = static_cast<unsigned>(clock());
+    // Not for ever, where clocks stand still.
+#pragma unroll 1
+    for (unsigned i = 0; i < cycles / 32; ++i) {
+      if (static_cast<unsigned>(clock()) - begin >= cycles) return;
+      __nanosleep(50);
+    }
+  }
+}
 
 // Starts the copies of the thread's elements, a group for each kAtOnce places.
 template <typename Spec>
@@ -233,12 +254,13 @@ __device__ void KeepRows(const typename Spec::Tensors& t,
                          const Places<Spec>& places) {
   using Index = typename Spec::Index;
   constexpr int kRowsPerBlock = Spec::kThreads / Spec::kLanes;
-  const Index row =
-      static_cast<Index>(blockIdx.x / Spec::kCluster) * kRowsPerBlock +
-      static_cast<Index>(threadIdx.x / Spec::kLanes);
+  const Index row = static_cast<Index>(BlockInMemory<Spec>() / Spec::kCluster) *
+                        kRowsPerBlock +
+                    static_cast<Index>(threadIdx.x / Spec::kLanes);
   // Threads without a row do the last one's work but for the writing, since
   // all must meet at the barriers.
   const RowPart<Spec> part(t, min(row, Spec::kRows - 1));
+  AwaitTurn<Spec>();
   const typename Spec::Statistics statistics = CountRow<Spec>(t, part, places);
   if constexpr (Spec::kHasTail) {
     ReduceSegments<Spec>(t, part.row_begin + part.begin, part.is_aligned,

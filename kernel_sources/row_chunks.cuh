@@ -12,7 +12,35 @@
 
 namespace kiln {
 
-// Chunk k of this block's slice of a row: which part of memory, which place.
+// Blocks in order make teams of Spec::kTeam; rows are dealt out to Spec::kTeams
+// of them in turn, and counted by each team from 0 on.
+template <typename Spec>
+__device__ unsigned TeamOfBlock() {
+  return Spec::kTeams == 1 ? 0 : blockIdx.x / Spec::kTeam;
+}
+template <typename Spec>
+__device__ unsigned MemberOfTeam() {
+  return Spec::kTeams == 1 ? blockIdx.x : blockIdx.x % Spec::kTeam;
+}
+// Of all rows, that which is `row` for this block's team; backwards as in
+// BlockInMemory.
+template <typename Spec>
+__device__ unsigned RowOfAll(unsigned row) {
+  const unsigned number = row * Spec::kTeams + TeamOfBlock<Spec>();
+  constexpr auto kLast = static_cast<unsigned>(Spec::kRows - 1);
+  return Spec::kBackwards ? kLast - number : number;
+}
+// How many rows this block's team has.
+template <typename Spec>
+__device__ int RowsOfTeam() {
+  constexpr int kRows = static_cast<int>(Spec::kRows);
+  if constexpr (Spec::kTeams == 1) return kRows;
+  return (kRows - static_cast<int>(TeamOfBlock<Spec>()) + Spec::kTeams - 1) /
+         Spec::kTeams;
+}
+
+// Chunk k of this block's slice of its team's `row`: which part of memory,
+// which place.
 template <typename Spec>
 struct Chunk {
   using Index = typename Spec::Index;
@@ -26,17 +54,15 @@ struct Chunk {
     slot = Opaque(number % Spec::kSlots);
     parity = Opaque(number / Spec::kSlots % 2);
     const Index in_row =
-        static_cast<Index>(blockIdx.x * Spec::kChunks + k) * Spec::kChunk;
-    begin = Opaque(static_cast<Index>(row) * Spec::kRowLength + in_row);
+        static_cast<Index>(MemberOfTeam<Spec>() * Spec::kChunks + k) *
+        Spec::kChunk;
+    begin = Opaque(static_cast<Index>(RowOfAll<Spec>(row)) * Spec::kRowLength +
+                   in_row);
     const Index rest = Spec::kRowLength - in_row;
     count = Opaque(static_cast<int>(max(
         min(rest, static_cast<Index>(Spec::kChunk)), static_cast<Index>(0))));
   }
 };
-
-template <typename Spec>
-constexpr unsigned kNumChunks =
-    static_cast<unsigned>(Spec::kRows) * Spec::kChunks;
 
 // One chunk's part of a tensor, to its place in the ring. NVRTC takes no
 // lambdas without options, so these are structs.

@@ -18,6 +18,7 @@
 
 #include "ptx_bulk.cuh"
 #include "reducers.cuh"
+#include "row_chunks.cuh"
 
 namespace kiln {
 

@@ -1,5 +1,6 @@
-// Normalisation in two touches of rows that no block can hold: all blocks of
-// the device, one on each multiprocessor, work on a row together.
+// Normalisation in two touches of rows that no block can hold: a team of
+// blocks works on a row together. All blocks of the device, one on each
+// multiprocessor, are one team, or several with rows of their own.
 //
 //   row statistics = reducer over Spec::Read of the row's elements
 //   outputs        = Spec::Element(element, its Spec::Read, statistics)
@@ -22,9 +23,9 @@
 // by way of the ring and the copy engine they would hold their places longer,
 // and wait behind the loads.
 //
-// All blocks must be resident: a cooperative launch of kTeam blocks. Where they
-// cannot be, three launches take their turns, in which no block waits for
-// another: Turn, the second extent of the grid.
+// All blocks must be resident: a cooperative launch of kTeams teams of kTeam.
+// Where they cannot be, three launches take their turns, in which no block
+// waits for another: Turn, the second extent of the grid.
 #include "math.cuh"
 #include "merge_lanes.cuh"
 #include "opaque.cuh"
@@ -65,9 +66,6 @@ constexpr unsigned kRowsInFlight =
 // kRowGroups of them, because what a short row costs is mostly waiting.
 template <typename Spec>
 constexpr int kRowWarps = kCounterWarps / Spec::kRowGroups;
-
-template <typename Spec>
-constexpr int kRows = static_cast<int>(Spec::kRows);
 
 // Which place of those for rows in flight, and the parity of its barriers.
 template <typename Spec>
@@ -122,8 +120,10 @@ template <typename Spec>
 __device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
                          TeamMemory<Spec>* memory, unsigned lane) {
   const bool is_aligned = Spec::IsAligned(t);
+  const unsigned chunks =
+      static_cast<unsigned>(RowsOfTeam<Spec>()) * Spec::kChunks;
 #pragma unroll 1
-  for (unsigned number = 0; number < kNumChunks<Spec>; ++number) {
+  for (unsigned number = 0; number < chunks; ++number) {
     const Chunk<Spec> chunk(number / Spec::kChunks, number % Spec::kChunks);
     // The end of the phase before: its last chunk is done. Before the first
     // phase, barriers take it for ended.
@@ -185,8 +185,9 @@ template <typename Spec>
 __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
                       TeamMemory<Spec>* memory, unsigned group,
                       unsigned thread) {
+  const int rows = RowsOfTeam<Spec>();
 #pragma unroll 1
-  for (int row = group; row < kRows<Spec>; row += Spec::kRowGroups) {
+  for (int row = group; row < rows; row += Spec::kRowGroups) {
     typename Spec::Reducer state;
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
@@ -228,12 +229,14 @@ template <typename Spec>
 __device__ void ExchangeRows(const typename Spec::Tensors& t,
                              TeamMemory<Spec>* memory, Tag tag, bool gathers,
                              unsigned lane) {
+  const int rows = RowsOfTeam<Spec>();
+  const unsigned member = MemberOfTeam<Spec>();
   const int stride = gathers ? Spec::kTeam : 1;
 #pragma unroll 1
-  for (int row = gathers ? blockIdx.x : 0; row < kRows<Spec>; row += stride) {
+  for (int row = gathers ? member : 0; row < rows; row += stride) {
     const RowPlace<Spec> place(row);
-    const Records<Spec> records(t.records, row);
-    unsigned long long* record = records.members + blockIdx.x;
+    const Records<Spec> records(t.records, RowOfAll<Spec>(row));
+    unsigned long long* record = records.members + member;
     typename Spec::Reducer state;
     if (gathers) {
       while (!IsThere(ptx::LoadRelaxed(record), tag)) continue;
@@ -255,10 +258,11 @@ template <typename Spec>
 __device__ void ReceiveRows(const typename Spec::Tensors& t,
                             TeamMemory<Spec>* memory, Tag tag,
                             unsigned receiver, unsigned lane) {
+  const int rows = RowsOfTeam<Spec>();
 #pragma unroll 1
-  for (int row = receiver; row < kRows<Spec>; row += kReceiverWarps) {
+  for (int row = receiver; row < rows; row += kReceiverWarps) {
     const RowPlace<Spec> place(row);
-    const Records<Spec> records(t.records, row);
+    const Records<Spec> records(t.records, RowOfAll<Spec>(row));
     // Before, there is nothing to ask for.
     ptx::Wait(&memory->counted[place.index], place.parity);
     unsigned long long total = tag ^ kTagBit;
@@ -302,8 +306,9 @@ __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
                            TeamMemory<Spec>* memory, unsigned group,
                            unsigned thread) {
   const bool is_aligned = Spec::IsAligned(t);
+  const int rows = RowsOfTeam<Spec>();
 #pragma unroll 1
-  for (int row = group; row < kRows<Spec>; row += Spec::kRowGroups) {
+  for (int row = group; row < rows; row += Spec::kRowGroups) {
     const RowPlace<Spec> place(row);
     ptx::Wait(&memory->known[place.index], place.parity);
     const typename Spec::Statistics statistics =
@@ -344,9 +349,8 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
                     Spec::kRowLength % Spec::kVector == 0,
                 "Vectors must not cross the end of a chunk.");
   static_assert(Spec::kSlotBytes % 128 == 0, "Places are aligned to lines.");
-  static_assert(
-      static_cast<long long>(Spec::kRows) * Spec::kChunks == kNumChunks<Spec>,
-      "An int must hold the number of chunks.");
+  static_assert(static_cast<long long>(Spec::kRows) * Spec::kChunks < 1ll << 31,
+                "An int must hold the number of chunks.");
   extern __shared__ __align__(128) unsigned char ring[];
   alignas(16) __shared__ unsigned char control[sizeof(TeamMemory<Spec>)];
   auto* memory = reinterpret_cast<TeamMemory<Spec>*>(control);

@@ -135,9 +135,9 @@ __device__ void RowWarp(const typename Spec::Tensors& t) {
   static_assert(Spec::kRowLength % Spec::kVector == 0,
                 "Vectors must not cross the end of a row.");
   using Index = typename Spec::Index;
-  const Index number =
-      static_cast<Index>(blockIdx.x) * (Spec::kThreads / Spec::kLanes) +
-      static_cast<Index>(threadIdx.x / Spec::kLanes);
+  const Index number = static_cast<Index>(BlockInMemory<Spec>()) *
+                           (Spec::kThreads / Spec::kLanes) +
+                       static_cast<Index>(threadIdx.x / Spec::kLanes);
   // Lanes without a row do the last one's work but for the writing, since all
   // must take part in shuffles.
   const WarpRow<Spec> row{

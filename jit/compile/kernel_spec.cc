@@ -105,12 +105,18 @@ class SpecWriter {
     Append(ShapeText("Output", kernel_.group.domain));
   }
 
+  void AddDirection() {
+    Append({fmt::format("static constexpr bool kBackwards = {};",
+                        kernel_.backwards)});
+  }
+
   // Once the code is written: how many neighbours a thread takes.
   void FinishPointwise() {
     const int64_t count = NumElements(kernel_.group.domain);
     const bool is_single = schedule_.by_elements || count < kMinVectorised;
     held_vector_ = is_single ? 1 : WidthOfElement();
     Append({fmt::format("static constexpr int kVector = {};", held_vector_)});
+    AddDirection();
     AddEntryOf("kiln_pointwise", "kiln::Pointwise", count / held_vector_);
   }
 
@@ -248,6 +254,7 @@ class SpecWriter {
                         kernel_.group.prologue.size() <= kMaxPrologueForFour
                             ? pool.kernel_size[0]
                             : 1)});
+    AddDirection();
     held_vector_ = std::max(vector, 1);
     AddRead(node, held_vector_, "Input");
     spec_.element_argument = "float " + NameOf(node.results[0]);
@@ -303,6 +310,7 @@ class SpecWriter {
                         geometry.threads, geometry.lanes, geometry.splits),
             fmt::format("static constexpr int kVector = {}, kAtOnce = {};",
                         geometry.vector, AtOnce(geometry))});
+    AddDirection();
     counts_.push_back(view.outputs() * std::max(geometry.splits, kWarp));
     AddRead(node, geometry.vector, "");
     spec_.element_argument = "const Reducer& state";

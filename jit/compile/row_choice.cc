@@ -41,27 +41,39 @@ constexpr int kSectorBytes = 32;
 constexpr uint64_t kLineLanes = 8;
 // Smaller slices are not worth an exchange between blocks.
 constexpr int64_t kMinClusterSlice = 2048;
+// From this on, rows of which two or three fit on a multiprocessor: 4 to 8 %
+// faster in turns, where four or more gain nothing (docs/kernel-notes.md).
+constexpr int64_t kLargeRowBytes = 64 * kKiB;
 // Bytes of a chunk: large enough for the copy engine, small enough that many
 // are in flight.
 constexpr int64_t kChunkBytes = 8 * kKiB;
 // A block's elements of a row, of which its warps are done before they have
 // waited for what they need.
 constexpr int64_t kShortSlice = 4096;
-// Chunk positions are multiples of this many elements: 16 bytes of any type.
-constexpr int64_t kChunkElements = 8;
+// Chunk positions are multiples of this many elements, a line of memory of any
+// type: 10 % of group_norm in f16, 1 % of P1.
+constexpr int64_t kChunkElements = 64;
 
 // The cost model. One multiprocessor's share of the memory bandwidth, and what
 // starting one more kernel costs, on an H100.
 constexpr double kBytesPerUs = 23'000;
+constexpr double kClockMhz = 1750;
 constexpr double kLaunchUs = 2.5;
 // A second read is served by the L2 cache up to this size, so much cheaper.
 constexpr int64_t kCachedBytes = 30'000'000;
 constexpr double kCachedCost = 0.3;
 // What a team takes for a row at least, however short, and until its ring is
-// full and behind its last row.
+// full and behind its last row: for each member, and of what a slice takes. By
+// 60 times of seven plans in teams of 8 to 132 (docs/kernel-notes.md).
 constexpr double kTeamRowUs = 0.4;
-constexpr double kTeamFillUs = 12;
+constexpr double kExchangeUs = 10;
+constexpr double kTeamFillUs = 8;
+constexpr double kMemberUs = 0.03;
+constexpr double kShareOfFirst = 0.6;
 constexpr double kTeamEfficiency = 0.93;
+// Smaller teams are no faster than clusters.
+constexpr int kSmallestTeam = 8;
+constexpr size_t kTeamsWeighed = 3;
 
 template <typename Container>
 double Sum(const Container& values) {
@@ -101,7 +113,7 @@ class Choice {
       if (cluster == 1 || arch_ >= 90) TryBlock(cluster);
     }
     if (arch_ >= 90) {
-      TryTeam();
+      TryTeams();
     } else {
       Refuse(RowKeeper::kTeam, 1, "the architecture has no bulk copies");
     }
@@ -204,7 +216,22 @@ class Choice {
     geometry.at_once = AtOnce(work_.copies);
     ShareSlice(slice, &geometry);
     if (work_.segment > 0) ShareSegments(slice, &geometry);
-    OfferBlocks(geometry, KeptBytes(geometry, slice));
+    const int64_t kept_bytes = KeptBytes(geometry, slice);
+    if (cluster == 1) TakeTurns(kept_bytes, &geometry);
+    OfferBlocks(geometry, kept_bytes);
+  }
+
+  // Blocks of large rows, each turn behind the loads of the one before.
+  void TakeTurns(int64_t kept_bytes, RowGeometry* geometry) const {
+    const int64_t resident = Resident(*geometry, kept_bytes);
+    if (kept_bytes < kLargeRowBytes || resident < 2 ||
+        geometry->blocks() <= sm_count_) {
+      return;
+    }
+    geometry->turns = static_cast<int>(resident);
+    geometry->turn_blocks = sm_count_;
+    geometry->turn_cycles = static_cast<int>(static_cast<double>(kept_bytes) /
+                                             kBytesPerUs * kClockMhz);
   }
 
   // As RowPart<Spec>::kKept of row_block.cu.
@@ -295,14 +322,18 @@ class Choice {
     return true;
   }
 
+  // Blocks on a multiprocessor at once.
+  int64_t Resident(const RowGeometry& geometry, int64_t kept_bytes) const {
+    return std::min<int64_t>(max_shared_bytes_ / (kept_bytes + kKiB),
+                             kThreadsPerSm / geometry.threads);
+  }
+
   // Of the bandwidth: a last wave of blocks that is not full wastes the rest,
   // a block alone on a multiprocessor loads and stores by turns, and clusters
   // start and end as one.
   double BlockEfficiency(const RowGeometry& geometry,
                          int64_t kept_bytes) const {
-    const int64_t resident =
-        std::min<int64_t>(max_shared_bytes_ / (kept_bytes + kKiB),
-                          kThreadsPerSm / geometry.threads);
+    const int64_t resident = Resident(geometry, kept_bytes);
     const double overlap = resident <= 1 ? 0.88 : 0.92;
     const int doublings =
         std::bit_width(static_cast<unsigned>(geometry.cluster)) - 1;
@@ -314,20 +345,48 @@ class Choice {
     return overlap * exchange * busy;
   }
 
-  void TryTeam() {
+  // Offers the best of one team of all multiprocessors and, of rows that no
+  // block can hold, several that share these out.
+  void TryTeams() {
     if (!work_.publishes) return;
     for (const int bytes : work_.staged_bytes) {
       if (work_.length * bytes % kAccessBytes != 0) {
         return Refuse(RowKeeper::kTeam, 1, "a row is no multiple of 16 bytes");
       }
     }
+    const bool fits_block =
+        work_.length * work_.kept_bytes + 2 * kKiB <= max_shared_bytes_;
+    std::vector<std::pair<double, RowGeometry>> fitting;
+    for (int teams = 1; teams == 1 || sm_count_ / teams >= kSmallestTeam;
+         ++teams) {
+      if (teams > 1 && (fits_block || teams > work_.rows)) break;
+      if (const auto geometry = TeamsOf(teams)) {
+        fitting.emplace_back(TeamUs(*geometry), *geometry);
+      }
+    }
+    if (fitting.empty()) {
+      return Refuse(RowKeeper::kTeam, 1,
+                    "two rows do not fit in the shared memory of all blocks");
+    }
+    std::stable_sort(
+        fitting.begin(), fitting.end(),
+        [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (fitting.size() > kTeamsWeighed) fitting.resize(kTeamsWeighed);
+    for (auto& [cost, geometry] : fitting) Offer(std::move(geometry), cost);
+  }
+
+  // Empty if two rows, so that one is exchanged while another is loaded, do not
+  // fit.
+  std::optional<RowGeometry> TeamsOf(int teams) const {
     const auto element_bytes = static_cast<int64_t>(Sum(work_.staged_bytes));
-    const int64_t slice = CeilDiv(work_.length, sm_count_);
     RowGeometry geometry;
     geometry.keeper = RowKeeper::kTeam;
-    geometry.team = sm_count_;
+    geometry.rows = work_.rows;
+    geometry.team = sm_count_ / teams;
+    geometry.teams = teams;
     geometry.staged = work_.staged;
     geometry.at_once = AtOnce(false);
+    const int64_t slice = CeilDiv(work_.length, geometry.team);
     geometry.row_groups = slice <= kShortSlice       ? 4
                           : slice <= 2 * kShortSlice ? 2
                                                      : 1;
@@ -337,20 +396,36 @@ class Choice {
                      kChunkElements;
     geometry.slot_bytes = CeilDiv(geometry.chunk * element_bytes, 128) * 128;
     const int64_t ring = max_shared_bytes_ - kTeamControlBytes;
-    geometry.slots = static_cast<int>(std::min<int64_t>(
-        {ring / geometry.slot_bytes, work_.rows * geometry.chunks, 32}));
-    // Two rows, so that one is exchanged while another is loaded.
-    if (ring / geometry.slot_bytes < 2 * geometry.chunks) {
-      return Refuse(RowKeeper::kTeam, 1,
-                    "two rows do not fit in the shared memory of all blocks");
+    geometry.slots = static_cast<int>(
+        std::min<int64_t>({ring / geometry.slot_bytes,
+                           RowsOfTeam(geometry) * geometry.chunks, 32}));
+    if (ring / geometry.slot_bytes < 2 * geometry.chunks ||
+        work_.rows * geometry.chunks >= int64_t{1} << 31) {
+      return std::nullopt;
     }
-    if (work_.rows * geometry.chunks >= int64_t{1} << 31) return;
     geometry.dynamic_shared_bytes = geometry.slots * geometry.slot_bytes;
-    const double row_us = Microseconds(
-        (LoadedBytes() + StoredBytes()) / static_cast<double>(work_.rows),
-        kTeamEfficiency);
-    const double per_row = std::max(row_us, kTeamRowUs);
-    Offer(geometry, per_row * static_cast<double>(work_.rows) + kTeamFillUs);
+    return geometry;
+  }
+
+  int64_t RowsOfTeam(const RowGeometry& geometry) const {
+    return CeilDiv(work_.rows, geometry.teams);
+  }
+
+  // A row takes a team as long as its slices take to be moved, and no less than
+  // the exchange of statistics leaves for each of the rows that are in the ring
+  // meanwhile.
+  double TeamUs(const RowGeometry& geometry) const {
+    const double bytes = Sum(work_.staged_bytes) + Sum(work_.stored_bytes);
+    const auto slice = static_cast<double>(geometry.chunks * geometry.chunk);
+    const double slice_us = slice * bytes / (kBytesPerUs * kTeamEfficiency);
+    const double others =
+        static_cast<double>(geometry.slots) / geometry.chunks - 1;
+    const double row_us =
+        RowsOfTeam(geometry) == 1
+            ? slice_us
+            : std::max({slice_us, kTeamRowUs, kExchangeUs / others});
+    return row_us * static_cast<double>(RowsOfTeam(geometry)) + kTeamFillUs +
+           kMemberUs * geometry.team + kShareOfFirst * slice_us;
   }
 
   const RowWork& work_;

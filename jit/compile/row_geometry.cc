@@ -5,7 +5,7 @@
 namespace kiln {
 
 int64_t RowGeometry::blocks() const {
-  if (keeper == RowKeeper::kTeam) return team;
+  if (keeper == RowKeeper::kTeam) return int64_t{team} * teams;
   if (keeper == RowKeeper::kColumns) {
     const int64_t width = int64_t{threads} / lanes * vector;
     return rows / pitch * CeilDiv(pitch, width);
@@ -16,7 +16,7 @@ int64_t RowGeometry::blocks() const {
 Requirements RowGeometry::requirements() const {
   Requirements requires_;
   if (keeper == RowKeeper::kTeam && resident) {
-    requires_.min_sm_count = team;
+    requires_.min_sm_count = static_cast<int>(blocks());
     requires_.cooperative = true;
     requires_.shared_optin_bytes = dynamic_shared_bytes + kTeamControlBytes;
   }

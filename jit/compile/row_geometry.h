@@ -20,7 +20,7 @@ enum class RowKeeper : uint8_t {
   kWarp,     // lanes of a warp, in registers: row_warp.cu
   kBlock,    // a block, part of one, or a cluster: row_block.cu
   kColumns,  // a block, several rows that lie side by side: column_block.cu
-  kTeam,     // all blocks of the device: row_team.cu
+  kTeam,     // several blocks, one on each multiprocessor: row_team.cu
 };
 
 // What a kernel is to do with rows: `length` elements, `pitch` apart in memory,
@@ -63,16 +63,21 @@ struct RowGeometry {
   int64_t segment = 0;
   int segment_lanes = 1;   // threads that share one
   int segment_vector = 1;  // elements of one access of theirs
+  int turns = 1;           // in which the first blocks of kBlock begin
+  int turn_blocks = 0;     // of one turn
+  int turn_cycles = 0;     // from one to the next
 
-  // kTeam: `team` blocks; `chunks` in a block's slice of a row,
-  // of `chunk` elements of each staged operand; `slots` of them in the ring.
+  // kTeam: `team` blocks share a row, and rows are dealt out to `teams` of
+  // them; `chunks` in a block's slice of a row, of `chunk` elements of each
+  // staged operand; `slots` of them in the ring.
   int team = 0;
+  int teams = 1;
   int chunks = 0;
   int64_t chunk = 0;
   int slots = 0;
   int64_t slot_bytes = 0;
   int row_groups = 1;  // rows that different warps work on at once
-  // All blocks of the team are resident together. Else they take their turns
+  // All blocks are resident together. Else they take their turns
   // in three launches of the same kernel, and touch the rows once more.
   bool resident = true;
   std::vector<int> staged;

@@ -246,11 +246,13 @@ class RowSpecWriter {
     Constant(fmt::format("static constexpr Index kRows = {}, kRowLength = {};",
                          rows_.rows, rows_.length));
     Constant(fmt::format("static constexpr int kVector = {};", rows_.vector));
+    Constant(fmt::format("static constexpr bool kBackwards = {};",
+                         kernel_.backwards));
     if (IsTeam()) {
       Constant(
-          fmt::format("static constexpr int kTeam = {}, kChunks = {}, "
-                      "kChunk = {};",
-                      rows_.team, rows_.chunks, rows_.chunk));
+          fmt::format("static constexpr int kTeam = {}, kTeams = {}, "
+                      "kChunks = {}, kChunk = {};",
+                      rows_.team, rows_.teams, rows_.chunks, rows_.chunk));
       Constant(fmt::format("static constexpr int kSlots = {}, kSlotBytes = {};",
                            rows_.slots, rows_.slot_bytes));
       Constant(
@@ -267,11 +269,22 @@ class RowSpecWriter {
         Constant(fmt::format("static constexpr bool kDynamicShared = {};",
                              rows_.dynamic_shared_bytes > 0));
       }
+      if (rows_.keeper == RowKeeper::kBlock) AddTurns();
     }
     if (rows_.pitch > 1) {
       Constant(fmt::format("static constexpr Index kPitch = {};", rows_.pitch));
     }
     Constant(fmt::format("using Reducer = kiln::{};", ReducerName(anchor_.op)));
+  }
+
+  void AddTurns() {
+    Constant(
+        fmt::format("static constexpr unsigned kTurns = {};", rows_.turns));
+    if (rows_.turns == 1) return;
+    Constant(
+        fmt::format("static constexpr unsigned kTurnBlocks = {}, "
+                    "kTurnCycles = {};",
+                    rows_.turn_blocks, rows_.turn_cycles));
   }
 
   // Whether the thread puts in its places what Read gives.

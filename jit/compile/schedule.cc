@@ -11,6 +11,7 @@
 #include "jit/compile/conv_states.h"
 #include "jit/compile/lent_output.h"
 #include "jit/compile/row_residency.h"
+#include "jit/compile/turn_around.h"
 #include "jit/compile/value_demands.h"
 #include "jit/compile/value_ranges.h"
 #include "jit/compile/workspace.h"
@@ -96,6 +97,7 @@ class Scheduling {
       AddStores(static_cast<int>(i));
     }
     PlaceWorkspace();
+    TurnAround(plan_.plan, &schedule_);
     return std::move(schedule_);
   }
 
@@ -204,7 +206,7 @@ class Scheduling {
     kernel.partials = Place{};
     const int64_t bytes =
         rows.rows * (rows.team * kTeamRecordBytes + kTeamTotalBytes) +
-        rows.team * kTeamTagBytes;
+        rows.blocks() * kTeamTagBytes;
     const int last = static_cast<int>(schedule_.kernels.size()) - 1;
     buffers_.push_back({index, -1, {0, last, bytes}});
   }

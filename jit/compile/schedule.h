@@ -56,6 +56,9 @@ struct Kernel {
   // For a tail that gathers statistics: kernels that need them merge the states
   // in `partials` themselves (conv_states.h), and nothing else is left of them.
   bool leaves_states = false;
+  // Goes through its tensors from the end, for the kernel before has gone
+  // through one of them from the beginning, and the L2 cache has its end.
+  bool backwards = false;
   // Runs only when a parameter has changed: reads parameters, fills the
   // prepared area.
   bool prepares = false;

@@ -60,7 +60,10 @@ std::string KindOf(const RowCandidate& candidate) {
     case RowKeeper::kColumns:
       return "columns of a block";
     case RowKeeper::kTeam:
-      return "whole grid";
+      if (!candidate.geometry || candidate.geometry->teams == 1) {
+        return "whole grid";
+      }
+      return fmt::format("teams of {} blocks", candidate.geometry->team);
     case RowKeeper::kBlock:
       break;
   }
@@ -70,8 +73,9 @@ std::string KindOf(const RowCandidate& candidate) {
 
 std::string DetailOf(const RowGeometry& rows) {
   if (rows.keeper == RowKeeper::kTeam) {
-    return fmt::format("{} blocks share a row, {} chunks of {} elements each",
-                       rows.team, rows.chunks, rows.chunk);
+    return fmt::format(
+        "{} blocks share a row, {} chunks of {} elements each, {} blocks",
+        rows.team, rows.chunks, rows.chunk, rows.blocks());
   }
   return fmt::format("{} of {} threads share a row, vectors of {}, {} blocks",
                      rows.lanes, rows.threads, rows.vector, rows.blocks());

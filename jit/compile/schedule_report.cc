@@ -78,6 +78,11 @@ class Reporting {
     } else {
       report->why = WhyPlain(kernel);
     }
+    if (kernel.backwards) {
+      report->why +=
+          "; from the end, which the L2 cache has from the kernel "
+          "before";
+    }
   }
 
   void ExplainConvolution(const Kernel& kernel, KernelReport* report) {

@@ -16,7 +16,7 @@ namespace kiln {
 struct Tuning {
   int conv = 0;        // among the layouts of warps of each convolution
   int rows = 0;        // among the keepers of each norm and softmax over rows
-  bool plain = false;  // instead of all that: MakePlainSchedule
+  bool plain = false;  // instead of all that: MakeFirstSchedule
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 

@@ -19,7 +19,7 @@ constexpr const char* kSpecialNames[] = {
     "%ntid.y",          "%ntid.z",          "%ctaid.x",         "%ctaid.y",
     "%ctaid.z",         "%nctaid.x",        "%nctaid.y",        "%nctaid.z",
     "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z", "%laneid",
-    "%cluster_ctarank", "%warpid"};
+    "%cluster_ctarank", "%warpid",          "%clock64"};
 
 int64_t RoundUp(int64_t value, int64_t to) {
   return (value + to - 1) / to * to;
@@ -135,7 +135,8 @@ class Decoder {
         std::find(std::begin(kSpecialNames), std::end(kSpecialNames), name);
     if (found == std::end(kSpecialNames)) return nullptr;
     Register& special = registers_[Scoped(0, name)];
-    special.place = NewPlace(Width::kWord);
+    special.width = name == "%clock64" ? Width::kDouble : Width::kWord;
+    special.place = NewPlace(special.width);
     entry_.special[found - std::begin(kSpecialNames)] = special.place;
     return &special;
   }

@@ -20,7 +20,7 @@ struct DecodedEntry {
   std::vector<Instruction> code;
   std::vector<Place> operands;
   std::vector<std::byte> constants;
-  std::array<Place, 18> special = {};  // Machine::Program
+  std::array<Place, 19> special = {};  // Machine::Program
   int64_t register_bytes = 0;
   int64_t static_shared_bytes = 0;
   int64_t dynamic_shared_align = 1;

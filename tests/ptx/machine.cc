@@ -165,10 +165,14 @@ void Machine::FillSpecial(Block* block, Warp* warp) {
                                static_cast<uint32_t>(lane),
                                static_cast<uint32_t>(block->rank),
                                static_cast<uint32_t>(warp->index)};
-    for (size_t i = 0; i < program_.special.size(); ++i) {
+    constexpr size_t kWords = std::size(values);
+    for (size_t i = 0; i < kWords; ++i) {
       if (program_.special[i] < 0) continue;
       Put(Destination(*warp, program_.special[i]), lane, values[i]);
     }
+    // A clock that stands still.
+    const Place clock = program_.special[kWords];
+    if (clock >= 0) Put(Destination(*warp, clock), lane, uint64_t{0});
   }
 }
 

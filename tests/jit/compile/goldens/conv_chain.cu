@@ -55,6 +55,7 @@ struct Spec {
   static constexpr bool kRows = true;
   static constexpr int kThreads = 256, kLanes = 256, kSplits = 1;
   static constexpr int kVector = 4, kAtOnce = 4;
+  static constexpr bool kBackwards = true;
 
   struct Tensors {
     const float* v0;
@@ -125,6 +126,7 @@ struct Spec {
   static constexpr bool kRows = false;
   static constexpr int kThreads = 256, kLanes = 1, kSplits = 1;
   static constexpr int kVector = 4, kAtOnce = 2;
+  static constexpr bool kBackwards = false;
 
   struct Tensors {
     const float* v0;

@@ -18,6 +18,7 @@ struct Spec {
   static constexpr bool kRows = true;
   static constexpr int kThreads = 512, kLanes = 512, kSplits = 1;
   static constexpr int kVector = 4, kAtOnce = 4;
+  static constexpr bool kBackwards = false;
 
   struct Tensors {
     const float* i0;
@@ -73,6 +74,7 @@ struct Spec {
     static constexpr Index kN = 112, kC = 64, kH = 512, kW = 512;
   };
   static constexpr int kVector = 4;
+  static constexpr bool kBackwards = true;
 
   struct Tensors {
     const float* i0;

@@ -11,6 +11,7 @@ struct Spec {
     static constexpr Index kN = 2, kC = 3, kH = 4, kW = 5;
   };
   static constexpr int kVector = 1;
+  static constexpr bool kBackwards = false;
 
   struct Tensors {
     const kiln::Float16* i0;

@@ -18,6 +18,7 @@ struct Spec {
   static constexpr bool kRows = true;
   static constexpr int kThreads = 512, kLanes = 512, kSplits = 128;
   static constexpr int kVector = 4, kAtOnce = 4;
+  static constexpr bool kBackwards = false;
   static_assert(sizeof(Reducer) == 8, "The workspace is laid out for this.");
 
   struct Tensors {

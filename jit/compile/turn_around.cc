@@ -1,0 +1,64 @@
+#include "jit/compile/turn_around.h"
+
+#include <algorithm>
+#include <set>
+
+namespace kiln {
+namespace {
+
+// Values that a kernel reads from memory, but for parameters, and those that it
+// makes.
+struct Values {
+  std::set<int> read;
+  std::set<int> made;
+
+  bool Has(int value) const {
+    return read.count(value) + made.count(value) > 0;
+  }
+};
+
+bool IsParameter(const Plan& plan, int value) {
+  return value < static_cast<int>(plan.inputs.size()) &&
+         plan.inputs[value].role == InputRole::kParameter;
+}
+
+Values ValuesOf(const Plan& plan, const Schedule& schedule,
+                const Kernel& kernel) {
+  Values values;
+  for (const int index : kernel.group.Nodes()) {
+    const Node& node = schedule.lowered.nodes[index];
+    values.made.insert(node.results.begin(), node.results.end());
+    for (const Operand& operand : node.operands) {
+      const int value = ValueOf(operand);
+      if (value >= 0 && !IsParameter(plan, value)) values.read.insert(value);
+    }
+  }
+  for (const int value : values.made) values.read.erase(value);
+  return values;
+}
+
+bool KnowsOneWay(const Schedule& schedule, const Kernel& kernel) {
+  if (kernel.group.anchor < 0) return false;
+  const NodeKind kind = schedule.lowered.nodes[kernel.group.anchor].kind;
+  return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d;
+}
+
+}  // namespace
+
+void TurnAround(const Plan& plan, Schedule* schedule) {
+  Values before;
+  bool went_backwards = false;
+  for (Kernel& kernel : schedule->kernels) {
+    if (kernel.prepares) continue;
+    Values values = ValuesOf(plan, *schedule, kernel);
+    const bool meets =
+        std::any_of(values.read.begin(), values.read.end(),
+                    [&](int value) { return before.Has(value); });
+    kernel.backwards =
+        meets && !went_backwards && !KnowsOneWay(*schedule, kernel);
+    went_backwards = kernel.backwards;
+    before = std::move(values);
+  }
+}
+
+}  // namespace kiln
