@@ -9,7 +9,7 @@
 //
 //   const kiln::Tag tag = kiln::TakeTag<Spec>(t.records);  // some warps
 //   const kiln::Records<Spec> records(t.records, row);
-//   ptx::StoreRelaxed(records.members + blockIdx.x, kiln::Publish(state, tag));
+//   ptx::StoreRelaxed(records.members + member, kiln::Publish(state, tag));
 //   auto total = kiln::Gather<Spec>(records.members, tag, lane);  // one warp
 //   kiln::MergeIntoFirstLane(32, &total);
 //   ptx::StoreRelaxed(records.total, kiln::Publish(total, tag));

@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class weighs all keepers of rows alike.
 #include <algorithm>
 #include <bit>
 #include <cmath>
