@@ -26,6 +26,9 @@ PLANS = {
     "conv_pool_3": _conv("2,8,32,32", "64,8,3,3")
     + "n = group_norm(c, num_groups=16)\n"
     + "y = max_pool2d(n, kernel_size=3)\noutput y\n",
+    "conv_mean_pool_4": _conv("132,8,34,34", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\n"
+    + "y = avg_pool2d(n, kernel_size=4)\noutput y\n",
     "conv_finished_pool": _conv("2,8,34,34", "64,8,3,3")
     + "r = relu(c)\ny = max_pool2d(r, kernel_size=2)\noutput y\n",
     # Reductions over channels, residuals, stores.
@@ -40,6 +43,9 @@ PLANS = {
     + "r = relu(c)\ny = mean(r, dim=[2,3])\noutput y\n",
     "conv_images_amax": _conv("2,24,9,9", "40,24,3,3")
     + "y = amax(c, dim=[2,3])\noutput y\n",
+    # The same of values that stay in registers.
+    "conv_images_sum": _conv("264,8,40,45", "64,8,3,3")
+    + "t = relu(c)\ny = sum(t, dim=[2,3])\noutput y\n",
     # Sums whose scales change within a block, by ROW_DEVIATIONS.
     "conv_scales_channels": _conv("132,16,48,40", "32,16,1,1")
     + "y = amax(c, dim=1)\noutput y\n",
@@ -60,6 +66,8 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_grouped": _conv("2,64,20,20", "64,16,3,3", padding=1, groups=4)
     + "y = group_norm(c, num_groups=8)\noutput y\n",
+    "conv_24_channels": _conv("2,24,33,37", "40,24,3,3", padding=1)
+    + "y = relu(c)\noutput y\n",
     "conv_many_channels": _conv("1,256,9,9", "256,256,3,3", padding=1)
     + "y = relu(c)\noutput y\n",
     # Several images in a block.
@@ -75,8 +83,15 @@ PLANS = {
     + "y = group_norm(c, num_groups=8)\noutput y\n",
     "transpose_k3_s2": _conv("1,16,14,14", "16,32,3,3", transposed=1, stride=2)
     + "y = relu(c)\noutput y\n",
+    # Units of several columns.
+    "conv_3_channels": _conv("32,3,40,40", "64,3,7,7", stride=2, padding=3)
+    + "r = relu(c)\ny = max_pool2d(r, kernel_size=3, stride=2, padding=1)\n"
+    + "output y\n",
+    "conv_1_channel": _conv("32,1,40,40", "64,1,5,5", padding=2)
+    + "y = group_norm(c, num_groups=16)\noutput y\n",
     # conv_mma.cu and depthwise_conv2d.cu.
-    "conv_3_channels": _conv("1,3,40,40", "32,3,7,7", stride=2, padding=3)
+    "conv_8_channels_k7_s2": _conv("1,8,40,40", "32,8,7,7", stride=2,
+                                   padding=3)
     + "r = relu(c)\ny = max_pool2d(r, kernel_size=3, stride=2, padding=1)\n"
     + "output y\n",
     "conv_patches": _conv("2,3,32,32", "48,3,4,4", "bf16", stride=4)

@@ -1,7 +1,8 @@
 """Milliseconds of GPU work, by CUDA events.
 
-Before each run the L2 is flushed by writing five times its size, which also
-lets the CPU run ahead; several runs, each on inputs of its own, take turns.
+Before each run the L2 is flushed by writing five times its size. The GPU sleeps
+before that, so that the CPU has long enqueued the run when it begins, also on a
+busy machine; several runs, each on inputs of its own, take turns.
 """
 
 import statistics
@@ -13,6 +14,7 @@ _WARMUPS = 3
 _MOST_REPEATS = 50
 _FEWEST_REPEATS = 9
 _COPY_BYTES = 2 << 30
+_SLEEP_CYCLES = 600_000  # a third of a millisecond
 
 
 def measure(runs, budget_s=1.0):
@@ -31,6 +33,7 @@ def measure(runs, budget_s=1.0):
 
 
 def _once(run, flush):
+    torch.cuda._sleep(_SLEEP_CYCLES)
     flush.fill_(1)
     start = torch.cuda.Event(enable_timing=True)
     end = torch.cuda.Event(enable_timing=True)

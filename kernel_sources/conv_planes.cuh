@@ -7,6 +7,7 @@
 #define KILN_KERNEL_SOURCES_CONV_PLANES_CUH_
 
 #include "conv_partials.cuh"
+#include "conv_pooling.cuh"
 #include "conv_tail.cuh"
 #include "point.cuh"
 
@@ -171,6 +172,21 @@ __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
   }
 }
 
+// A window's values times `sign`.
+template <typename Spec>
+__device__ float PoolWindow(const float* corner, float sign) {
+  float pooled = Pooling<Spec>::Neutral();
+#pragma unroll
+  for (int y = 0; y < Spec::kPoolH; ++y) {
+#pragma unroll
+    for (int x = 0; x < Spec::kPoolW; ++x) {
+      pooled =
+          Pooling<Spec>::Join(pooled, sign * corner[y * Spec::kRowPitch + x]);
+    }
+  }
+  return Pooling<Spec>::Finish(pooled);
+}
+
 // Calls visit(at, &value, inside, i) for this lane's positions of all channels
 // of a warp, several channels at a time.
 template <typename Spec, typename Visit>
@@ -228,8 +244,8 @@ struct PlaneTail<Spec, Tail::kMoments> {
       StatesOf(scratch)[planes.part][planes.first + planes.lane].Merge(
           sums[planes.lane].Get(count));
     }
-    if constexpr (Spec::kHasExtremes) {
-      PoolExtremes(t, channels, block, tile, planes);
+    if constexpr (Spec::kPoolsEarly) {
+      PoolEarly(t, channels, block, tile, planes);
     }
   }
 
@@ -265,7 +281,7 @@ struct PlaneTail<Spec, Tail::kMoments> {
           block, planes, pixels, first + c,
           [&](const Point<Index>& at, float& value, bool inside, int i) {
             values[c][i] = Spec::Read(t, at, value, 1.0f, inside, channels(at));
-            if (Spec::kHasExtremes) value = values[c][i];
+            if (Spec::kPoolsEarly) value = values[c][i];
           });
     }
 #pragma unroll
@@ -285,24 +301,15 @@ struct PlaneTail<Spec, Tail::kMoments> {
     }
   }
 
-  // The extreme of each window that the channel asks for.
-  static __device__ void PoolExtremes(const typename Spec::Tensors& t,
-                                      const Channels<Spec>& channels,
-                                      const ConvBlock<Spec>& block, int tile,
-                                      const Run& planes) {
+  // What the channel asks for of each window.
+  static __device__ void PoolEarly(const typename Spec::Tensors& t,
+                                   const Channels<Spec>& channels,
+                                   const ConvBlock<Spec>& block, int tile,
+                                   const Run& planes) {
     ForEachWindow<Spec, typename Spec::Windows>(
         block, tile, planes, [&](const Point<Index>& at, const float* corner) {
-          const float sign = channels(at).sign;
-          float largest = -Infinity();
-#pragma unroll
-          for (int y = 0; y < Spec::kPoolH; ++y) {
-#pragma unroll
-            for (int x = 0; x < Spec::kPoolW; ++x) {
-              const float value = corner[y * Spec::kRowPitch + x];
-              largest = Maximum(largest, sign * value);
-            }
-          }
-          Spec::StoreExtreme(t, at, sign * largest, true);
+          const float sign = Pooling<Spec>::SignOf(channels(at));
+          Spec::StorePooled(t, at, sign * PoolWindow<Spec>(corner, sign), true);
         });
   }
 };
@@ -332,27 +339,11 @@ struct PlaneTail<Spec, Tail::kPool> {
     __syncwarp();
     ForEachWindow<Spec, typename Spec::TailOutput>(
         block, tile, planes, [&](const Point<Index>& at, const float* corner) {
-          Spec::Element(t, at, Window(corner));
+          Spec::Element(t, at, PoolWindow<Spec>(corner, 1.0f));
         });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          float*) {}
-
- private:
-  static __device__ float Window(const float* corner) {
-    float result = Spec::kPoolsMax ? -Infinity() : 0.0f;
-#pragma unroll
-    for (int y = 0; y < Spec::kPoolH; ++y) {
-#pragma unroll
-      for (int x = 0; x < Spec::kPoolW; ++x) {
-        const float value = corner[y * Spec::kRowPitch + x];
-        result = Spec::kPoolsMax ? Maximum(result, value) : result + value;
-      }
-    }
-    return Spec::kPoolsMax
-               ? result
-               : result / static_cast<float>(Spec::kPoolH * Spec::kPoolW);
-  }
 };
 
 }  // namespace kiln

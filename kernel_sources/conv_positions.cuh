@@ -49,11 +49,12 @@ struct PatchPositions {
     return left + InPlane(position) % Spec::kRowPitch * Spec::kStrideW +
            PlaneOf(position) % Spec::kPlanesW;
   }
-  static __device__ bool IsInside(int row, int column) {
-    return (static_cast<unsigned>(row) <
-            static_cast<unsigned>(Spec::Input::kH)) &
-           (static_cast<unsigned>(column) <
-            static_cast<unsigned>(Spec::Input::kW));
+  static __device__ bool IsRow(int row) {
+    return static_cast<unsigned>(row) < static_cast<unsigned>(Spec::Input::kH);
+  }
+  static __device__ bool IsColumn(int column) {
+    return static_cast<unsigned>(column) <
+           static_cast<unsigned>(Spec::Input::kW);
   }
 
  private:

@@ -1,7 +1,7 @@
 // The warpgroups of conv_wgmma.cu that bring chunks of the input from memory to
 // shared memory: eight channels of a pixel become one unit of 16 bytes, for
-// each part, scaled and rounded (conv_halves.cuh). Weights, packed before,
-// arrive by bulk copies.
+// each part, scaled and rounded (conv_octets.cuh, conv_halves.cuh). Weights,
+// packed before, arrive by bulk copies.
 //
 // Producers take chunks in turn, or all share each. Where they load ahead, a
 // chunk is handed over while the loads of the next are on their way.
@@ -13,10 +13,10 @@
 #define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 
 #include "conv_halves.cuh"
+#include "conv_octets.cuh"
 #include "conv_positions.cuh"
 #include "conv_stages.cuh"
 #include "patch_share.cuh"
-#include "storage_types.cuh"
 #include "wgmma.cuh"
 
 namespace kiln {
@@ -89,9 +89,8 @@ class ConvProducer {
   static constexpr int kBarrier = 2;  // of the first producer; others follow
   static constexpr bool kScales = Spec::kScales;
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
-  static constexpr Index kPlane =
-      static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
   using Positions = PatchPositions<Spec>;
+  using Octets = ConvOctets<Spec>;
   using Share = PatchShare<Group::kPatch, kThreads, 1, Group::kOctets>;
   // A thread brings a chunk in batches: so many slices of so many positions are
   // on their way before the first is used.
@@ -260,6 +259,10 @@ class ConvProducer {
   static __device__ int SliceOf(int batch) {
     return batch % kBatchesOfPositions * kSlices;
   }
+  static __device__ bool HasOctet(int octet) {
+    return Share::kEach % kSlices == 0 ? Share::HasSlice(octet)
+                                       : octet < Group::kOctets;
+  }
   // How many a warp has of each chunk.
   __device__ int Batches() const {
     constexpr int kOfAll = (Group::kPatch + kBatchStep - 1) / kBatchStep;
@@ -275,24 +278,24 @@ class ConvProducer {
     const int top = Positions::TopOf(block_, tile);
     const int left = Positions::LeftOf(block_);
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
-    const Index first = FirstOf(chunk);
+    const Index first = Octets::FirstOf(block_, chunk);
 #pragma unroll
     for (int n = 0; n < kAtOnce; ++n) {
       const int position = PositionOf(batch) + n * Share::kStep;
       const int row = Positions::RowOf(top, position);
       const int column = Positions::ColumnOf(left, position);
       // No branch keeps the loads of positions apart.
-      const bool inside = (position < Group::kPatch) &
-                          Positions::IsOfImage(position) &
-                          Positions::IsInside(row, column);
+      const bool has_row = (position < Group::kPatch) &
+                           Positions::IsOfImage(position) &
+                           Positions::IsRow(row);
       const Index from = first + Positions::FirstOfImage(position) +
                          row * Spec::Input::kW + column;
 #pragma unroll
       for (int k = 0; k < kSlices; ++k) {
         const int octet = Share::Slice(thread_, SliceOf(batch) + k);
-        LoadEight(from, octet * 8,
-                  inside && Share::HasSlice(octet) ? channels : 0,
-                  values[n][k]);
+        const bool has_octet = has_row & HasOctet(octet);
+        Octets::Read(t_, from, column, octet, has_octet ? channels : 0,
+                     values[n][k]);
       }
     }
   }
@@ -312,7 +315,7 @@ class ConvProducer {
 #pragma unroll
       for (int k = 0; k < kSlices; ++k) {
         const int octet = Share::Slice(thread_, SliceOf(batch) + k);
-        if (!Share::HasSlice(octet)) continue;
+        if (!HasOctet(octet)) continue;
         if constexpr (kScales) {
           const int image = Positions::ImageOf(position);
           most_.Take(image, Scale(OfImage(scales, image), values[n][k]));
@@ -320,23 +323,6 @@ class ConvProducer {
         StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
             values[n][k], to + Group::UnitOf(octet, position), Group::kPart);
       }
-    }
-  }
-
-  // The first element of a chunk's first channel.
-  __device__ Index FirstOf(int chunk) const {
-    return (static_cast<Index>(block_.n) * Spec::Input::kC +
-            block_.group * Tile::kInputs + chunk * Spec::kChunk) *
-           kPlane;
-  }
-
-  __device__ void LoadEight(Index from, int channel, int channels,
-                            float (&values)[8]) const {
-    constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const bool read = kWhole ? channels > 0 : channel + k < channels;
-      values[k] = read ? Load(t_.input, from + (channel + k) * kPlane) : 0.0f;
     }
   }
 

@@ -50,8 +50,8 @@ struct ConvTail<Spec, Tail::kMoments> {
           PivotedMoments& slot = slots[(2 * j + i % 2) / kTogether];
           slot.AddDifferenceIf(is_inside, x - slot.pivot);
         });
-    if constexpr (Spec::kHasExtremes) {
-      PoolExtremes<Spec>(t, channels, block, tile, warp, sums, scratch);
+    if constexpr (Spec::kPoolsEarly) {
+      PoolEarly<Spec>(t, channels, block, tile, warp, sums, scratch);
     }
   }
 

@@ -6,7 +6,7 @@
 // where something follows; in front of a LogSumExp, that times log2(e). Both
 // store only where `inside`; `scale` is what the sum has yet to be multiplied
 // by, `channel` is Spec::ReadChannel(t, at). A block has several images only
-// before kStore, and kMoments without extremes.
+// before kStore, and kMoments without windows.
 //
 // Tails of pixel rows get `scales`, of which scales(j, i) is that of the
 // channel of element i of fragment j.

@@ -10,8 +10,9 @@
 // are computed too and not used.
 //
 // Either channels are the rows of the product and pixels its columns
-// (kChannelRows; conv_runs.cuh or conv_planes.cuh follows), or pixels are the
-// rows and a thread has many channels of few pixels (conv_tails.cuh).
+// (kChannelRows; conv_runs.cuh, conv_image_runs.cuh or conv_planes.cuh
+// follows), or pixels are the rows and a thread has many channels of few pixels
+// (conv_tails.cuh).
 //
 // One or two warpgroups bring chunks (conv_producer.cuh), the others multiply;
 // some warps of the former may finish earlier images (conv_finish.cuh).
@@ -19,6 +20,7 @@
 // and there are several chunks, each is added to the total by an ordinary
 // addition.
 #include "conv_finish.cuh"
+#include "conv_image_runs.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
 #include "conv_products.cuh"

@@ -1,8 +1,10 @@
-// Pooling of a convolution tile: of values that the plan has finished, and of
-// the extremes that a normalisation needs (jit/compile/commute_pooling.h).
+// Pooling of a convolution tile: of values that the plan has finished, or of
+// those that a normalisation gathers statistics of
+// (jit/compile/commute_pooling.h).
 #ifndef KILN_KERNEL_SOURCES_CONV_WINDOWS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_WINDOWS_CUH_
 
+#include "conv_pooling.cuh"
 #include "conv_tail.cuh"
 #include "reducers.cuh"
 
@@ -68,6 +70,21 @@ struct WindowStage {
     }
   }
 
+  // A window's values times `sign`.
+  static __device__ float Pool(const float* corner, float sign) {
+    float pooled = Pooling<Spec>::Neutral();
+#pragma unroll 4
+    for (int y = 0; y < Spec::kPoolH; ++y) {
+      float row[Spec::kPoolW];
+      LoadRow(corner, y, row);
+#pragma unroll
+      for (int x = 0; x < Spec::kPoolW; ++x) {
+        pooled = Pooling<Spec>::Join(pooled, sign * row[x]);
+      }
+    }
+    return Pooling<Spec>::Finish(pooled);
+  }
+
   // One row of a window, in one access where it is aligned.
   static __device__ void LoadRow(const float* corner, int y,
                                  float (&row)[Spec::kPoolW]) {
@@ -116,39 +133,22 @@ struct ConvTail<Spec, Tail::kPool> {
       ConvTile<Spec>::Sync();
       Stage::ForEach(block, tile, slice, scratch,
                      [&](const Point<Index>& at, const float* corner) {
-                       Spec::Element(t, at, Window(corner));
+                       Spec::Element(t, at, Stage::Pool(corner, 1.0f));
                      });
       ConvTile<Spec>::Sync();
     }
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          const WarpTile<Spec>&, float*) {}
-
- private:
-  static __device__ float Window(const float* corner) {
-    float result = Spec::kPoolsMax ? -Infinity() : 0.0f;
-#pragma unroll 1
-    for (int y = 0; y < Spec::kPoolH; ++y) {
-      float row[Spec::kPoolW];
-      Stage::LoadRow(corner, y, row);
-#pragma unroll
-      for (int x = 0; x < Spec::kPoolW; ++x) {
-        result = Spec::kPoolsMax ? Maximum(result, row[x]) : result + row[x];
-      }
-    }
-    return Spec::kPoolsMax
-               ? result
-               : result / static_cast<float>(Spec::kPoolH * Spec::kPoolW);
-  }
 };
 
-// The extreme of each window of `values` that the channel asks for.
+// What the channel asks for of each window of `values`.
 template <typename Spec>
-__device__ void PoolExtremes(const typename Spec::Tensors& t,
-                             const Channels<Spec>& channels,
-                             const ConvBlock<Spec>& block, int tile,
-                             const WarpTile<Spec>& warp,
-                             const Sums<Spec>& values, float* scratch) {
+__device__ void PoolEarly(const typename Spec::Tensors& t,
+                          const Channels<Spec>& channels,
+                          const ConvBlock<Spec>& block, int tile,
+                          const WarpTile<Spec>& warp, const Sums<Spec>& values,
+                          float* scratch) {
   using Index = typename Spec::Index;
   using Stage = WindowStage<Spec, typename Spec::Windows>;
 #pragma unroll
@@ -157,18 +157,9 @@ __device__ void PoolExtremes(const typename Spec::Tensors& t,
     ConvTile<Spec>::Sync();
     Stage::ForEach(block, tile, slice, scratch,
                    [&](const Point<Index>& at, const float* corner) {
-                     const float sign = channels(at).sign;
-                     float largest = -Infinity();
-#pragma unroll
-                     for (int y = 0; y < Spec::kPoolH; ++y) {
-                       float row[Spec::kPoolW];
-                       Stage::LoadRow(corner, y, row);
-#pragma unroll
-                       for (int x = 0; x < Spec::kPoolW; ++x) {
-                         largest = Maximum(largest, sign * row[x]);
-                       }
-                     }
-                     Spec::StoreExtreme(t, at, sign * largest, true);
+                     const float sign = Pooling<Spec>::SignOf(channels(at));
+                     Spec::StorePooled(t, at, sign * Stage::Pool(corner, sign),
+                                       true);
                    });
     ConvTile<Spec>::Sync();
   }

@@ -1,9 +1,12 @@
 // Filter weights as conv_wgmma.cu multiplies them: for each group, phase, block
 // of output channels and chunk of input channels, for each part, for each pair
-// of octet and filter tap, for each output channel of the block, eight 16-bit
-// numbers. Behind them stand the factors that undo the scales of the output
-// channels. Runs when the weights change, not at each launch; a warp packs an
-// output channel.
+// of octet and filter tap (octet by octet, or tap by tap where octets lie
+// together), for each output channel of the block, eight 16-bit numbers: of
+// eight input channels, or of all of kOctetColumns columns of the filter. Of
+// these the last eight may begin early; columns that two have count half in
+// each, so that no weight of 0 meets an infinity. Behind them stand the factors
+// that undo the scales of the output channels. Runs when the weights change,
+// not at each launch; a warp packs an output channel.
 #include "conv_halves.cuh"
 #include "conv_stages.cuh"
 #include "conv_tile.cuh"
@@ -65,16 +68,24 @@ class ChannelPacker {
     return ScaleExponent(__reduce_max_sync(~0u, most));
   }
 
-  // The filter's tap that `tap` of a phase is; kTaps where there is none. A
-  // transposed convolution mirrors its filter.
-  static __device__ int FilterTap(int phase, int tap) {
-    if constexpr (!Spec::kTransposed) return tap;
-    const int y =
-        FilterOffset(phase / Spec::kPhasesW, tap / Spec::kTapsW, Spec::kPhasesH,
-                     Spec::kPhaseStartH, Spec::kTapsH);
-    const int x =
-        FilterOffset(phase % Spec::kPhasesW, tap % Spec::kTapsW, Spec::kPhasesW,
-                     Spec::kPhaseStartW, Spec::kTapsW);
+  // Columns of the filter that a phase has, where an octet begins, and where
+  // the last begins and the one before ends.
+  static constexpr int kColumns =
+      Spec::kOctetColumns == 1 ? Spec::kTapsW : Spec::kKernelW;
+  static constexpr int kLastColumn = kColumns - Spec::kOctetColumns;
+  static constexpr int kSecondEnd = (Spec::kTapsW - 1) * Spec::kOctetColumns;
+  static __device__ int ColumnOfTap(int tap) {
+    return min(tap % Spec::kTapsW * Spec::kOctetColumns, kLastColumn);
+  }
+
+  // The filter's tap that is in row `y` and column `x` of a phase; kTaps where
+  // there is none. A transposed convolution mirrors its filter.
+  static __device__ int FilterTap(int phase, int row, int column) {
+    if constexpr (!Spec::kTransposed) return row * Spec::kKernelW + column;
+    const int y = FilterOffset(phase / Spec::kPhasesW, row, Spec::kPhasesH,
+                               Spec::kPhaseStartH, Spec::kTapsH);
+    const int x = FilterOffset(phase % Spec::kPhasesW, column, Spec::kPhasesW,
+                               Spec::kPhaseStartW, kColumns);
     return y < Spec::kKernelH && x < Spec::kKernelW ? y * Spec::kKernelW + x
                                                     : kTaps;
   }
@@ -84,16 +95,27 @@ class ChannelPacker {
   }
 
   __device__ void Pack(int phase, int chunk, int eight, float scale) const {
-    const int octet = eight % Group::kOctets;
-    const int tap = eight / Group::kOctets;
-    const int filter_tap = tap < Group::kTaps ? FilterTap(phase, tap) : kTaps;
-    const int input = chunk * Spec::kChunk + octet * 8;
+    constexpr bool kHasColumns = Spec::kOctetColumns > 1;
+    constexpr bool kByOctets = Group::kOctetsOfRow == 1;
+    const int octet = kByOctets ? eight / Group::kTaps : eight % Group::kOctets;
+    const int tap = kByOctets ? eight % Group::kTaps : eight / Group::kOctets;
     float weights[8];
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const bool exists = filter_tap < kTaps && input + k < Tile::kInputs &&
+      const int input = kHasColumns ? k % Tile::kInputs
+                                    : chunk * Spec::kChunk + octet * 8 + k;
+      const int right = kHasColumns ? k / Tile::kInputs : 0;
+      const int column = ColumnOfTap(tap) + right;
+      const bool has_tap = octet < Group::kOctets && tap < Group::kTaps;
+      const int filter_tap =
+          has_tap ? FilterTap(phase, tap / Spec::kTapsW, column) : kTaps;
+      const bool exists = filter_tap < kTaps && input < Tile::kInputs &&
+                          right < Spec::kOctetColumns &&
                           output_ < Tile::kOutputs;
-      weights[k] = exists ? WeightAt(input + k, filter_tap) * scale : 0.0f;
+      const bool is_in_two = column >= kLastColumn && column < kSecondEnd;
+      const float share = kHasColumns && is_in_two ? 0.5f : 1.0f;
+      weights[k] =
+          exists ? WeightAt(input, filter_tap) * (scale * share) : 0.0f;
     }
     const int block = (group_ * Tile::kPhases + phase) * Tile::kChannelBlocks +
                       output_ / Tile::kBlockChannels;

@@ -60,8 +60,8 @@ __device__ void Pointwise(const typename Spec::Tensors& t) {
   if constexpr (kInVectors > 0) PointwiseVectors<Spec>(t);
   if constexpr (kInVectors < kCount) {
 #pragma unroll 1
-    for (Index i = kInVectors + GridStart<Index>(); i < kCount;
-         i += GridStride<Index>()) {
+    for (Index i = kInVectors + GridStart<Index>(BlockInMemory<Spec>());
+         i < kCount; i += GridStride<Index>()) {
       Spec::Element(t, PointOf<typename Spec::Output>(i));
     }
   }

@@ -227,7 +227,8 @@ __device__ void Pool2d(const typename Spec::Tensors& t) {
     PoolSmallWindows<Spec>(t);
   } else {
 #pragma unroll 1
-    for (Index i = GridStart<Index>(); i < kCount; i += GridStride<Index>()) {
+    for (Index i = GridStart<Index>(BlockInMemory<Spec>()); i < kCount;
+         i += GridStride<Index>()) {
       const auto at = PointOf<typename Spec::Output>(i);
       if constexpr (Spec::kMax) {
         Spec::Element(t, at, MaxPool2dAt<Spec>(t, at));

@@ -40,8 +40,23 @@ bool IsMonotoneBinary(OpKind op) {
          op == OpKind::kMinimum || op == OpKind::kMaximum;
 }
 
+// With what is the same throughout a channel as its other operands.
+bool IsAffine(const Node& node) {
+  const auto is_infinite = [](const Operand& operand) {
+    const float* constant = std::get_if<float>(&operand);
+    return constant != nullptr && !std::isfinite(*constant);
+  };
+  if (std::any_of(node.operands.begin(), node.operands.end(), is_infinite)) {
+    return false;
+  }
+  return node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm ||
+         node.op == OpKind::kAdd || node.op == OpKind::kSub ||
+         node.op == OpKind::kMul || node.op == OpKind::kNeg;
+}
+
 bool HasPlainWindows(const PoolAttributes& pool) {
-  return pool.kernel_size == pool.stride && pool.padding == Pair{0, 0} &&
+  return !pool.divisor_override.has_value() &&
+         pool.kernel_size == pool.stride && pool.padding == Pair{0, 0} &&
          pool.dilation == Pair{1, 1} && !pool.ceil_mode;
 }
 
@@ -52,9 +67,9 @@ class Commuting {
   LoweredPlan Run() && {
     for (size_t i = 0; i < plan_.nodes.size(); ++i) {
       const Node& node = plan_.nodes[i];
-      if (node.op != OpKind::kMaxPool2d) continue;
+      if (node.kind != NodeKind::kPool2d) continue;
       const std::vector<int> chain = ChainBefore(node);
-      if (!chain.empty()) {
+      if (!chain.empty() && IsOfConvolution(BaseOf(chain))) {
         Move(static_cast<int>(i), chain);
         break;  // one pooling of a convolution is enough
       }
@@ -65,6 +80,26 @@ class Commuting {
  private:
   const Node& NodeAt(int index) const { return plan_.nodes[index]; }
 
+  // What the first node of a chain normalises.
+  int BaseOf(const std::vector<int>& chain) const {
+    return ValueOf(NodeAt(chain.front()).operands[0]);
+  }
+
+  // Whether a convolution makes a value, by way of pointwise ops.
+  bool IsOfConvolution(int value) const {
+    const int producer = value < 0 ? -1 : plan_.values[value].producer;
+    if (producer < 0) return false;
+    const Node& node = NodeAt(producer);
+    if (node.kind != NodeKind::kPointwise) {
+      return node.kind == NodeKind::kConv2d ||
+             node.kind == NodeKind::kConvTranspose2d;
+    }
+    return std::any_of(node.operands.begin(), node.operands.end(),
+                       [&](const Operand& operand) {
+                         return IsOfConvolution(ValueOf(operand));
+                       });
+  }
+
   // Nodes from behind the normalised value to the pooling, in order; none if
   // the pooling cannot be moved.
   std::vector<int> ChainBefore(const Node& pool) const {
@@ -74,11 +109,16 @@ class Commuting {
     while (value >= 0 && CountUses(value) == 1) {
       const int producer = plan_.values[value].producer;
       if (producer < 0) return {};
-      const std::optional<int> operand = MonotoneOperand(NodeAt(producer));
-      if (!operand.has_value() || !HasKnownSign(NodeAt(producer))) return {};
+      const std::optional<int> operand = PassedOperand(NodeAt(producer));
+      if (!operand.has_value()) return {};
+      if (!Commutes(pool.op, NodeAt(producer))) return {};
+      const int passed = ValueOf(NodeAt(producer).operands[*operand]);
+      if (plan_.values[passed].desc.dims != plan_.values[value].desc.dims) {
+        return {};  // what it is combined with has more channels or images
+      }
       chain.insert(chain.begin(), producer);
       if (NodeAt(producer).op == OpKind::kGroupNorm) return chain;
-      value = ValueOf(NodeAt(producer).operands[*operand]);
+      value = passed;
     }
     return {};
   }
@@ -96,9 +136,9 @@ class Commuting {
     return uses;
   }
 
-  // The operand in which a pointwise node is monotone, the others being the
-  // same throughout an image's channel.
-  std::optional<int> MonotoneOperand(const Node& node) const {
+  // The operand in which a pointwise node is monotone or affine, the others
+  // being the same throughout an image's channel.
+  std::optional<int> PassedOperand(const Node& node) const {
     if (node.kind != NodeKind::kPointwise) return std::nullopt;
     if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
       return 0;
@@ -112,13 +152,18 @@ class Commuting {
     return std::nullopt;
   }
 
+  // Whether a node that is monotone, or affine, does with this pooling.
+  bool Commutes(OpKind pool, const Node& node) const {
+    return pool == OpKind::kMaxPool2d ? HasKnownSign(node) : IsAffine(node);
+  }
+
   // The operand whose sign decides whether `node` rises, -1 if it is known.
   int SignOperand(const Node& node) const {
     if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
       return 3;  // the weight
     }
     if (node.op != OpKind::kMul) return -1;
-    return *MonotoneOperand(node) == 0 ? 1 : 0;
+    return *PassedOperand(node) == 0 ? 1 : 0;
   }
 
   // Where it is a tensor, the convolution's kernel must be able to read it.
@@ -131,7 +176,7 @@ class Commuting {
 
   bool IsFalling(const Node& node) const {
     if (node.op == OpKind::kNeg) return true;
-    if (node.op == OpKind::kSub) return *MonotoneOperand(node) == 1;
+    if (node.op == OpKind::kSub) return *PassedOperand(node) == 1;
     if (node.op != OpKind::kMul) return false;
     const auto* constant =
         std::get_if<float>(&node.operands[SignOperand(node)]);
@@ -163,20 +208,21 @@ class Commuting {
 
   void Move(int pool, const std::vector<int>& chain) {
     const Node old = NodeAt(pool);
-    const int base = ValueOf(NodeAt(chain.front()).operands[0]);
+    const int base = BaseOf(chain);
     const Dims dims = plan_.values[old.results[0]].desc.dims;
 
-    Node extreme = old;
-    extreme.operands = SignsOf(chain);
-    extreme.operands.insert(extreme.operands.begin(), ValueId{base});
+    const bool is_mean = old.op == OpKind::kAvgPool2d;
+    Node pooling = old;
+    pooling.operands = is_mean ? std::vector<Operand>{1.0f} : SignsOf(chain);
+    pooling.operands.insert(pooling.operands.begin(), ValueId{base});
     int value = AddValue(base, dims);
-    extreme.results = {value};
-    extreme.text =
-        fmt::format("the extreme of windows that decides {}", old.text);
-    std::vector<Node> nodes = {extreme};
+    pooling.results = {value};
+    pooling.text = fmt::format("the {} of windows that decides {}",
+                               is_mean ? "mean" : "extreme", old.text);
+    std::vector<Node> nodes = {pooling};
     for (const int link : chain) {
       Node copy = NodeAt(link);
-      copy.operands[*MonotoneOperand(NodeAt(link))] = ValueId{value};
+      copy.operands[*PassedOperand(NodeAt(link))] = ValueId{value};
       value = link == chain.back() ? old.results[0]
                                    : AddValue(copy.results[0], dims);
       copy.results = {value};
@@ -222,7 +268,7 @@ LoweredPlan CommutePooling(const LoweredPlan& plan) {
   return Commuting(plan).Run();
 }
 
-bool IsExtreme(const Node& node) {
+bool IsEarlyPooling(const Node& node) {
   return node.kind == NodeKind::kPool2d && node.operands.size() > 1;
 }
 

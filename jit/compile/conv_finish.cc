@@ -40,7 +40,7 @@ class Finishing {
 
   void Take(int conv) {
     KernelGroup& group = fusion_.groups[conv];
-    if (group.tail < 0 || group.extremes >= 0) return;
+    if (group.tail < 0 || group.early_pooling >= 0) return;
     const Node& tail = NodeAt(group.tail);
     const auto geometry = fusion_.geometry.find({group.anchor, group.tail});
     if (tail.op != OpKind::kGroupNorm || geometry == fusion_.geometry.end() ||
@@ -147,7 +147,7 @@ class Finishing {
     nodes.insert(nodes.end(), user.epilogue.begin(), user.epilogue.end());
     int64_t bytes = 0;
     for (const int node : nodes) bytes += BytesWritten(NodeAt(node).results[0]);
-    for (const int value : ReadBy(user)) {
+    for (const int value : ValuesRead(plan_, user)) {
       if (DescOf(value).dims == conv.domain) bytes += SizeBytes(DescOf(value));
     }
     return bytes;
@@ -162,24 +162,12 @@ class Finishing {
       bytes += SizeBytes({output.dtype, DescOf(value).dims});
       is_there |= output.dtype == DataType::kF32;
     }
-    const bool is_read = std::any_of(
-        fusion_.groups.begin(), fusion_.groups.end(),
-        [&](const KernelGroup& group) { return ReadBy(group).count(value); });
+    const bool is_read =
+        std::any_of(fusion_.groups.begin(), fusion_.groups.end(),
+                    [&](const KernelGroup& group) {
+                      return ValuesRead(plan_, group).count(value) > 0;
+                    });
     return bytes + (is_read && !is_there ? SizeBytes(DescOf(value)) : 0);
-  }
-
-  // Values that a kernel reads and does not make.
-  std::set<int> ReadBy(const KernelGroup& group) const {
-    std::set<int> read;
-    for (const int node : group.Nodes()) {
-      for (const Operand& operand : NodeAt(node).operands) {
-        if (ValueOf(operand) >= 0) read.insert(ValueOf(operand));
-      }
-    }
-    for (const int node : group.Nodes()) {
-      for (const int value : NodeAt(node).results) read.erase(value);
-    }
-    return read;
   }
 
   const LoweredPlan& plan_;

@@ -20,10 +20,10 @@ struct ConvFusion {
   std::map<std::pair<int, int>, ConvDemands> demands;
 };
 
-// Multiply-adds for each element that take as long as writing and reading
-// four bytes: about 250 TFLOP/s of mma.sync against 2.9 TB/s. A convolution
-// with fewer is computed again rather than stored.
-inline constexpr int64_t kProductsPerRoundTrip = 345;
+// Multiply-adds for each element of the result that, together with reading the
+// input once more, take as long as writing and reading that element in f32. A
+// convolution with fewer is computed again rather than stored.
+int64_t ProductsPerRoundTrip(const ConvProblem& problem);
 
 // Multiply-adds of the tensor cores for each element of the result.
 int64_t ProductsPerElement(const ConvProblem& problem, Grade grade);

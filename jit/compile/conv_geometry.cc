@@ -31,12 +31,33 @@ bool HidesTurn(const ConvGeometry& g, int64_t count) {
 int64_t ConvGeometry::phases(size_t axis) const {
   return has_groups() ? problem.insert[axis] : 1;
 }
+int64_t ConvGeometry::octet_columns() const {
+  if (!has_groups() || problem.insert != Pair{1, 1}) return 1;
+  const int64_t width = problem.kernel[1];
+  const int64_t most = 8 / problem.group_inputs();
+  if (most < 2) return 1;
+  // The last octet may begin early. What it has in common with the one before
+  // has half its weight in each: exactly, since f32 weights are scaled. The
+  // smallest of f16 and bf16 have no half.
+  if (!takes_as_stored()) return CeilDiv(width, CeilDiv(width, most));
+  int64_t columns = std::min(most, width);
+  while (width % columns != 0) --columns;
+  return columns;
+}
 int64_t ConvGeometry::taps(size_t axis) const {
-  return CeilDiv(problem.kernel[axis], phases(axis));
+  const int64_t all = CeilDiv(problem.kernel[axis], phases(axis));
+  return axis == 1 ? CeilDiv(all, octet_columns()) : all;
+}
+int64_t ConvGeometry::ColumnOfTap(int64_t x) const {
+  const int64_t columns = octet_columns();
+  return columns == 1 ? x : std::min(x * columns, problem.kernel[1] - columns);
+}
+int64_t ConvGeometry::reach(size_t axis) const {
+  const int64_t last = taps(axis) - 1;
+  return (axis == 1 ? ColumnOfTap(last) : last) * problem.dilation[axis];
 }
 int64_t ConvGeometry::halo(size_t axis) const {
-  const int64_t reach = (taps(axis) - 1) * problem.dilation[axis];
-  return has_groups() ? reach / problem.stride[axis] : reach;
+  return has_groups() ? reach(axis) / problem.stride[axis] : reach(axis);
 }
 int64_t ConvGeometry::block_channels() const {
   if (channel_rows) return int64_t{groups_m} * 64;
@@ -127,8 +148,7 @@ int64_t ConvGeometry::phase_start(size_t axis) const {
   return phases(axis) == 1 ? 0 : original % phases(axis);
 }
 int64_t ConvGeometry::planes(size_t axis) const {
-  const int64_t reach = (taps(axis) - 1) * problem.dilation[axis];
-  return std::min(problem.stride[axis], reach + 1);
+  return std::min(problem.stride[axis], reach(axis) + 1);
 }
 int64_t ConvGeometry::plane_height() const { return tile_h + halo(0); }
 int64_t ConvGeometry::run() const {
@@ -156,7 +176,7 @@ int64_t ConvGeometry::image_positions() const {
 }
 int64_t ConvGeometry::TapOffset(int64_t tap) const {
   const int64_t y = tap / taps(1) * problem.dilation[0];
-  const int64_t x = tap % taps(1) * problem.dilation[1];
+  const int64_t x = ColumnOfTap(tap % taps(1)) * problem.dilation[1];
   const int64_t plane =
       y % problem.stride[0] * planes(1) + x % problem.stride[1];
   return (plane * plane_height() + y / problem.stride[0]) * pitch +
@@ -164,10 +184,12 @@ int64_t ConvGeometry::TapOffset(int64_t tap) const {
 }
 int64_t ConvGeometry::OffsetOf(int64_t eight) const {
   const int64_t octets = chunk / 8;
-  const int64_t octet = eight % octets;
-  const int64_t tap = TapOffset(eight / octets);
-  if (octets_of_row() == 1) return octet * positions() + tap;
-  return octet / 2 * 2 * positions() + 2 * tap;
+  if (octets_of_row() == 1) {
+    const int64_t taps_of_octet = taps(0) * taps(1);
+    return eight / taps_of_octet * positions() +
+           TapOffset(eight % taps_of_octet);
+  }
+  return eight % octets / 2 * 2 * positions() + 2 * TapOffset(eight / octets);
 }
 bool ConvGeometry::has_empty_half() const {
   return chunk / 8 * taps(0) * taps(1) % 2 != 0;

@@ -46,13 +46,16 @@ struct ConvDemands {
   int64_t reads = 0;
   bool stores = false;
   bool has_statistics = false;
-  bool reduces_images = false;  // each channel's, by pixel rows
+  bool reduces_images = false;  // each channel's
   // Channels of a normalised group must not straddle blocks; 0: no such group.
   int64_t group_channels = 0;
 
-  // Where channels are the rows of warpgroups' products: whether statistics are
-  // taken from registers (conv_runs.cuh), and whether planes are needed.
-  bool in_registers() const { return has_statistics && reads == 0; }
+  // Where channels are the rows of warpgroups' products: whether statistics or
+  // reductions over images are taken from registers (conv_runs.cuh,
+  // conv_image_runs.cuh), and whether planes are needed.
+  bool in_registers() const {
+    return (has_statistics || reduces_images) && reads == 0;
+  }
   bool needs_planes() const { return !in_registers() || stores; }
 };
 
@@ -105,8 +108,14 @@ struct ConvGeometry {
   }
 
   int64_t phases(size_t axis) const;  // of the output
-  int64_t taps(size_t axis) const;    // of a phase
-  int64_t halo(size_t axis) const;    // pixels of the patch beyond the tile's
+  // Neighbouring columns of the filter that an octet has all channels of, where
+  // these are few: 1 if it has channels of one.
+  int64_t octet_columns() const;
+  // Of a phase; across, those that have an octet to begin with.
+  int64_t taps(size_t axis) const;
+  int64_t ColumnOfTap(int64_t x) const;  // where its octet begins
+  int64_t reach(size_t axis) const;  // of the last tap, in pixels of the input
+  int64_t halo(size_t axis) const;   // pixels of the patch beyond the tile's
   int64_t block_channels() const;
   int64_t channel_blocks() const;  // of one group
   int64_t chunks() const;
@@ -140,7 +149,8 @@ struct ConvGeometry {
   // Octets of a position that lie together, swizzled if more than one.
   int64_t octets_of_row() const { return chunk % 16 == 0 ? 2 : 1; }
   // Units from the start of the patch to those that pair `eight` of octet and
-  // tap multiplies; where octets lie together, to those of the first of them.
+  // tap multiplies, octet by octet; where octets lie together, tap by tap, to
+  // those of the first of them.
   int64_t OffsetOf(int64_t eight) const;
   int64_t TapOffset(int64_t tap) const;  // the same of a tap's first octet
   bool has_empty_half() const;           // of the last step

@@ -63,7 +63,7 @@ constexpr double kCyclesPerRound = 2610.0;
 constexpr double kCyclesPerOctet = 80.7;
 constexpr double kCyclesPerBlock = 5500.0;
 
-// Windows of what the plan has finished, not extremes beside statistics.
+// Windows of what the plan has finished, not beside statistics.
 bool Pools(const ConvDemands& demands) {
   return demands.window != Pair{1, 1} && !demands.has_statistics;
 }

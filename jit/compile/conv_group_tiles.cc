@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -44,9 +45,7 @@ class GroupTiles {
         g.resident_blocks = resident;
         g.producers = producers;
         TryPixelRows(g);
-        if (!demands_.all_channels_in_a_block && !demands_.reduces_images) {
-          TryChannelRows(g);
-        }
+        if (CanHaveChannelRows()) TryChannelRows(g);
       }
     }
   }
@@ -62,6 +61,12 @@ class GroupTiles {
       if (demands_.window[i] != 1) return false;
     }
     return tiles_.options().target.arch == "sm_90a";
+  }
+
+  // Planes are not reduced over images.
+  bool CanHaveChannelRows() const {
+    if (demands_.reduces_images) return !demands_.needs_planes();
+    return !demands_.all_channels_in_a_block;
   }
 
   // Widths of tiles that share a row of the output equally.
@@ -153,9 +158,12 @@ class GroupTiles {
 
   void TryDepths(ConvGeometry g) {
     const int64_t inputs = g.problem.group_inputs();
+    int before = 0;
     for (const int chunk : {8, 16, 32, 64, 128}) {
-      if (chunk > 8 && chunk >= 2 * inputs) break;
-      g.chunk = chunk;
+      if (chunk > 8 && before >= inputs) break;
+      before = chunk;
+      // Of the last chunk no more than there is.
+      g.chunk = static_cast<int>(std::min(RoundUp(inputs, 8), int64_t{chunk}));
       if (g.steps() * g.tiles_m * g.products() > kMaxProducts) break;
       if (!GroupSumsFit(g)) {
         tiles_.Refuse(g);

@@ -199,7 +199,7 @@ class ConvSpecWriter {
       outer_.Compute(NodeAt(next));
     }
     for (const Store& store : kernel_.stores) {
-      if (!IsInner(store.value) && !IsExtremeOfWindows(store.value) &&
+      if (!IsInner(store.value) && !IsPooledEarly(store.value) &&
           !IsOfFinish(schedule_, kernel_, store)) {
         outer_.StoreTo(store);
       }
@@ -247,16 +247,22 @@ class ConvSpecWriter {
     return Parts().second * 8 * ((pixels + 27) / 32 * 32 + 4);
   }
 
-  // Which extreme of windows there is to find, and where it goes.
-  void Extreme(const Node& node) {
-    const auto& pool = std::get<PoolAttributes>(node.attributes);
+  // What of windows there is to find beside statistics, and where it goes.
+  void EarlyPooling(const Node& node) {
     Append(ShapeText("Windows", DimsOf(node.results[0])));
-    Append({PairText("Pool", pool.kernel_size)});
+    Append(PoolConstants(node));
     ElementCode code(schedule_, DimsOf(node.results[0]), &tensors_);
     code.Define(node.results[0]);
     for (const Store& store : kernel_.stores) {
-      if (IsExtremeOfWindows(store.value)) code.StoreTo(store, "inside");
+      if (IsPooledEarly(store.value)) code.StoreTo(store, "inside");
     }
+    if (node.op == OpKind::kMaxPool2d) KeepSign(node);
+    AppendMember("StorePooled", "float " + NameOf(node.results[0]),
+                 code.lines());
+  }
+
+  // Of what windows' extremes are asked for, in the channel.
+  void KeepSign(const Node& node) {
     std::string product;
     for (size_t i = 1; i < node.operands.size(); ++i) {
       const float* constant = std::get_if<float>(&node.operands[i]);
@@ -266,20 +272,21 @@ class ConvSpecWriter {
                      : inner_.ChannelLocal(ValueOf(node.operands[i]));
     }
     inner_.KeepInChannel("sign", fmt::format("copysignf(1.0f, {})", product));
-    AppendMember("StoreExtreme", "float " + NameOf(node.results[0]),
-                 code.lines());
   }
 
-  bool IsExtremeOfWindows(int value) const {
-    const int pooling = kernel_.group.extremes;
+  bool IsPooledEarly(int value) const {
+    const int pooling = kernel_.group.early_pooling;
     return pooling >= 0 && value == NodeAt(pooling).results[0];
   }
 
-  void PoolTail(const Node& node) {
+  static std::vector<std::string> PoolConstants(const Node& node) {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
-    Append({fmt::format("static constexpr bool kPoolsMax = {};",
-                        node.op == OpKind::kMaxPool2d),
-            PairText("Pool", pool.kernel_size)});
+    return {BoolText("kPoolsMax", node.op == OpKind::kMaxPool2d),
+            PairText("Pool", pool.kernel_size)};
+  }
+
+  void PoolTail(const Node& node) {
+    Append(PoolConstants(node));
     spec_.element_argument = "float " + NameOf(node.results[0]);
     outer_.Define(node.results[0]);
     Finish("kPool", "kiln_conv_pool", WindowWords());
@@ -347,10 +354,10 @@ class ConvSpecWriter {
   void MomentsTail(const Node& node) {
     const int64_t states = PartialStates(node);
     DefineResults(node, 0);
-    Append({fmt::format("static constexpr bool kHasExtremes = {};",
-                        kernel_.group.extremes >= 0)});
-    if (kernel_.group.extremes >= 0) {
-      Extreme(NodeAt(kernel_.group.extremes));
+    Append({fmt::format("static constexpr bool kPoolsEarly = {};",
+                        kernel_.group.early_pooling >= 0)});
+    if (kernel_.group.early_pooling >= 0) {
+      EarlyPooling(NodeAt(kernel_.group.early_pooling));
     }
     const int64_t channels = kernel_.group.domain[1] / states;
     const int64_t slots =
@@ -358,8 +365,8 @@ class ConvSpecWriter {
     const int64_t scratch =
         geometry_.channel_rows ? 0 : Parts().first * slots * 3;
     Finish("kMoments", "kiln_conv_statistics",
-           kernel_.group.extremes < 0 ? scratch
-                                      : std::max(scratch, WindowWords()));
+           kernel_.group.early_pooling < 0 ? scratch
+                                           : std::max(scratch, WindowWords()));
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
     spec_.has_element = !kernel_.leaves_states;
     if (!Finishes() && !kernel_.leaves_states) MergePartials(states);
@@ -381,21 +388,24 @@ class ConvSpecWriter {
             geometry_.block_channels() / (8 * geometry_.tiles_n)};
   }
 
-  // Whether statistics are taken from registers: what is before them reads no
-  // whole tensor, and no values but theirs are stored.
+  // Whether statistics, or reductions over images, are taken from registers:
+  // what is before them reads no whole tensor, and no values but theirs are
+  // stored.
   bool TailStaysInRegisters() const {
     const KernelGroup& group = kernel_.group;
     if (!geometry_.channel_rows || group.tail < 0) return false;
     const Node& tail = NodeAt(group.tail);
-    if (tail.op != OpKind::kGroupNorm || ReadsElements()) return false;
+    if (ChannelsOfState(tail, group.domain) == 0 || ReadsElements()) {
+      return false;
+    }
     for (const Store& store : kernel_.stores) {
       if (!IsInner(store.value)) continue;
       const bool is_read = store.value == ValueOf(tail.operands[0]);
-      if (!is_read || group.extremes >= 0) return false;
+      if (!is_read || group.early_pooling >= 0) return false;
     }
-    if (group.extremes < 0) return true;
+    if (group.early_pooling < 0) return true;
     const auto& pool =
-        std::get<PoolAttributes>(NodeAt(group.extremes).attributes);
+        std::get<PoolAttributes>(NodeAt(group.early_pooling).attributes);
     const int64_t width = pool.kernel_size[1];
     return width == 2 || width == 4 || width == 8;
   }
@@ -428,7 +438,8 @@ class ConvSpecWriter {
     bool has_planes = false;
     int64_t states = 0;
     if (geometry_.channel_rows) {
-      if (tail == "kMoments") states = (geometry_.state_bytes() + 15) / 16 * 4;
+      const bool has_states = tail == "kMoments" || tail == "kImages";
+      if (has_states) states = (geometry_.state_bytes() + 15) / 16 * 4;
       has_planes = !in_registers || StoresInner();
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
     }

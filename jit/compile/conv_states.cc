@@ -84,10 +84,10 @@ class Deciding {
            });
   }
 
-  // A bias, two for each norm, a sign for extremes, and all other values that
+  // A bias, two for each norm, a sign for windows, and all other values that
   // are not elements.
   int64_t MostFields(const Kernel& reader) const {
-    int64_t fields = reader.group.extremes < 0 ? 1 : 2;
+    int64_t fields = reader.group.early_pooling < 0 ? 1 : 2;
     for (const int index : reader.group.epilogue) {
       const Node& node = NodeAt(index);
       if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {

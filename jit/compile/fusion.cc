@@ -67,11 +67,11 @@ class Grouping {
   }
 
   // Statistics are no tensors of the plan; nothing is computed on them. Nor on
-  // extremes before the statistics of what they are taken of.
+  // what is pooled before the statistics of the same values.
   bool TakesEpilogue(const KernelGroup& group, const Dims& dims) const {
     if (group.anchor >= 0) {
       const Node& anchor = plan_.nodes[group.anchor];
-      if (anchor.results.size() > 1 || IsExtreme(anchor)) return false;
+      if (anchor.results.size() > 1 || IsEarlyPooling(anchor)) return false;
     }
     return AlignDims(group.domain) == AlignDims(dims);
   }
@@ -186,10 +186,24 @@ std::vector<int> KernelGroup::Nodes() const {
   if (anchor >= 0) nodes.push_back(anchor);
   nodes.insert(nodes.end(), epilogue.begin(), epilogue.end());
   if (tail >= 0) nodes.push_back(tail);
-  if (extremes >= 0) nodes.push_back(extremes);
+  if (early_pooling >= 0) nodes.push_back(early_pooling);
   nodes.insert(nodes.end(), tail_epilogue.begin(), tail_epilogue.end());
   nodes.insert(nodes.end(), finish.begin(), finish.end());
   return nodes;
+}
+
+std::set<int> ValuesRead(const LoweredPlan& plan, const KernelGroup& group) {
+  std::set<int> read;
+  const std::vector<int> nodes = group.Nodes();
+  for (const int node : nodes) {
+    for (const Operand& operand : plan.nodes[node].operands) {
+      if (ValueOf(operand) >= 0) read.insert(ValueOf(operand));
+    }
+  }
+  for (const int node : nodes) {
+    for (const int value : plan.nodes[node].results) read.erase(value);
+  }
+  return read;
 }
 
 std::vector<KernelGroup> GroupNodes(const LoweredPlan& plan) {

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_FUSION_H_
 #define KILN_JIT_COMPILE_FUSION_H_
 
+#include <set>
 #include <vector>
 
 #include "jit/compile/lowered_plan.h"
@@ -22,7 +23,7 @@ struct KernelGroup {
   int tail = -1;
   // Beside a tail that gathers statistics: a pooling (commute_pooling.h) of the
   // same values.
-  int extremes = -1;
+  int early_pooling = -1;
   std::vector<int> tail_epilogue;
   // Behind a tail that gathers statistics: pointwise nodes that need them, on
   // elements that the kernel has stored (conv_finish.cuh).
@@ -31,6 +32,9 @@ struct KernelGroup {
   // Every node that the kernel computes, in order.
   std::vector<int> Nodes() const;
 };
+
+// Values that the nodes of a group read and do not make.
+std::set<int> ValuesRead(const LoweredPlan& plan, const KernelGroup& group);
 
 // Cuts the plan at its barriers. Every node is in exactly one group and groups
 // are in launch order. Pointwise nodes join the kernel that makes their last

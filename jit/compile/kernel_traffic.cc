@@ -16,7 +16,7 @@ class Traffic {
   int64_t Read() const {
     if (kernel_.packs) return BytesOf(WeightOf());
     int64_t bytes = kernel_.conv ? kernel_.conv->packed_bytes() : 0;
-    for (const int value : ValuesRead()) bytes += BytesOf(value);
+    for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     return bytes;
   }
@@ -44,14 +44,8 @@ class Traffic {
     return home ? SizeBytes({home->dtype, DescOf(value).dims}) : 0;
   }
 
-  std::set<int> ValuesRead() const {
-    std::set<int> values;
-    for (const int node : nodes_) {
-      for (const Operand& operand : schedule_.lowered.nodes[node].operands) {
-        const int value = ValueOf(operand);
-        if (value >= 0 && !IsMadeHere(value)) values.insert(value);
-      }
-    }
+  std::set<int> ValuesReadFirst() const {
+    std::set<int> values = ValuesRead(schedule_.lowered, kernel_.group);
     // A kernel without nodes copies an input to outputs.
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
     if (kernel_.conv) values.erase(WeightOf());

@@ -395,14 +395,14 @@ class Scheduling {
   std::set<int> stored_;  // nodes whose results have been taken care of
 };
 
-// Whether each pooling of an extreme is part of a convolution: no other
-// kernel does it.
-bool HasExtremeInPlace(const Schedule& schedule) {
+// Whether each pooling that was moved is part of a convolution: no other kernel
+// does it.
+bool PoolsEarlyInPlace(const Schedule& schedule) {
   return std::none_of(
       schedule.kernels.begin(), schedule.kernels.end(),
       [&](const Kernel& kernel) {
         return kernel.group.anchor >= 0 &&
-               IsExtreme(schedule.lowered.nodes[kernel.group.anchor]);
+               IsEarlyPooling(schedule.lowered.nodes[kernel.group.anchor]);
       });
 }
 
@@ -415,7 +415,7 @@ Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
                   int spare_registers, RowUse rows, const Tuning& tuning) {
   Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
                           .Fast(spare_registers, rows, tuning);
-  if (HasExtremeInPlace(commuted)) return commuted;
+  if (PoolsEarlyInPlace(commuted)) return commuted;
   return Scheduling(plan, target).Fast(spare_registers, rows, tuning);
 }
 

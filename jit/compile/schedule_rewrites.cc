@@ -16,8 +16,8 @@
 namespace kiln {
 namespace {
 
-bool HasExtreme(const LoweredPlan& plan) {
-  return std::any_of(plan.nodes.begin(), plan.nodes.end(), IsExtreme);
+bool HasEarlyPooling(const LoweredPlan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), IsEarlyPooling);
 }
 
 class Rewrites {
@@ -42,17 +42,17 @@ class Rewrites {
 
   void AddPoolingRewrite() {
     const LoweredPlan& plan = schedule_.lowered;
-    if (HasExtreme(plan)) {
-      const auto extreme =
-          std::find_if(plan.nodes.begin(), plan.nodes.end(), IsExtreme);
+    if (HasEarlyPooling(plan)) {
+      const auto pooling =
+          std::find_if(plan.nodes.begin(), plan.nodes.end(), IsEarlyPooling);
       AddRewrite(
-          "pooling moved in front of the norm and the monotone ops behind it, "
-          "which then run on pooled elements only: {}",
-          extreme->text);
-    } else if (HasExtreme(CommutePooling(Lower(plan_)))) {
+          "pooling moved in front of the norm and the ops behind it, which "
+          "then run on pooled elements only: {}",
+          pooling->text);
+    } else if (HasEarlyPooling(CommutePooling(Lower(plan_)))) {
       AddRewrite(
           "pooling could be moved in front of the norm, but is not: no kernel "
-          "of a convolution gathers extremes beside the statistics");
+          "of a convolution pools beside the statistics");
     }
   }
 
@@ -68,20 +68,22 @@ class Rewrites {
   void AddConvolutionRewrites() {
     for (const auto& [anchor, count] : CountConvolutions()) {
       const Node& node = NodeAt(anchor);
-      const int64_t products = ProductsPerElement(
-          ConvProblemOf(schedule_.lowered, node), plan_.plan.grade);
+      const ConvProblem problem = ConvProblemOf(schedule_.lowered, node);
+      const int64_t products = ProductsPerElement(problem, plan_.plan.grade);
+      const int64_t round_trip = ProductsPerRoundTrip(problem);
       if (count > 1) {
         AddRewrite(
             "computed again in each of {} kernels instead of stored, for {} "
-            "multiply-adds an element ({} take as long as a round trip through "
-            "memory): {}",
-            count, products, kProductsPerRoundTrip, node.text);
+            "multiply-adds an element ({} and the input once more take as long "
+            "as a round trip through memory): {}",
+            count, products, round_trip, node.text);
       } else if (IsStored(anchor)) {
         AddRewrite(
-            "stored and read again, for {} multiply-adds an element ({} take "
-            "as long as a round trip through memory){}: {}",
-            products, kProductsPerRoundTrip,
-            products < kProductsPerRoundTrip
+            "stored and read again, for {} multiply-adds an element and the "
+            "input once more ({} take as long as a round trip through memory, "
+            "the input included){}: {}",
+            products, round_trip,
+            products < round_trip
                 ? "; not all kernels that read it could begin with it"
                 : "",
             node.text);

@@ -24,16 +24,13 @@ bool IsParameter(const Plan& plan, int value) {
 
 Values ValuesOf(const Plan& plan, const Schedule& schedule,
                 const Kernel& kernel) {
-  Values values;
+  Values values{ValuesRead(schedule.lowered, kernel.group), {}};
+  std::erase_if(values.read,
+                [&](int value) { return IsParameter(plan, value); });
   for (const int index : kernel.group.Nodes()) {
     const Node& node = schedule.lowered.nodes[index];
     values.made.insert(node.results.begin(), node.results.end());
-    for (const Operand& operand : node.operands) {
-      const int value = ValueOf(operand);
-      if (value >= 0 && !IsParameter(plan, value)) values.read.insert(value);
-    }
   }
-  for (const int value : values.made) values.read.erase(value);
   return values;
 }
 

@@ -39,6 +39,13 @@ std::vector<std::pair<std::string, std::string>> Moments() {
                                         "y = max_pool2d(m, kernel_size=4)")},
       {"conv_pool_3", Conv("2,8,32,32", "64,8,3,3", "",
                            pooled + "y = max_pool2d(n, kernel_size=3)")},
+      {"conv_mean_pool_4",
+       "param s: f32[64,1,1]\n" +
+           Conv("2,8,34,34", "64,8,3,3", "",
+                pooled + "m = sub(s, n)\n"
+                         "y = avg_pool2d(m, kernel_size=4)")},
+      {"conv_mean_pool_3", Conv("2,8,32,32", "64,8,3,3", "",
+                                pooled + "y = avg_pool2d(n, kernel_size=3)")},
       {"conv_stride_2", Conv("2,32,30,30", "64,32,3,3", "stride=2, padding=1",
                              "y = group_norm(c, num_groups=8)")},
       {"conv_grouped", Conv("2,64,20,20", "64,16,3,3", "padding=1, groups=4",
@@ -74,6 +81,18 @@ std::vector<std::pair<std::string, std::string>> Stores() {
                                 "r = relu(c)\ny = mean(r, dim=[2,3])")},
       {"conv_images_amax",
        Conv("2,24,9,9", "40,24,3,3", "", "y = amax(c, dim=[2,3])")},
+      {"conv_images_sum",
+       Conv("4,8,40,45", "64,8,3,3", "", "t = tanh(c)\ny = sum(t, dim=[2,3])")},
+      // What is reduced is an output too, or has another tensor added.
+      {"conv_images_stored",
+       Conv("8,8,14,14", "64,8,3,3", "",
+            "t = relu(c)\ny = mean(t, dim=[2,3])\noutput t\noutput c")},
+      {"conv_images_broadcast",
+       "input z: f32[32,40]\n" + Conv("2,8,32,40", "64,8,3,3", "padding=1",
+                                      "a = add(c, z)\ny = sum(a, dim=[2,3])")},
+      {"transpose_images_amin",
+       Transpose("2,24,19,22", "24,64,4,4", "stride=2, padding=1",
+                 "y = amin(c, dim=[2,3])")},
       {"conv_residual",
        "input z: f32[2,64,20,20]\n" +
            Conv("2,64,20,20", "64,64,1,1", "", "a = add(c, z)\ny = relu(a)")},
@@ -85,8 +104,32 @@ std::vector<std::pair<std::string, std::string>> Stores() {
       {"conv_f32_by_f16",
        "input x: f32[2,24,20,20]\nparam w: f16[32,24,3,3]\n"
        "c = conv2d(x, w)\ny = relu(c)\noutput y\n"},
+      // Chunks of an odd number of octets, more than a thread has at once.
+      {"conv_40_channels",
+       Conv("2,40,33,37", "64,40,3,3", "padding=1", "y = relu(c)")},
       {"conv_many_channels",
        Conv("1,256,9,9", "256,256,3,3", "padding=1", "y = relu(c)")},
+  };
+}
+
+// Of few channels, units of several columns: with the last unit of a row of the
+// filter beginning early, as one of its own, or as the only one.
+std::vector<std::pair<std::string, std::string>> FewChannels() {
+  return {
+      {"conv_3_channels_k7_s2",
+       Conv("2,3,40,44", "64,3,7,7", "stride=2, padding=3", "y = relu(c)")},
+      {"conv_3_channels_k4_s4",
+       Conv("2,3,32,48", "96,3,4,4", "stride=4",
+            "y = group_norm(c, num_groups=1)", "bf16")},
+      {"conv_2_channels_dilated",
+       Conv("2,2,33,41", "64,2,5,5", "padding=3, dilation=2",
+            "y = sum(c, dim=[2,3])")},
+      {"conv_1_channel_k9",
+       Conv("2,1,33,41", "64,1,9,9", "padding=4", "y = sum(c, dim=[2,3])")},
+      {"conv_4_channels",
+       Conv("2,4,32,40", "64,4,3,3", "padding=1", "y = sum(c, dim=[2,3])")},
+      {"transpose_3_channels",
+       Transpose("2,3,20,36", "3,64,5,5", "", "y = gelu(c)")},
   };
 }
 
@@ -232,6 +275,10 @@ std::vector<TemplatePlan> TemplatePlans() {
     for (const auto& [name, text] : list) {
       plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/132", true});
     }
+  }
+  // A single multiprocessor has the tensor cores of warpgroups to spare.
+  for (const auto& [name, text] : FewChannels()) {
+    plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/1", true});
   }
   for (const std::vector<TemplatePlan>& list :
        {SmallDevicePlans(), WarpProductPlans(), RowPlans(), PlainPlans()}) {

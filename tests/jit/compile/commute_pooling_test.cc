@@ -1,4 +1,4 @@
-// Which extreme of its windows a pooling asks for once it stands in front of a
+// What of its windows a pooling asks for once it stands in front of a
 // normalisation.
 #include "jit/compile/commute_pooling.h"
 
@@ -19,7 +19,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // A plan whose group_norm, with weight g, goes through `ops` to a pooling of p.
-std::string PooledAfter(const std::string& ops) {
+std::string PooledAfter(const std::string& ops,
+                        const std::string& pooling = "max_pool2d") {
   return fmt::format(R"(
 input x: f32[2,8,16,16]
 param w: f32[16,8,3,3]
@@ -30,20 +31,21 @@ param i: f32[16,14,14]
 c = conv2d(x, w)
 n = group_norm(c, g, b, num_groups=4)
 {}
-y = max_pool2d(p, kernel_size=2)
+y = {}(p, kernel_size=2)
 output y
 )",
-                     ops);
+                     ops, pooling);
 }
 
 // The operands of the moved pooling behind its input: its sign, then how many
 // elements each tensor has whose signs count; empty where it was not moved.
-std::vector<std::string> SignsOf(const std::string& ops) {
-  const LoweredPlan plan =
-      CommutePooling(Lower(*Canonicalize(*ParsePlanText(PooledAfter(ops)))));
+std::vector<std::string> SignsOf(const std::string& ops,
+                                 const std::string& pooling = "max_pool2d") {
+  const LoweredPlan plan = CommutePooling(
+      Lower(*Canonicalize(*ParsePlanText(PooledAfter(ops, pooling)))));
   std::vector<std::string> signs;
   for (const Node& node : plan.nodes) {
-    if (!IsExtreme(node)) continue;
+    if (!IsEarlyPooling(node)) continue;
     for (size_t k = 1; k < node.operands.size(); ++k) {
       const float* constant = std::get_if<float>(&node.operands[k]);
       const int value = ValueOf(node.operands[k]);
@@ -82,6 +84,72 @@ TEST(CommutePoolingTest, APoolingStaysWhereTheSignIsNotKnownBefore) {
   EXPECT_THAT(SignsOf("p = mul(n, i)"), IsEmpty());
   // The convolution's kernel cannot read what another computes.
   EXPECT_THAT(SignsOf("e = exp(s)\np = mul(n, e)"), IsEmpty());
+}
+
+TEST(CommutePoolingTest, AMeanIsThatOfWhatAffineOpsTakeWhateverTheirSigns) {
+  const auto moved = ElementsAre("1");
+  EXPECT_THAT(SignsOf("p = mul(n, s)", "avg_pool2d"), moved);
+  EXPECT_THAT(
+      SignsOf("a = neg(n)\nq = sub(s, a)\np = mul(q, -1.0)", "avg_pool2d"),
+      moved);
+  EXPECT_THAT(SignsOf("e = exp(s)\np = mul(n, e)", "avg_pool2d"), moved);
+}
+
+// Windows with a border, or of which another number is taken.
+TEST(CommutePoolingTest, AMeanOfOtherWindowsStays) {
+  for (const std::string more :
+       {"stride=1", "padding=1", "divisor_override=3"}) {
+    std::string text = PooledAfter("p = neg(n)", "avg_pool2d");
+    text.replace(text.find("kernel_size=2"), 13, "kernel_size=2, " + more);
+    const LoweredPlan plan = Lower(*Canonicalize(*ParsePlanText(text)));
+    EXPECT_EQ(CommutePooling(plan).values.size(), plan.values.size()) << more;
+  }
+}
+
+// Pooled, the operand that has one channel would still have one.
+TEST(CommutePoolingTest, APoolingStaysBehindWhatHasMoreChannels) {
+  for (const char* pooling : {"max_pool2d", "avg_pool2d"}) {
+    const LoweredPlan plan = Lower(*Canonicalize(*ParsePlanText(fmt::format(
+        R"(
+input x: f32[2,3,16,16]
+param w: f32[1,3,3,3]
+param s: f32[8,1,1]
+c = conv2d(x, w)
+n = group_norm(c, num_groups=1)
+m = mul(n, s)
+y = {}(m, kernel_size=2)
+output y
+)",
+        pooling))));
+    EXPECT_EQ(CommutePooling(plan).values.size(), plan.values.size());
+  }
+}
+
+// The first pooling is of a norm of the input.
+TEST(CommutePoolingTest, APoolingOfAConvolutionMoves) {
+  const LoweredPlan plan = CommutePooling(Lower(*Canonicalize(*ParsePlanText(R"(
+input x: f32[2,8,32,32]
+param w: f32[16,8,3,3]
+a = group_norm(x, num_groups=4)
+p = avg_pool2d(a, kernel_size=2)
+c = conv2d(p, w)
+n = group_norm(c, num_groups=4)
+y = max_pool2d(n, kernel_size=2)
+output y
+)"))));
+  std::vector<OpKind> moved;
+  for (const Node& node : plan.nodes) {
+    if (IsEarlyPooling(node)) moved.push_back(node.op);
+  }
+  EXPECT_THAT(moved, ElementsAre(OpKind::kMaxPool2d));
+}
+
+TEST(CommutePoolingTest, AMeanStaysBehindOtherOps) {
+  for (const std::string ops :
+       {"p = relu(n)", "p = mul(n, inf)", "p = mul(n, i)", "p = mul(n, n)",
+        "p = minimum(n, s)", "t = tanh(n)\np = add(t, s)"}) {
+    EXPECT_THAT(SignsOf(ops, "avg_pool2d"), IsEmpty()) << ops;
+  }
 }
 
 }  // namespace

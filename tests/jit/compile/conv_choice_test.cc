@@ -35,7 +35,9 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   const int64_t octets = g.chunk / 8;
   for (int64_t tap = 0; tap < g.taps(0) * g.taps(1); ++tap) {
     EXPECT_LE(g.TapOffset(tap) + g.run() / g.images, g.image_positions());
-    EXPECT_EQ(g.OffsetOf(tap * octets), g.octets_of_row() * g.TapOffset(tap));
+    const bool is_by_octets = g.octets_of_row() == 1;
+    EXPECT_EQ(g.OffsetOf(is_by_octets ? tap : tap * octets),
+              g.octets_of_row() * g.TapOffset(tap));
   }
   for (int64_t eight = 0; eight + 1 < octets * g.taps(0) * g.taps(1);
        eight += 2) {
@@ -134,6 +136,53 @@ TEST(ConvChoiceTest, BlocksHaveWholeNumbersOfImages) {
     ASSERT_TRUE(geometry.has_value());
     EXPECT_EQ(images % geometry->images, 0) << images;
   }
+}
+
+// The geometry of a warpgroup, of which only what a filter needs counts.
+ConvGeometry OfFewChannels(int64_t channels, int64_t width, int64_t dilation,
+                           DataType type) {
+  ConvGeometry g;
+  g.problem = Problem(1, channels, 64, 40, width, 1, 0);
+  g.problem.dilation = {dilation, dilation};
+  g.problem.input_type = g.problem.weight_type = type;
+  g.groups_m = g.groups_n = 1;
+  g.pitch = 40;
+  return g;
+}
+
+TEST(ConvChoiceTest, UnitsHaveAllFewChannelsOfSeveralColumns) {
+  struct Case {
+    int64_t channels, width, columns, taps;
+    DataType type = DataType::kF32;
+  };
+  for (const Case& c : {
+           Case{1, 3, 3, 1},
+           {1, 9, 5, 2},
+           {2, 5, 3, 2},
+           {3, 7, 2, 4},
+           {4, 3, 2, 2},
+           {5, 3, 1, 3},
+           {3, 1, 1, 1},
+           // Half of the smallest f16 is no f16.
+           {3, 7, 1, 7, DataType::kF16},
+           {3, 4, 2, 2, DataType::kF16},
+           {1, 9, 3, 3, DataType::kBF16},
+       }) {
+    const ConvGeometry g = OfFewChannels(c.channels, c.width, 1, c.type);
+    EXPECT_EQ(g.octet_columns(), c.columns) << c.channels << " " << c.width;
+    EXPECT_EQ(g.taps(1), c.taps) << c.channels << " " << c.width;
+    EXPECT_EQ(g.taps(0), c.width);
+  }
+}
+
+// The last unit of a row of the filter ends with it.
+TEST(ConvChoiceTest, TheLastUnitBeginsEarly) {
+  const ConvGeometry g = OfFewChannels(3, 7, 2, DataType::kF32);
+  EXPECT_EQ(g.ColumnOfTap(2), 4);
+  EXPECT_EQ(g.ColumnOfTap(3), 5);
+  EXPECT_EQ(g.TapOffset(3), 5 * 2);
+  EXPECT_EQ(g.TapOffset(4), 2 * g.pitch);
+  EXPECT_EQ(g.halo(1), 5 * 2);
 }
 
 // Their states would be of several images.
@@ -255,8 +304,10 @@ TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {
   ConvDemands channels;
   channels.all_channels_in_a_block = true;
   EXPECT_FALSE(choose(wide, channels).channel_rows);
-  // Few channels of the input would fill a third of each unit.
-  EXPECT_FALSE(choose(Problem(32, 3, 64, 224, 7, 2, 3), {}).has_groups());
+  // Of few channels a unit holds those of two columns.
+  EXPECT_TRUE(choose(Problem(32, 3, 64, 224, 7, 2, 3), {}).has_groups());
+  // Of eight, a step's second tap would lie in front of its first.
+  EXPECT_FALSE(choose(Problem(32, 8, 64, 224, 7, 2, 3), {}).has_groups());
   // Rows of seven pixels would leave half of each run of eights empty.
   EXPECT_FALSE(choose(Problem(128, 256, 256, 7, 3, 1, 1), {}).channel_rows);
   // One image: strips are short, so that there are blocks for all.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
 #include "jit/plan/plan_text.h"
@@ -36,6 +37,44 @@ TEST(ConvFusionTest, CheapConvolutionsAreComputedAgain) {
   }
 }
 
+// With a stride the input is larger than the result: reading it again takes as
+// long as storing that.
+TEST(ConvFusionTest, CheapConvolutionsOfLargeInputsGoThroughMemory) {
+  for (const auto& [stride, second] :
+       {std::pair("1", "kiln_conv"), std::pair("2", "kiln_pointwise")}) {
+    EXPECT_THAT(
+        Symbols(fmt::format(R"(
+grade tf32
+input x: f32[32,32,112,112]
+param w: f32[64,32,3,3]
+c = conv2d(x, w, stride={}, padding=1)
+n = group_norm(c, num_groups=8)
+output n
+)",
+                            stride),
+                kH100),
+        ElementsAre("kiln_pack_weights", "kiln_conv_statistics", second));
+  }
+}
+
+// What a kernel reads besides the convolution's elements: tiles and costs go by
+// it, and whether values can stay in registers.
+TEST(ConvFusionTest, ReadsAreOfTensorsThatDifferWithinAChannel) {
+  const auto reads_of = [](const std::string& op) {
+    const Schedule schedule = Fastest(
+        "input x: f32[8,64,56,40]\nparam w: f32[64,64,3,3]\n"
+        "param g: f32[64]\ninput row: f32[40]\ninput z: f32[8,64,56,40]\n"
+        "param s: f32[64,1,1]\nc = conv2d(x, w, padding=1)\nt = " +
+            op + "\ny = relu(t)\noutput y\n",
+        kH100);
+    return schedule.kernels.back().demands.reads;
+  };
+  EXPECT_EQ(reads_of("batch_norm(c, g, g, g, g)"), 0);
+  EXPECT_EQ(reads_of("mul(c, s)"), 0);
+  EXPECT_EQ(reads_of("add(c, row)"), 1);
+  EXPECT_EQ(reads_of("add(c, z)"), 1);
+}
+
 TEST(ConvFusionTest, NothingOfACheapConvolutionIsStored) {
   // Means and reciprocal deviations, and one partial state for each block.
   EXPECT_LT(Fastest(kResidualChain, kH100).workspace_bytes, 1 << 20);
@@ -52,6 +91,14 @@ TEST(ConvFusionTest, DearConvolutionsGoThroughMemory) {
 
 TEST(ConvFusionTest, PoolingMovesInFrontOfTheNorm) {
   EXPECT_THAT(Symbols(kPoolChain, kH100),
+              ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
+                          "kiln_pointwise"));
+}
+
+TEST(ConvFusionTest, SoDoesAMeanOfWindowsBehindAffineOps) {
+  std::string text = kPoolChain;
+  text.replace(text.find("max_pool2d"), 10, "avg_pool2d");
+  EXPECT_THAT(Symbols(text, kH100),
               ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
                           "kiln_pointwise"));
 }

@@ -135,7 +135,7 @@ TEST(ConvSpecTest, AnExtremeHasTheSignOfItsChannel) {
   EXPECT_THAT(
       UnitOf(kPoolChain, "kiln_conv_statistics"),
       AllOf(HasSubstr("  float sign;"), HasSubstr("copysignf(1.0f, "),
-            HasSubstr("kHasExtremes = true"), HasSubstr("void StoreExtreme(")));
+            HasSubstr("kPoolsEarly = true"), HasSubstr("void StorePooled(")));
 }
 
 TEST(ConvSpecTest, StatisticsComeFromRegistersWhereNoOpReadsATensor) {

@@ -153,7 +153,7 @@ TEST(ScheduleReportTest, DeadWorkIsNamedOnceForEachCall) {
                         HasSubstr("v2 = clamp(v1"))));
 }
 
-// Before sm_80 no kernel gathers extremes.
+// Before sm_80 no kernel pools beside statistics.
 TEST(ScheduleReportTest, ARewriteThatIsNotAppliedIsNamed) {
   EXPECT_THAT(ReportOf(kPoolChain, {"sm_75", 40}).variants[0].rewrites,
               ElementsAre(HasSubstr("could be moved in front of the norm")));

@@ -1,0 +1,69 @@
+// The eight numbers that conv_wgmma.cu has of a position, as they are read: of
+// eight channels; or of few channels those of kOctetColumns pixels, as far
+// apart as columns of the filter.
+#ifndef KILN_KERNEL_SOURCES_CONV_OCTETS_CUH_
+#define KILN_KERNEL_SOURCES_CONV_OCTETS_CUH_
+
+#include "conv_positions.cuh"
+#include "conv_tile.cuh"
+#include "storage_types.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class ConvOctets {
+ public:
+  using Index = typename Spec::Index;
+  using Tensors = typename Spec::Tensors;
+  using Tile = ConvTile<Spec>;
+
+  // The first element of a chunk's first channel.
+  static __device__ Index FirstOf(const ConvBlock<Spec>& block, int chunk) {
+    return (static_cast<Index>(block.n) * Spec::Input::kC +
+            block.group * Tile::kInputs + chunk * Spec::kChunk) *
+           kPlane;
+  }
+
+  // Of a position in column `column` of the input, whose element of the chunk's
+  // first channel is `from`; zeros outside. The chunk has so many channels, 0
+  // if nothing is to be read.
+  static __device__ void Read(const Tensors& t, Index from, int column,
+                              int octet, int channels, float (&values)[8]) {
+    if constexpr (Spec::kOctetColumns > 1) {
+      ReadColumns(t, from, column, channels > 0, values);
+    } else {
+      const bool inside = PatchPositions<Spec>::IsColumn(column);
+      ReadEight(t, from, octet * 8, inside ? channels : 0, values);
+    }
+  }
+
+ private:
+  static constexpr Index kPlane =
+      static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+
+  static __device__ void ReadEight(const Tensors& t, Index from, int channel,
+                                   int channels, float (&values)[8]) {
+    constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const bool read = kWhole ? channels > 0 : channel + k < channels;
+      values[k] = read ? Load(t.input, from + (channel + k) * kPlane) : 0.0f;
+    }
+  }
+
+  static __device__ void ReadColumns(const Tensors& t, Index from, int column,
+                                     bool has_row, float (&values)[8]) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int right = k / Tile::kInputs * Spec::kDilationW;
+      const bool read = k < Tile::kInputs * Spec::kOctetColumns && has_row &&
+                        PatchPositions<Spec>::IsColumn(column + right);
+      const Index at = from + k % Tile::kInputs * kPlane + right;
+      values[k] = read ? Load(t.input, at) : 0.0f;
+    }
+  }
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_OCTETS_CUH_
