@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class decides what joins a convolution.
 #include "jit/compile/conv_fusion.h"
 
 #include <algorithm>

@@ -37,12 +37,15 @@ output y
                      ops, pooling);
 }
 
+LoweredPlan LoweredOf(const std::string& text) {
+  return Lower(*Canonicalize(*ParsePlanText(text)));
+}
+
 // The operands of the moved pooling behind its input: its sign, then how many
 // elements each tensor has whose signs count; empty where it was not moved.
 std::vector<std::string> SignsOf(const std::string& ops,
                                  const std::string& pooling = "max_pool2d") {
-  const LoweredPlan plan = CommutePooling(
-      Lower(*Canonicalize(*ParsePlanText(PooledAfter(ops, pooling)))));
+  const LoweredPlan plan = CommutePooling(LoweredOf(PooledAfter(ops, pooling)));
   std::vector<std::string> signs;
   for (const Node& node : plan.nodes) {
     if (!IsEarlyPooling(node)) continue;
@@ -101,7 +104,7 @@ TEST(CommutePoolingTest, AMeanOfOtherWindowsStays) {
        {"stride=1", "padding=1", "divisor_override=3"}) {
     std::string text = PooledAfter("p = neg(n)", "avg_pool2d");
     text.replace(text.find("kernel_size=2"), 13, "kernel_size=2, " + more);
-    const LoweredPlan plan = Lower(*Canonicalize(*ParsePlanText(text)));
+    const LoweredPlan plan = LoweredOf(text);
     EXPECT_EQ(CommutePooling(plan).values.size(), plan.values.size()) << more;
   }
 }
@@ -109,7 +112,7 @@ TEST(CommutePoolingTest, AMeanOfOtherWindowsStays) {
 // Pooled, the operand that has one channel would still have one.
 TEST(CommutePoolingTest, APoolingStaysBehindWhatHasMoreChannels) {
   for (const char* pooling : {"max_pool2d", "avg_pool2d"}) {
-    const LoweredPlan plan = Lower(*Canonicalize(*ParsePlanText(fmt::format(
+    const LoweredPlan plan = LoweredOf(fmt::format(
         R"(
 input x: f32[2,3,16,16]
 param w: f32[1,3,3,3]
@@ -120,14 +123,14 @@ m = mul(n, s)
 y = {}(m, kernel_size=2)
 output y
 )",
-        pooling))));
+        pooling));
     EXPECT_EQ(CommutePooling(plan).values.size(), plan.values.size());
   }
 }
 
 // The first pooling is of a norm of the input.
 TEST(CommutePoolingTest, APoolingOfAConvolutionMoves) {
-  const LoweredPlan plan = CommutePooling(Lower(*Canonicalize(*ParsePlanText(R"(
+  const LoweredPlan plan = CommutePooling(LoweredOf(R"(
 input x: f32[2,8,32,32]
 param w: f32[16,8,3,3]
 a = group_norm(x, num_groups=4)
@@ -136,7 +139,7 @@ c = conv2d(p, w)
 n = group_norm(c, num_groups=4)
 y = max_pool2d(n, kernel_size=2)
 output y
-)"))));
+)"));
   std::vector<OpKind> moved;
   for (const Node& node : plan.nodes) {
     if (IsEarlyPooling(node)) moved.push_back(node.op);
