@@ -6,17 +6,21 @@
 // Producers take chunks in turn, or all share each. Where they load ahead, a
 // chunk is handed over while the loads of the next are on their way.
 //
+// Of all tiles but a block's first, what the tile above has is taken from its
+// stage (conv_carry.cuh), unless its scale does not suit.
+//
 // A scale holds until a chunk does not suit it. A chunk with infinities or NaNs
 // fills its stage twice: without them, and with them alone, which meet the
 // large parts of the weights only; so they come out as in PyTorch.
 #ifndef KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 
+#include "conv_batches.cuh"
+#include "conv_carry.cuh"
 #include "conv_halves.cuh"
 #include "conv_octets.cuh"
 #include "conv_positions.cuh"
 #include "conv_stages.cuh"
-#include "patch_share.cuh"
 #include "wgmma.cuh"
 
 namespace kiln {
@@ -37,25 +41,28 @@ class ConvProducer {
   __device__ void Run() {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();
     const int chunks = block_.tiles() * Tile::kChunks;
-    const int batches = Batches();
     int chunk = producer_;
     int batch = 0;
+    bool carries = false;  // what the tile above has of the chunk
     bool is_open = false;  // the chunk before has yet to be ended
 #pragma unroll 1
     while (chunk < chunks || is_open) {
+      if (batch == 0) carries = Carries(chunk);
       Values values;  // of nothing behind the last chunk
-      if (chunk < chunks) Read(chunk, batch, values);
+      if (chunk < chunks) Read(chunk, batch, carries, values);
       if (is_open) {
         is_open = false;
         if (!End(&chunk) || chunk >= chunks) continue;
       }
       Begin(chunk % Tile::kChunks);
+      if (carries && batch == 0) TakeCarried();
       if (kScales && keep_ != Keep::kAll) {
         Select(keep_ == Keep::kFinite, values);
       }
-      Write(batch, values);
-      if (++batch < batches) continue;
+      Write(batch, carries, values);
+      if (++batch < Batches::CountOf(thread_, carries)) continue;
       batch = 0;
+      has_carried_ = carries;
       chunk += Spec::kProducers;
       // Before more loads, for it waits for those that are on their way.
       PublishShared();
@@ -91,16 +98,9 @@ class ConvProducer {
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   using Positions = PatchPositions<Spec>;
   using Octets = ConvOctets<Spec>;
-  using Share = PatchShare<Group::kPatch, kThreads, 1, Group::kOctets>;
-  // A thread brings a chunk in batches: so many slices of so many positions are
-  // on their way before the first is used.
-  static constexpr int kSlices =
-      Share::kEach < Spec::kOctetsAtOnce ? Share::kEach : Spec::kOctetsAtOnce;
-  static constexpr int kAtOnce = Spec::kOctetsAtOnce / kSlices;
-  static constexpr int kBatchStep = Share::kStep * kAtOnce;
-  static constexpr int kBatchesOfPositions =
-      (Share::kEach + kSlices - 1) / kSlices;
-  using Values = float[kAtOnce][kSlices][8];
+  using Carry = ConvCarry<Spec>;
+  using Batches = ConvBatches<Spec>;
+  using Values = float[Batches::kAtOnce][Batches::kSlices][8];
 
   __device__ void KeepWeights() {
     constexpr unsigned kBytes = Group::kWeights * 16;
@@ -125,12 +125,19 @@ class ConvProducer {
     const Magnitudes mine = most_;
     most_ = Magnitudes();
     if (kScales && (keep_ != Keep::kAll || !SurelySuit(mine))) {
+      const int number = *chunk - Spec::kProducers;
+      if (has_carried_) {
+        carries_from_ = number;
+        return Again(keep_, chunk);
+      }
       const Magnitudes most = MostOfAll(mine);
       if (keep_ == Keep::kAll && HasNonFinite(most)) {
+        carries_from_ = number + 1;
         return Again(Keep::kFinite, chunk);
       }
       if (keep_ != Keep::kNonFinite && !has_scaled_ && !Suit(most)) {
         has_scaled_ = true;
+        carries_from_ = max(carries_from_, number);
         FindScales(most);
         return Again(keep_, chunk);
       }
@@ -147,6 +154,20 @@ class ConvProducer {
     keep_ = keep;
     *chunk -= Spec::kProducers;
     return false;
+  }
+
+  // Whether a part of chunk `chunk` is to be taken from the tile above.
+  __device__ bool Carries(int chunk) const {
+    return Spec::kCarriedRows > 0 && chunk - Tile::kChunks >= carries_from_;
+  }
+
+  // Takes that part from the stage of the tile above. Where numbers are scaled,
+  // a vote has shown that all of it is there.
+  __device__ void TakeCarried() const {
+    const int above = cursor_.Before(Tile::kChunks);
+    if (!kScales) ptx::Wait(stages_.full(above), cursor_.RoundOf(above) ^ 1);
+    Carry::template Take<kThreads>(stages_.pixels(above),
+                                   stages_.pixels(cursor_.stage), thread_);
   }
 
   // Waits for the stage to be free, sends for its weights; once.
@@ -252,27 +273,9 @@ class ConvProducer {
     return mine;
   }
 
-  // A thread's first position of a batch, and its first slice.
-  __device__ int PositionOf(int batch) const {
-    return Share::First(thread_) + batch / kBatchesOfPositions * kBatchStep;
-  }
-  static __device__ int SliceOf(int batch) {
-    return batch % kBatchesOfPositions * kSlices;
-  }
-  static __device__ bool HasOctet(int octet) {
-    return Share::kEach % kSlices == 0 ? Share::HasSlice(octet)
-                                       : octet < Group::kOctets;
-  }
-  // How many a warp has of each chunk.
-  __device__ int Batches() const {
-    constexpr int kOfAll = (Group::kPatch + kBatchStep - 1) / kBatchStep;
-    const int left = Group::kPatch - Share::First(thread_) / 32 * 32;
-    const int own = (left + kBatchStep - 1) / kBatchStep;
-    return (kOfAll == 1 ? 1 : max(own, 1)) * kBatchesOfPositions;
-  }
-
   // Of a chunk, counted over all tiles of the block; zeros outside the input.
-  __device__ void Read(int chunk_of_block, int batch, Values& values) const {
+  __device__ void Read(int chunk_of_block, int batch, bool carries,
+                       Values& values) const {
     const int tile = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
     const int top = Positions::TopOf(block_, tile);
@@ -280,20 +283,21 @@ class ConvProducer {
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
     const Index first = Octets::FirstOf(block_, chunk);
 #pragma unroll
-    for (int n = 0; n < kAtOnce; ++n) {
-      const int position = PositionOf(batch) + n * Share::kStep;
+    for (int n = 0; n < Batches::kAtOnce; ++n) {
+      const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
+      const int position = Carry::PositionOf(i, carries);
       const int row = Positions::RowOf(top, position);
       const int column = Positions::ColumnOf(left, position);
       // No branch keeps the loads of positions apart.
-      const bool has_row = (position < Group::kPatch) &
+      const bool has_row = (i < Carry::CountOf(carries)) &
                            Positions::IsOfImage(position) &
                            Positions::IsRow(row);
       const Index from = first + Positions::FirstOfImage(position) +
                          row * Spec::Input::kW + column;
 #pragma unroll
-      for (int k = 0; k < kSlices; ++k) {
-        const int octet = Share::Slice(thread_, SliceOf(batch) + k);
-        const bool has_octet = has_row & HasOctet(octet);
+      for (int k = 0; k < Batches::kSlices; ++k) {
+        const int octet = Batches::OctetOf(thread_, batch, k);
+        const bool has_octet = has_row & Batches::HasOctet(octet);
         Octets::Read(t_, from, column, octet, has_octet ? channels : 0,
                      values[n][k]);
       }
@@ -301,7 +305,7 @@ class ConvProducer {
   }
 
   // The same in the patch, scaled and in parts.
-  __device__ void Write(int batch, Values& values) {
+  __device__ void Write(int batch, bool carries, Values& values) {
     uint4* const to = stages_.pixels(cursor_.stage);
     float scales[Spec::kImages];
 #pragma unroll
@@ -309,13 +313,14 @@ class ConvProducer {
       scales[image] = PowerOfTwo(exponents_[image].value);
     }
 #pragma unroll
-    for (int n = 0; n < kAtOnce; ++n) {
-      const int position = PositionOf(batch) + n * Share::kStep;
-      if (position >= Group::kPatch) break;
+    for (int n = 0; n < Batches::kAtOnce; ++n) {
+      const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
+      if (i >= Carry::CountOf(carries)) break;
+      const int position = Carry::PositionOf(i, carries);
 #pragma unroll
-      for (int k = 0; k < kSlices; ++k) {
-        const int octet = Share::Slice(thread_, SliceOf(batch) + k);
-        if (!HasOctet(octet)) continue;
+      for (int k = 0; k < Batches::kSlices; ++k) {
+        const int octet = Batches::OctetOf(thread_, batch, k);
+        if (!Batches::HasOctet(octet)) continue;
         if constexpr (kScales) {
           const int image = Positions::ImageOf(position);
           most_.Take(image, Scale(OfImage(scales, image), values[n][k]));
@@ -375,6 +380,8 @@ class ConvProducer {
   Keep keep_ = Keep::kAll;
   bool has_scaled_ = false;
   bool has_begun_ = false;
+  bool has_carried_ = false;  // a part of it
+  int carries_from_ = 0;      // chunks from this one on suit those below them
   Magnitudes most_;
 };
 

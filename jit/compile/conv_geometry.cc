@@ -7,6 +7,9 @@
 namespace kiln {
 namespace {
 
+// Of a block; with fewer, what the first one brings more costs what the others
+// save.
+constexpr int kTilesToCarry = 3;
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 // Of a producer's thread.
 constexpr int64_t kFewestProducerRegisters = 64;
@@ -24,6 +27,16 @@ constexpr int64_t kMaxConsumerRegisters = 240;
 bool HidesTurn(const ConvGeometry& g, int64_t count) {
   constexpr int64_t kCycles = 192;
   return count * g.tiles_n * 8 / 2 >= kCycles;
+}
+
+// Of a chunk, that a producer's thread brings, at most, where so many positions
+// are brought (patch_share.cuh).
+int64_t OctetsOfThread(const ConvGeometry& g, int64_t positions) {
+  const int64_t threads = g.producers * 128;
+  const int64_t runs = RoundUp(positions, 32);
+  const int64_t octets = g.chunk / 8;
+  if (runs > threads) return CeilDiv(positions, threads) * octets;
+  return CeilDiv(octets, threads / runs);
 }
 
 }  // namespace
@@ -151,6 +164,17 @@ int64_t ConvGeometry::planes(size_t axis) const {
   return std::min(problem.stride[axis], reach(axis) + 1);
 }
 int64_t ConvGeometry::plane_height() const { return tile_h + halo(0); }
+int64_t ConvGeometry::carried_rows() const {
+  const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
+  if (!has_above || chunk_producers() > 1 || chunks() >= stages) return 0;
+  const int64_t fresh = planes(0) * planes(1) * int64_t{tile_h} * pitch;
+  const bool saves =
+      OctetsOfThread(*this, fresh) < OctetsOfThread(*this, patch());
+  return saves ? halo(0) : 0;
+}
+int64_t ConvGeometry::carried_positions() const {
+  return planes(0) * planes(1) * carried_rows() * pitch;
+}
 int64_t ConvGeometry::run() const {
   return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
 }

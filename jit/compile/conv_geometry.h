@@ -143,9 +143,12 @@ struct ConvGeometry {
   int64_t phase_start(size_t axis) const;  // see PatchPositions
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
-  int64_t run() const;              // positions that a block multiplies
-  int64_t positions() const;        // of the patch that products read
-  int64_t image_positions() const;  // of those, one image's
+  // Rows of each plane that a tile takes from the one above in shared memory.
+  int64_t carried_rows() const;
+  int64_t carried_positions() const;  // the same of the patch
+  int64_t run() const;                // positions that a block multiplies
+  int64_t positions() const;          // of the patch that products read
+  int64_t image_positions() const;    // of those, one image's
   // Octets of a position that lie together, swizzled if more than one.
   int64_t octets_of_row() const { return chunk % 16 == 0 ? 2 : 1; }
   // Units from the start of the patch to those that pair `eight` of octet and

@@ -103,13 +103,16 @@ int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
 
 void ConvTiles::Compare(ConvGeometry g) {
   const bool is_slowed = !g.has_groups() && options_.target.arch == "sm_90a";
-  const double cycles =
-      TileCycles(g, demands_) * (is_slowed ? kWarpsSlowedOnHopper : 1.0);
+  const auto cycles = [&] {
+    return TileCycles(g, demands_) * (is_slowed ? kWarpsSlowedOnHopper : 1.0);
+  };
+  g.tiles_per_block = static_cast<int>(LongestStrip(g));
+  const double fewest_cycles = cycles();
   g.tiles_per_block = 1;
   const int64_t tiles = g.blocks();
   if (tiles > kMaxOffset || g.packed_bytes() > kMaxOffset) return;
-  const double fewest =
-      static_cast<double>(tiles) * cycles / (sm_count_ * g.resident_blocks);
+  const double fewest = static_cast<double>(tiles) * fewest_cycles /
+                        (sm_count_ * g.resident_blocks);
   const bool is_watched = options_.search != nullptr;
   if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
   const int64_t longest = LongestStrip(g);
@@ -118,7 +121,7 @@ void ConvTiles::Compare(ConvGeometry g) {
     const int strip = EvenStrip(g, most);
     if (strip == g.tiles_per_block) break;
     g.tiles_per_block = strip;
-    const double all = ConvCycles(g, cycles, sm_count_);
+    const double all = ConvCycles(g, cycles(), sm_count_);
     if (is_watched) options_.search->Fits(g, all);
     if (best_.has_value() && all >= best_cycles_) continue;
     best_ = g;

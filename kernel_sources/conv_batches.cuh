@@ -1,0 +1,68 @@
+// How a producer's threads share what a chunk brings from memory: each has it
+// in batches, so many slices of so many positions, which are on their way
+// before the first is used.
+#ifndef KILN_KERNEL_SOURCES_CONV_BATCHES_CUH_
+#define KILN_KERNEL_SOURCES_CONV_BATCHES_CUH_
+
+#include "conv_carry.cuh"
+#include "conv_stages.cuh"
+#include "patch_share.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class ConvBatches {
+  using Group = GroupTile<Spec>;
+  using Carry = ConvCarry<Spec>;
+  using Share = PatchShare<Carry::kFresh, ConvStages<Spec>::kProducerThreads, 1,
+                           Group::kOctets>;
+
+  // A block of few tiles waits for its first, which carries nothing, for a
+  // larger part of its time.
+  static constexpr int kFewTiles = 6;
+  static constexpr int kPositions =
+      Spec::kTilesPerBlock < kFewTiles ? Group::kPatch : Carry::kFresh;
+  static constexpr int kSteps = (kPositions + Share::kStep - 1) / Share::kStep;
+
+ public:
+  static constexpr int kSlices =
+      Share::kEach < Spec::kOctetsAtOnce ? Share::kEach : Spec::kOctetsAtOnce;
+
+ private:
+  static constexpr int kRoom = Spec::kOctetsAtOnce / kSlices;
+
+ public:
+  // Positions of a batch, kStep apart.
+  static constexpr int kAtOnce = kSteps < kRoom ? kSteps : kRoom;
+  static constexpr int kStep = Share::kStep;
+
+  // How many batches the warp of `thread` has of a chunk.
+  static __device__ int CountOf(int thread, bool carries) {
+    constexpr int kOfAll = (Group::kPatch + kBatchStep - 1) / kBatchStep;
+    const int left = Carry::CountOf(carries) - Share::First(thread) / 32 * 32;
+    const int own = (left + kBatchStep - 1) / kBatchStep;
+    return (kOfAll == 1 ? 1 : max(own, 1)) * kOfPositions;
+  }
+
+  // The first position of a batch, counted among those from memory.
+  static __device__ int FirstOf(int thread, int batch) {
+    return Share::First(thread) + batch / kOfPositions * kBatchStep;
+  }
+  // The octet of slice `k` of a batch, and whether there is one.
+  static __device__ int OctetOf(int thread, int batch, int k) {
+    return Share::Slice(thread, batch % kOfPositions * kSlices + k);
+  }
+  static __device__ bool HasOctet(int octet) {
+    return Share::kEach % kSlices == 0 ? Share::HasSlice(octet)
+                                       : octet < Group::kOctets;
+  }
+
+ private:
+  static constexpr int kBatchStep = kStep * kAtOnce;
+  // Batches of the same positions.
+  static constexpr int kOfPositions = (Share::kEach + kSlices - 1) / kSlices;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_BATCHES_CUH_
