@@ -178,6 +178,31 @@ std::vector<TemplatePlan> SmallDevicePlans() {
   };
 }
 
+// Tiles that take rows from the one above, for as long as scales suit.
+std::vector<TemplatePlan> CarryingPlans() {
+  const std::string file = "conv_wgmma.cu";
+  const std::string target = "sm_90a/1";
+  std::vector<double> bands(19, 1.0);
+  bands.insert(bands.end(), 13, 1e4);
+  bands.insert(bands.end(), 11, 0.0);
+  return {
+      {"conv_carries", file,
+       Conv("1,16,60,37", "32,16,5,5", "padding=2", "y = relu(c)"), target,
+       true, bands},
+      {"conv_carries_planes", file,
+       Conv("1,16,60,41", "40,16,3,3", "stride=2", "y = mean(c, dim=[2,3])"),
+       target, true, bands},
+      {"conv_carries_chunks", file,
+       Conv("1,64,48,40", "64,64,3,3", "padding=1",
+            "y = group_norm(c, num_groups=8)", "f16"),
+       target, true},
+      {"conv_carries_ahead", file,
+       Transpose("1,32,40,40", "32,32,3,3", "",
+                 "y = group_norm(c, num_groups=8)"),
+       target, true, bands},
+  };
+}
+
 std::vector<TemplatePlan> WarpProductPlans() {
   const std::string file = "conv_mma.cu";
   return {
@@ -281,7 +306,8 @@ std::vector<TemplatePlan> TemplatePlans() {
     plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/1", true});
   }
   for (const std::vector<TemplatePlan>& list :
-       {SmallDevicePlans(), WarpProductPlans(), RowPlans(), PlainPlans()}) {
+       {SmallDevicePlans(), CarryingPlans(), WarpProductPlans(), RowPlans(),
+        PlainPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;
