@@ -56,10 +56,10 @@ std::vector<std::string> PatchConstants(const ConvGeometry& g) {
 }
 
 std::vector<std::string> StageConstants(const ConvGeometry& g) {
-  const bool scales = !g.takes_as_stored();
+  const bool scales = !g.problem.takes_as_stored();
   return {
       PairText("Taps", {g.taps(0), g.taps(1)}),
-      IntText("kOctetColumns", g.octet_columns()),
+      IntText("kOctetColumns", g.octet_columns),
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
       PairText("Planes", {g.planes(0), g.planes(1)}),
       IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),

@@ -41,13 +41,10 @@ int64_t OctetsOfThread(const ConvGeometry& g, int64_t positions) {
 
 }  // namespace
 
-int64_t ConvGeometry::phases(size_t axis) const {
-  return has_groups() ? problem.insert[axis] : 1;
-}
-int64_t ConvGeometry::octet_columns() const {
-  if (!has_groups() || problem.insert != Pair{1, 1}) return 1;
-  const int64_t width = problem.kernel[1];
-  const int64_t most = 8 / problem.group_inputs();
+int64_t ConvProblem::octet_columns() const {
+  if (insert != Pair{1, 1}) return 1;
+  const int64_t width = kernel[1];
+  const int64_t most = 8 / group_inputs();
   if (most < 2) return 1;
   // The last octet may begin early. What it has in common with the one before
   // has half its weight in each: exactly, since f32 weights are scaled. The
@@ -57,13 +54,17 @@ int64_t ConvGeometry::octet_columns() const {
   while (width % columns != 0) --columns;
   return columns;
 }
+
+int64_t ConvGeometry::phases(size_t axis) const {
+  return has_groups() ? problem.insert[axis] : 1;
+}
 int64_t ConvGeometry::taps(size_t axis) const {
   const int64_t all = CeilDiv(problem.kernel[axis], phases(axis));
-  return axis == 1 ? CeilDiv(all, octet_columns()) : all;
+  return axis == 1 ? CeilDiv(all, octet_columns) : all;
 }
 int64_t ConvGeometry::ColumnOfTap(int64_t x) const {
-  const int64_t columns = octet_columns();
-  return columns == 1 ? x : std::min(x * columns, problem.kernel[1] - columns);
+  if (octet_columns == 1) return x;
+  return std::min(x * octet_columns, problem.kernel[1] - octet_columns);
 }
 int64_t ConvGeometry::reach(size_t axis) const {
   const int64_t last = taps(axis) - 1;
@@ -119,7 +120,7 @@ int64_t ConvGeometry::shared_bytes() const {
   return 16 * (stages * stage + kept + zeros + notes + scale_units());
 }
 int64_t ConvGeometry::scale_units() const {
-  if (channel_rows || takes_as_stored()) return 0;
+  if (channel_rows || problem.takes_as_stored()) return 0;
   return int64_t{groups()} * tiles_n * 8 / 4;
 }
 int64_t ConvGeometry::Splits(int64_t group_channels) const {

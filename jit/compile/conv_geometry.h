@@ -26,6 +26,13 @@ struct ConvProblem {
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t group_inputs() const { return input[1] / groups; }
   int64_t group_outputs() const { return output[1] / groups; }
+  // Of warpgroups: whether they multiply the operands as they are stored, and
+  // of how many neighbouring columns of the filter an octet has all channels,
+  // where these are few: 1 if it has channels of one.
+  bool takes_as_stored() const {
+    return input_type == weight_type && input_type != DataType::kF32;
+  }
+  int64_t octet_columns() const;
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 };
 
@@ -83,6 +90,7 @@ struct ConvGeometry {
   // Where warpgroups do (conv_wgmma.cu); 0: warps do.
   int groups_m = 0;
   int groups_n = 0;
+  int64_t octet_columns = 1;  // the problem's: the search asks for it often
   int images = 1;  // of a block; several: each has a warpgroup's rows
   bool channel_rows = false;  // of the product, instead of pixels
   int pitch = 0;              // of the patch's rows
@@ -97,20 +105,11 @@ struct ConvGeometry {
   int weight_parts() const { return splits_weight ? 2 : 1; }
   // Pairs of parts that are multiplied: all but that of both small ones.
   int products() const { return input_parts() + weight_parts() - 1; }
-  // Whether warpgroups multiply the operands as they are stored.
-  bool takes_as_stored() const {
-    return problem.input_type == problem.weight_type &&
-           problem.input_type != DataType::kF32;
-  }
-
   bool is_bfloat16() const {
-    return takes_as_stored() && problem.input_type == DataType::kBF16;
+    return problem.takes_as_stored() && problem.input_type == DataType::kBF16;
   }
 
   int64_t phases(size_t axis) const;  // of the output
-  // Neighbouring columns of the filter that an octet has all channels of, where
-  // these are few: 1 if it has channels of one.
-  int64_t octet_columns() const;
   // Of a phase; across, those that have an octet to begin with.
   int64_t taps(size_t axis) const;
   int64_t ColumnOfTap(int64_t x) const;  // where its octet begins

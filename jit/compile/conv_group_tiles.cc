@@ -34,6 +34,7 @@ class GroupTiles {
 
   void Run() {
     if (!Suits()) return;
+    const int64_t octet_columns = tiles_.base().problem.octet_columns();
     for (const auto& [m, n] :
          {std::pair(1, 1), {2, 1}, {1, 2}, {3, 1}, {1, 3}, {4, 1}, {1, 4}}) {
       for (const auto& [resident, producers] :
@@ -42,6 +43,7 @@ class GroupTiles {
         ConvGeometry g = tiles_.base();
         g.groups_m = m;
         g.groups_n = n;
+        g.octet_columns = octet_columns;
         g.resident_blocks = resident;
         g.producers = producers;
         TryPixelRows(g);

@@ -146,6 +146,7 @@ ConvGeometry OfFewChannels(int64_t channels, int64_t width, int64_t dilation,
   g.problem.dilation = {dilation, dilation};
   g.problem.input_type = g.problem.weight_type = type;
   g.groups_m = g.groups_n = 1;
+  g.octet_columns = g.problem.octet_columns();
   g.pitch = 40;
   return g;
 }
@@ -169,7 +170,7 @@ TEST(ConvChoiceTest, UnitsHaveAllFewChannelsOfSeveralColumns) {
            {1, 9, 3, 3, DataType::kBF16},
        }) {
     const ConvGeometry g = OfFewChannels(c.channels, c.width, 1, c.type);
-    EXPECT_EQ(g.octet_columns(), c.columns) << c.channels << " " << c.width;
+    EXPECT_EQ(g.octet_columns, c.columns) << c.channels << " " << c.width;
     EXPECT_EQ(g.taps(1), c.taps) << c.channels << " " << c.width;
     EXPECT_EQ(g.taps(0), c.width);
   }
