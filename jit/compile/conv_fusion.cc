@@ -57,7 +57,6 @@ class Fusing {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
-    if (!Choose(problem, DemandsOf(conv, {}, false)).has_value()) return;
 
     // With all that can join, else with the first, else alone.
     const std::vector<int> users = UsersOf(conv);
@@ -72,10 +71,10 @@ class Fusing {
       joining = joining.size() > 1 ? std::vector<int>{joining.front()}
                                    : std::vector<int>{};
     }
-    if (joining.empty()) {
-      const ConvDemands demands = DemandsOf(conv, {}, false);
-      Take(anchor, -1, *Choose(problem, demands), demands);
-    }
+    if (!joining.empty()) return;
+    const ConvDemands demands = DemandsOf(conv, {}, false);
+    const auto geometry = Choose(problem, demands);
+    if (geometry.has_value()) Take(anchor, -1, *geometry, demands);
   }
 
   bool IsCheap(const ConvProblem& problem) const {

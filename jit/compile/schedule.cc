@@ -69,15 +69,20 @@ class Scheduling {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
   }
 
-  // Convolutions on tensor cores, and rows on chip.
-  Schedule Fast(int spare_registers, RowUse rows, const Tuning& tuning) && {
+  // Convolutions on tensor cores.
+  ConvFusion Fuse(int spare_registers, int conv_rank) const {
     ConvFusion fusion = FuseConvolutions(
         schedule_.lowered, GroupNodes(schedule_.lowered),
-        {plan_.plan.grade, target_, spare_registers}, tuning.conv);
+        {plan_.plan.grade, target_, spare_registers}, conv_rank);
     if (spare_registers == 0) {
       FinishConvolutions(schedule_.lowered, target_, &fusion);
     }
-    return Fill(std::move(fusion), rows, tuning.rows);
+    return fusion;
+  }
+
+  // These, and rows on chip.
+  Schedule Fast(ConvFusion fusion, RowUse rows, int row_rank) && {
+    return Fill(std::move(fusion), rows, row_rank);
   }
 
  private:
@@ -411,12 +416,19 @@ int SpareRegisters(Room room) {
   return room == Room::kAmple ? 32 : 64;
 }
 
-Schedule MakeFast(const CanonicalPlan& plan, const Target& target,
-                  int spare_registers, RowUse rows, const Tuning& tuning) {
-  Schedule commuted = Scheduling(plan, target, CommutePooling(Lower(plan)))
-                          .Fast(spare_registers, rows, tuning);
-  if (PoolsEarlyInPlace(commuted)) return commuted;
-  return Scheduling(plan, target).Fast(spare_registers, rows, tuning);
+// The fastest, and one that asks nothing of the device; the search for tiles of
+// convolutions takes most of the time, and is the same for both.
+std::vector<Schedule> MakeFast(const Scheduling& start, int spare_registers,
+                               const Tuning& tuning) {
+  const ConvFusion fusion = start.Fuse(spare_registers, tuning.conv);
+  const auto with = [&](RowUse rows) {
+    return Scheduling(start).Fast(fusion, rows, tuning.rows);
+  };
+  std::vector<Schedule> schedules = {with(RowUse::kFastest)};
+  if (schedules.back().requires_ != Requirements{}) {
+    schedules.push_back(with(RowUse::kFree));
+  }
+  return schedules;
 }
 
 }  // namespace
@@ -439,12 +451,10 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
-  std::vector<Schedule> schedules = {
-      MakeFast(plan, target, spare, RowUse::kFastest, tuning)};
-  if (schedules.back().requires_ != Requirements{}) {
-    schedules.push_back(MakeFast(plan, target, spare, RowUse::kFree, tuning));
-  }
-  return schedules;
+  std::vector<Schedule> commuted = MakeFast(
+      Scheduling(plan, target, CommutePooling(Lower(plan))), spare, tuning);
+  if (PoolsEarlyInPlace(commuted.front())) return commuted;
+  return MakeFast(Scheduling(plan, target), spare, tuning);
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {
