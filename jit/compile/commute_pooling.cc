@@ -106,7 +106,7 @@ class Commuting {
     if (!HasPlainWindows(std::get<PoolAttributes>(pool.attributes))) return {};
     std::vector<int> chain;
     int value = ValueOf(pool.operands[0]);
-    while (value >= 0 && CountUses(value) == 1) {
+    while (value >= 0 && plan_.CountUses(value) == 1) {
       const int producer = plan_.values[value].producer;
       if (producer < 0) return {};
       const std::optional<int> operand = PassedOperand(NodeAt(producer));
@@ -121,19 +121,6 @@ class Commuting {
       value = passed;
     }
     return {};
-  }
-
-  int CountUses(int value) const {
-    int uses = 0;
-    for (const Node& node : plan_.nodes) {
-      for (const Operand& operand : node.operands) {
-        uses += ValueOf(operand) == value ? 1 : 0;
-      }
-    }
-    for (const PlanOutput& output : plan_.outputs) {
-      uses += output.value.index == value ? 1 : 0;
-    }
-    return uses;
   }
 
   // The operand in which a pointwise node is monotone or affine, the others

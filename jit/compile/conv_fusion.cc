@@ -1,4 +1,3 @@
-// Longer than 400 lines because one class decides what joins a convolution.
 #include "jit/compile/conv_fusion.h"
 
 #include <algorithm>
@@ -207,10 +206,7 @@ class Fusing {
   }
 
   bool IsOutput(const Node& node) const {
-    return std::any_of(plan_.outputs.begin(), plan_.outputs.end(),
-                       [&](const PlanOutput& output) {
-                         return output.value.index == node.results[0];
-                       });
+    return plan_.AnyIsOutput(node.results);
   }
 
   // Roughly, from the generated code.

@@ -29,7 +29,8 @@ class Deciding {
   bool Run() const {
     if (!kernel_.group.finish.empty()) return false;
     const Node& tail = NodeAt(kernel_.group.tail);
-    if (tail.op != OpKind::kGroupNorm || IsOutput(tail)) return false;
+    if (tail.op != OpKind::kGroupNorm) return false;
+    if (schedule_.lowered.AnyIsOutput(tail.results)) return false;
     const int64_t states =
         kernel_.conv->Splits(ChannelsOfState(tail, kernel_.group.domain));
     if (states > kMostStates) return false;
@@ -45,14 +46,6 @@ class Deciding {
 
  private:
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
-
-  bool IsOutput(const Node& tail) const {
-    const std::vector<PlanOutput>& outputs = schedule_.lowered.outputs;
-    return std::any_of(outputs.begin(), outputs.end(),
-                       [&](const PlanOutput& output) {
-                         return Has(tail.results, output.value.index);
-                       });
-  }
 
   static bool Has(const std::vector<int>& list, int value) {
     return std::find(list.begin(), list.end(), value) != list.end();

@@ -114,19 +114,8 @@ class Folding {
     const int producer = plan_.values[value].producer;
     const bool is_here =
         std::find(nodes_.begin(), nodes_.end(), producer) != nodes_.end();
-    return is_here && CountReads(value) == 1 ? &plan_.nodes[producer] : nullptr;
-  }
-
-  int64_t CountReads(int value) const {
-    int64_t count = std::count_if(
-        plan_.outputs.begin(), plan_.outputs.end(),
-        [&](const PlanOutput& output) { return output.value.index == value; });
-    for (const Node& node : plan_.nodes) {
-      count += std::count_if(
-          node.operands.begin(), node.operands.end(),
-          [&](const Operand& operand) { return ValueOf(operand) == value; });
-    }
-    return count;
+    return is_here && plan_.CountUses(value) == 1 ? &plan_.nodes[producer]
+                                                  : nullptr;
   }
 
   const LoweredPlan& plan_;

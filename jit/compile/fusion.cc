@@ -24,12 +24,6 @@ bool TakesPrologue(const Node& anchor) {
   return HasDisjointWindows(std::get<PoolAttributes>(anchor.attributes));
 }
 
-bool Uses(const Node& node, int value) {
-  return std::any_of(
-      node.operands.begin(), node.operands.end(),
-      [&](const Operand& operand) { return ValueOf(operand) == value; });
-}
-
 class Grouping {
  public:
   explicit Grouping(const LoweredPlan& plan)
@@ -97,12 +91,6 @@ class Grouping {
     }
   }
 
-  bool IsOutput(int value) const {
-    return std::any_of(
-        plan_.outputs.begin(), plan_.outputs.end(),
-        [&](const PlanOutput& output) { return output.value.index == value; });
-  }
-
   std::vector<int> ResultsOf(const KernelGroup& group) const {
     std::vector<int> results;
     for (const int node : group.epilogue) {
@@ -118,7 +106,7 @@ class Grouping {
     for (size_t i = 0; i < plan_.nodes.size(); ++i) {
       if (group_of_node_[i] == group) continue;
       if (std::any_of(results.begin(), results.end(),
-                      [&](int value) { return Uses(plan_.nodes[i], value); })) {
+                      [&](int value) { return plan_.nodes[i].Reads(value); })) {
         users.push_back(static_cast<int>(i));
       }
     }
@@ -161,10 +149,7 @@ class Grouping {
     if (into.anchor < 0 || !TakesPrologue(plan_.nodes[into.anchor])) {
       return nullptr;
     }
-    if (std::any_of(results.begin(), results.end(),
-                    [&](int value) { return IsOutput(value); })) {
-      return nullptr;
-    }
+    if (plan_.AnyIsOutput(results)) return nullptr;
     const int input = ValueOf(plan_.nodes[into.anchor].operands[0]);
     const bool feeds_anchor =
         users.size() == 1 && users[0] == into.anchor && into.prologue.empty();

@@ -25,14 +25,9 @@ bool IsReadOtherwise(const Schedule& schedule, int reader, int value) {
   const std::vector<int> nodes = group.Nodes();
   return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
     if (Has(ElementwiseNodes(group), node)) return false;
-    const std::vector<Operand>& operands =
-        schedule.lowered.nodes[node].operands;
     const bool is_made_here =
         Has(nodes, schedule.lowered.values[value].producer);
-    return !is_made_here && std::any_of(operands.begin(), operands.end(),
-                                        [&](const Operand& operand) {
-                                          return ValueOf(operand) == value;
-                                        });
+    return !is_made_here && schedule.lowered.nodes[node].Reads(value);
   });
 }
 

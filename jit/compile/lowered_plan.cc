@@ -1,5 +1,6 @@
 #include "jit/compile/lowered_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
@@ -125,6 +126,32 @@ Dims4 AlignDims(const Dims& dims) {
     aligned[4 - dims.size() + i] = dims[i];
   }
   return aligned;
+}
+
+bool Node::Reads(int value) const {
+  return std::any_of(
+      operands.begin(), operands.end(),
+      [&](const Operand& operand) { return ValueOf(operand) == value; });
+}
+
+bool LoweredPlan::AnyIsOutput(const std::vector<int>& of_values) const {
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [&](const PlanOutput& output) {
+                       return std::find(of_values.begin(), of_values.end(),
+                                        output.value.index) != of_values.end();
+                     });
+}
+
+int64_t LoweredPlan::CountUses(int value) const {
+  int64_t uses = std::count_if(
+      outputs.begin(), outputs.end(),
+      [&](const PlanOutput& output) { return output.value.index == value; });
+  for (const Node& node : nodes) {
+    uses += std::count_if(
+        node.operands.begin(), node.operands.end(),
+        [&](const Operand& operand) { return ValueOf(operand) == value; });
+  }
+  return uses;
 }
 
 LoweredPlan Lower(const CanonicalPlan& plan) { return Lowering(plan).Run(); }

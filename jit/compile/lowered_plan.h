@@ -55,6 +55,8 @@ struct Node {
   std::vector<Operand> operands;  // ValueIds index LoweredPlan::values
   std::vector<int> results;       // of equal dims
   std::string text;               // "v1 = relu(v0)"; for people
+
+  bool Reads(int value) const;
 };
 
 struct LoweredPlan {
@@ -62,6 +64,10 @@ struct LoweredPlan {
   std::vector<LoweredValue> values;
   std::vector<Node> nodes;  // in topological order
   std::vector<PlanOutput> outputs;
+
+  bool AnyIsOutput(const std::vector<int>& of_values) const;
+  // Operands and outputs that are `value`.
+  int64_t CountUses(int value) const;
 };
 
 // Splits group_norm into its statistics (a reduction) and a pointwise rest,

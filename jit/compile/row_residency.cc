@@ -48,26 +48,13 @@ class RowMerging {
   const Node& NodeAt(int index) const { return plan_.nodes[index]; }
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
 
-  bool IsOutput(int value) const {
-    return std::any_of(
-        plan_.outputs.begin(), plan_.outputs.end(),
-        [&](const PlanOutput& output) { return output.value.index == value; });
-  }
-
-  bool Reads(int node, int value) const {
-    const std::vector<Operand>& operands = NodeAt(node).operands;
-    return std::any_of(
-        operands.begin(), operands.end(),
-        [&](const Operand& operand) { return ValueOf(operand) == value; });
-  }
-
   // Whether a node of `reader` reads a result of a node of `nodes`.
   bool ReadsAny(const KernelGroup& reader,
                 const std::vector<int>& nodes) const {
     for (const int reading : reader.Nodes()) {
       for (const int node : nodes) {
         for (const int result : NodeAt(node).results) {
-          if (Reads(reading, result)) return true;
+          if (NodeAt(reading).Reads(result)) return true;
         }
       }
     }
@@ -97,10 +84,7 @@ class RowMerging {
     const Dims& input = DimsOf(ValueOf(node.operands[0]));
     const ReduceView view = ViewOf(node, input);
     if (view.reduced1 != 1 || view.kept2 != 1) return -1;
-    if (std::any_of(node.results.begin(), node.results.end(),
-                    [&](int value) { return IsOutput(value); })) {
-      return -1;
-    }
+    if (plan_.AnyIsOutput(node.results)) return -1;
     const std::vector<int> readers = Readers(index, {group.anchor});
     if (readers.size() != 1 || readers[0] < index) return -1;
     const RowGroup& user = groups_[readers[0]];
@@ -266,7 +250,7 @@ class RowMerging {
       bool is_read = false;
       for (size_t i = 0; i < plan_.nodes.size(); ++i) {
         const int reader = static_cast<int>(i);
-        is_read |= !Contains(nodes, reader) && Reads(reader, value);
+        is_read |= !Contains(nodes, reader) && NodeAt(reader).Reads(value);
       }
       if (is_read && !in_f32) stored.push_back(kF32Bytes);
     }

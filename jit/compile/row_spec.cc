@@ -229,11 +229,7 @@ class RowSpecWriter {
                  kernel_.group.prologue.end());
     return std::none_of(nodes.begin(), nodes.end(), [&](int index) {
       const Node& node = NodeAt(index);
-      return !IsSoftmax(node) &&
-             std::any_of(node.operands.begin(), node.operands.end(),
-                         [&](const Operand& operand) {
-                           return ValueOf(operand) == input_;
-                         });
+      return !IsSoftmax(node) && node.Reads(input_);
     });
   }
 

@@ -339,7 +339,7 @@ class Scheduling {
       return false;
     }
     return std::any_of(nodes.begin(), nodes.end(),
-                       [&](int node) { return IsOperandOf(value, node); });
+                       [&](int node) { return NodeAt(node).Reads(value); });
   }
 
   // Whether `kernel` makes `value` and reads it from memory to finish.
@@ -350,14 +350,7 @@ class Scheduling {
     };
     return !has(schedule_.lowered.values[value].producer) &&
            std::any_of(finish.begin(), finish.end(),
-                       [&](int node) { return IsOperandOf(value, node); });
-  }
-
-  bool IsOperandOf(int value, int node) const {
-    const std::vector<Operand>& operands = NodeAt(node).operands;
-    return std::any_of(
-        operands.begin(), operands.end(),
-        [&](const Operand& operand) { return ValueOf(operand) == value; });
+                       [&](int node) { return NodeAt(node).Reads(value); });
   }
 
   void PlaceWorkspace() {
