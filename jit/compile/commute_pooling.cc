@@ -42,11 +42,11 @@ bool IsMonotoneBinary(OpKind op) {
 
 // With what is the same throughout a channel as its other operands.
 bool IsAffine(const Node& node) {
-  const auto is_infinite = [](const Operand& operand) {
+  const auto is_not_finite = [](const Operand& operand) {
     const float* constant = std::get_if<float>(&operand);
     return constant != nullptr && !std::isfinite(*constant);
   };
-  if (std::any_of(node.operands.begin(), node.operands.end(), is_infinite)) {
+  if (std::any_of(node.operands.begin(), node.operands.end(), is_not_finite)) {
     return false;
   }
   return node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm ||
