@@ -67,8 +67,9 @@ class Rewrites {
 
   void AddConvolutionRewrites() {
     for (const auto& [anchor, count] : CountConvolutions()) {
-      const Node& node = NodeAt(anchor);
-      const ConvProblem problem = ConvProblemOf(schedule_.lowered, node);
+      const std::string& text = NodeAt(anchor).text;
+      const ConvProblem problem =
+          ConvProblemOf(schedule_.lowered, NodeAt(anchor));
       const int64_t products = ProductsPerElement(problem, plan_.plan.grade);
       const int64_t round_trip = ProductsPerRoundTrip(problem);
       if (count > 1) {
@@ -76,7 +77,13 @@ class Rewrites {
             "computed again in each of {} kernels instead of stored, for {} "
             "multiply-adds an element ({} and the input once more take as long "
             "as a round trip through memory): {}",
-            count, products, round_trip, node.text);
+            count, products, round_trip, text);
+      } else if (IsStored(anchor) && round_trip == 0) {
+        AddRewrite(
+            "stored and read again, for reading the input once more takes as "
+            "long as a round trip through memory, without any of {} "
+            "multiply-adds an element: {}",
+            products, text);
       } else if (IsStored(anchor)) {
         AddRewrite(
             "stored and read again, for {} multiply-adds an element and the "
@@ -86,7 +93,7 @@ class Rewrites {
             products < round_trip
                 ? "; not all kernels that read it could begin with it"
                 : "",
-            node.text);
+            text);
       }
     }
   }

@@ -124,6 +124,19 @@ TEST(ScheduleReportTest, RewritesAreNamed) {
   EXPECT_THAT(ReportOf(kNorm, kH100).variants[0].rewrites, IsEmpty());
 }
 
+// Four bytes of each of 64 channels, for a round trip of 32.
+TEST(ScheduleReportTest, AnInputTooLargeToBeReadAgainIsSaid) {
+  EXPECT_THAT(ReportOf("input x: f32[16,64,64,64]\nparam w: f32[32,64,1,1]\n"
+                       "c = conv2d(x, w)\ny = group_norm(c, num_groups=8)\n"
+                       "output y\n",
+                       kH100)
+                  .variants[0]
+                  .rewrites,
+              ElementsAre(AllOf(HasSubstr("stored and read again, for reading "
+                                          "the input once more takes as long"),
+                                HasSubstr("any of 192 multiply-adds"))));
+}
+
 TEST(ScheduleReportTest, StatisticsMergedWhereTheyAreUsedAreSaid) {
   const VariantReport variant = ReportOf(kResidualChain, kH100).variants.at(0);
   EXPECT_THAT(variant.kernels[1].why,
