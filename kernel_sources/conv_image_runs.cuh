@@ -14,6 +14,8 @@ namespace kiln {
 // order and leaves one for each channel in t.partials.
 template <typename Spec>
 class RunTail<Spec, Tail::kImages> {
+  static_assert(!Spec::kHasPlanes, "Nobody else needs the values.");
+
  public:
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
@@ -47,9 +49,8 @@ class RunTail<Spec, Tail::kImages> {
         for (int next = 0; next < 2; ++next) {
           const float x = Spec::Read(t, at, sums[i + 2 * half + next],
                                      scales_[half], false, channels_[half]);
-          const bool taken =
-              Places::SurelyTakes(i, next) || places_.Takes(i, next);
-          value = Together(Reducer(), value, taken ? x : Spec::Neutral());
+          value = Together(Reducer(), value,
+                           places_.Takes(i, next) ? x : Spec::Neutral());
         }
       }
       states_[half].Add(value);
