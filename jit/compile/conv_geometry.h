@@ -182,7 +182,8 @@ struct ConvGeometry {
   bool shares_chunks() const;
   int chunk_producers() const { return shares_chunks() ? 1 : producers; }
   // Of what follows where channels are rows: a plane's words, the bytes of all
-  // planes and of the states of channels and of their sums in a tile.
+  // planes and of the states of channels and of their sums in a tile. The
+  // latter are those of statistics; reductions over images need less.
   int64_t plane_pitch() const;
   int64_t plane_bytes() const;
   int64_t state_bytes() const;

@@ -389,8 +389,8 @@ class ConvSpecWriter {
   }
 
   // Whether statistics, or reductions over images, are taken from registers:
-  // what is before them reads no whole tensor, and no values but theirs are
-  // stored.
+  // what is before them reads no whole tensor, and no values but those of
+  // statistics without windows are stored.
   bool TailStaysInRegisters() const {
     const KernelGroup& group = kernel_.group;
     if (!geometry_.channel_rows || group.tail < 0) return false;
@@ -400,8 +400,9 @@ class ConvSpecWriter {
     }
     for (const Store& store : kernel_.stores) {
       if (!IsInner(store.value)) continue;
-      const bool is_read = store.value == ValueOf(tail.operands[0]);
-      if (!is_read || group.early_pooling >= 0) return false;
+      const bool is_of_statistics = tail.op == OpKind::kGroupNorm &&
+                                    store.value == ValueOf(tail.operands[0]);
+      if (!is_of_statistics || group.early_pooling >= 0) return false;
     }
     if (group.early_pooling < 0) return true;
     const auto& pool =
