@@ -68,7 +68,7 @@ class Finishing {
   // Of the loads of a chunk, by producers without `warps` of them.
   static int64_t Rounds(const ConvGeometry& g, int64_t warps) {
     const int64_t threads = g.producers * 128 - warps * 32;
-    return CeilDiv(g.chunk / 8 * g.patch(), threads * g.octets_at_once());
+    return CeilDiv(g.octets(), threads * g.octets_at_once());
   }
 
   // Whether a reduction reads what `user` makes, and could better take it along

@@ -137,8 +137,6 @@ int64_t ConvGeometry::patch_width() const {
   return copies_four ? RoundUp(needed, 4) : needed;
 }
 int64_t ConvGeometry::patch() const {
-  if (images > 1) return positions();
-  if (has_groups()) return planes(0) * planes(1) * plane_height() * pitch;
   return ((tile_h - 1) * problem.stride[0] + halo(0) + 1) * patch_width();
 }
 int64_t ConvGeometry::rows() const {
@@ -165,12 +163,17 @@ int64_t ConvGeometry::planes(size_t axis) const {
   return std::min(problem.stride[axis], reach(axis) + 1);
 }
 int64_t ConvGeometry::plane_height() const { return tile_h + halo(0); }
+int64_t ConvGeometry::brought() const {
+  return images > 1 ? positions()
+                    : planes(0) * planes(1) * plane_height() * pitch;
+}
+int64_t ConvGeometry::octets() const { return chunk / 8 * brought(); }
 int64_t ConvGeometry::carried_rows() const {
   const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
   if (!has_above || chunk_producers() > 1 || chunks() >= stages) return 0;
   const int64_t fresh = planes(0) * planes(1) * int64_t{tile_h} * pitch;
   const bool saves =
-      OctetsOfThread(*this, fresh) < OctetsOfThread(*this, patch());
+      OctetsOfThread(*this, fresh) < OctetsOfThread(*this, brought());
   return saves ? halo(0) : 0;
 }
 int64_t ConvGeometry::carried_positions() const {
@@ -278,8 +281,7 @@ int ConvGeometry::octets_at_once() const {
   return registers >= kAmpleProducerRegisters && takes_eight_octets() ? 8 : 4;
 }
 bool ConvGeometry::shares_chunks() const {
-  return producers > 1 &&
-         (chunks() > 1 || chunk / 8 * patch() > 128 * octets_at_once());
+  return producers > 1 && (chunks() > 1 || octets() > 128 * octets_at_once());
 }
 int64_t ConvGeometry::plane_pitch() const {
   return (tiles_n * 8 + 23) / 32 * 32 + 8;

@@ -132,8 +132,8 @@ struct ConvGeometry {
   // Of warps.
   int64_t lead() const;  // columns that a patch begins early to copy four
   int64_t patch_width() const;
-  int64_t patch() const;  // pixels, also of warpgroups; positions, of several
-  int64_t rows() const;   // of the product, of all images
+  int64_t patch() const;         // its pixels
+  int64_t rows() const;          // of the product, of all images
   int64_t patch_words() const;   // of one chunk
   int64_t weight_words() const;  // of one chunk for one block of channels
 
@@ -142,6 +142,8 @@ struct ConvGeometry {
   int64_t phase_start(size_t axis) const;  // see PatchPositions
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
+  int64_t brought() const;  // positions of the patch that producers bring
+  int64_t octets() const;   // of these, of a chunk
   // Rows of each plane that a tile takes from the one above in shared memory.
   int64_t carried_rows() const;
   int64_t carried_positions() const;  // the same of the patch

@@ -111,7 +111,7 @@ double WeightBytes(const ConvGeometry& g) {
 double Brought(const ConvGeometry& g) {
   const double tiles = g.tiles_per_block;
   const auto carried = static_cast<double>(g.carried_positions());
-  return static_cast<double>(g.patch()) -
+  return static_cast<double>(g.brought()) -
          (1.0 - kShareOfCarried) * carried * (tiles - 1) / tiles;
 }
 
