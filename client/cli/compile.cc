@@ -5,6 +5,7 @@
 #include "client/cli/artifact_files.h"
 #include "client/cli/commands.h"
 #include "client/cli/plan_file.h"
+#include "client/cli/tuning_text.h"
 #include "client/client.h"
 #include "jit/plan/errors.h"
 
@@ -159,9 +160,7 @@ void AddCompileCommand(CLI::App& app, Command& chosen) {
       ->required();
   command->add_option("-o,--output", options->output_dir,
                       "Write artifact, cubins and sources to this folder");
-  command->add_option("--variant", options->variant,
-                      "Other candidates than the fastest known: conv1, rows2, "
-                      "plain (docs/tuning.md)");
+  command->add_option("--variant", options->variant, kVariantHelp);
   command->add_flag("--show", options->show, "Print the generated CUDA");
   command->add_flag("--hit-only", options->hit_only,
                     "Fail instead of compiling");

@@ -152,9 +152,7 @@ void AddExplainCommand(CLI::App& app, Command& chosen) {
       ->add_option("--target", options->targets, "Targets, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--variant", options->variant,
-                      "Other candidates than the fastest known: conv1, rows2, "
-                      "plain (docs/tuning.md)");
+  command->add_option("--variant", options->variant, kVariantHelp);
   command->add_flag("--schedule", options->schedule,
                     "Print kernels, candidates and predicted times");
   command->callback([&chosen, options] {
