@@ -90,6 +90,15 @@ void CompareOutput(size_t output, const std::vector<double>& expected,
 
 }  // namespace
 
+double ToleranceOf(const CanonicalPlan& plan) {
+  double tolerance = plan.plan.grade == Grade::kFp32 ? 2e-6 : 3e-3;
+  for (const PlanOutput& output : plan.plan.outputs) {
+    if (output.dtype == DataType::kF16) tolerance = std::max(tolerance, 1e-3);
+    if (output.dtype == DataType::kBF16) tolerance = std::max(tolerance, 4e-3);
+  }
+  return tolerance;
+}
+
 absl::StatusOr<Comparison> CompareWithReference(const PlanKernels& kernels,
                                                 const InputOptions& inputs,
                                                 const PlanRunOptions& options) {

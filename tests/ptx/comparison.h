@@ -37,6 +37,10 @@ absl::StatusOr<Comparison> CompareWithReference(
     const PlanKernels& kernels, const InputOptions& inputs = {},
     const PlanRunOptions& options = {});
 
+// What `norm_error` may be. TF32 has 11 significant bits; results in 16 bits
+// are rounded, and what is multiplied is rounded to the type before.
+double ToleranceOf(const CanonicalPlan& plan);
+
 }  // namespace kiln::ptx
 
 #endif  // KILN_TESTS_PTX_COMPARISON_H_

@@ -17,17 +17,6 @@
 namespace kiln::ptx {
 namespace {
 
-// Of the norm of the difference. TF32 has 11 significant bits; results in 16
-// bits are rounded, and what is multiplied is rounded to the type before.
-double Tolerance(const PlanKernels& kernels) {
-  double tolerance = kernels.canonical.plan.grade == Grade::kFp32 ? 2e-6 : 3e-3;
-  for (const PlanOutput& output : kernels.canonical.plan.outputs) {
-    if (output.dtype == DataType::kF16) tolerance = std::max(tolerance, 1e-3);
-    if (output.dtype == DataType::kBF16) tolerance = std::max(tolerance, 4e-3);
-  }
-  return tolerance;
-}
-
 PlanKernels Compile(const TemplatePlan& plan, const std::string& grade,
                     const PlanRunOptions& options = {}) {
   absl::StatusOr<PlanKernels> kernels =
@@ -44,7 +33,7 @@ void Check(const PlanKernels& kernels, const InputOptions& inputs,
   const absl::StatusOr<Comparison> result =
       CompareWithReference(kernels, inputs, options);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_LE(result->norm_error, Tolerance(kernels));
+  EXPECT_LE(result->norm_error, ToleranceOf(kernels.canonical));
   EXPECT_EQ(result->num_wrong, 0) << result->first_wrong;
   EXPECT_EQ(result->num_special > 0, inputs.has_specials);
 }
