@@ -12,6 +12,7 @@
 #include "mma.cuh"
 #include "patch_share.cuh"
 #include "storage_types.cuh"
+#include "vectors.cuh"
 
 namespace kiln {
 
@@ -76,10 +77,15 @@ __device__ int DepthOffset(int k) {
 }
 
 // Four neighbours, or one, from memory to shared memory; zeros unless `read`.
+// `is_aligned`: whether the input begins where four can be copied together.
 template <typename Spec, typename T, typename Index>
-__device__ void CopyElements(const T* input, Index from, bool read, float* to) {
+__device__ void CopyElements(const T* input, Index from, bool read,
+                             bool is_aligned, float* to) {
   if constexpr (Spec::kCopiesFour) {
-    CopyQuadAsync(to, input + from, read);
+    // The loop is rare, and code costs time to compile.
+    if (is_aligned) return CopyQuadAsync(to, input + from, read);
+#pragma unroll 1
+    for (int i = 0; i < 4; ++i) CopyWordAsync(to + i, input + from + i, read);
   } else if constexpr (Spec::kCopiesInput) {
     CopyWordAsync(to, input + from, read);
   } else {
@@ -105,6 +111,7 @@ __device__ void LoadPatch(const typename Spec::Tensors& t,
   const int left =
       block.left() * Spec::kStrideW - Spec::kPaddingW - Tile::kLead;
   const int channels = kInputs - chunk * Spec::kChunk;
+  const bool is_aligned = AreAligned(t.input);
   const Index plane = static_cast<Index>(block.n) * Input::kC +
                       block.group * kInputs + chunk * Spec::kChunk;
 
@@ -123,7 +130,7 @@ __device__ void LoadPatch(const typename Spec::Tensors& t,
       if (!Share::HasSlice(channel)) continue;
       const bool read = inside && channel < channels;
       CopyElements<Spec>(t.input, read ? from + channel * kPlane : 0, read,
-                         patch + channel * Tile::kPitch + i);
+                         is_aligned, patch + channel * Tile::kPitch + i);
     }
   }
 }

@@ -121,7 +121,7 @@ TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
   options.off_grid = true;
   for (const char* name :
        {"conv_store", "conv_residual", "conv_f16_moments", "conv_bf16_k1",
-        "conv_finish", "rows_block", "pointwise"}) {
+        "conv_finish", "conv_3_channels", "rows_block", "pointwise"}) {
     SCOPED_TRACE(name);
     Check(Compile(PlanNamed(name), ""), {}, options);
   }
