@@ -13,16 +13,20 @@
 namespace kiln::ptx {
 namespace {
 
-// Multiplies rows and images of an N x C x H x W tensor.
+// Multiplies rows, channels and images of an N x C x H x W tensor.
 void Scale(const Dims& dims, const InputOptions& options,
            std::vector<double>* values) {
   if (dims.size() != 4) return;
   const std::vector<double>& rows = options.row_factors;
+  const std::vector<double>& channels = options.channel_factors;
   const std::vector<double>& images = options.image_factors;
   for (size_t i = 0; i < values->size(); ++i) {
     const size_t row = i / dims[3] % dims[2];
     const size_t image = i / (dims[1] * dims[2] * dims[3]);
-    (*values)[i] *= rows[row % rows.size()] * images[image % images.size()];
+    const size_t channel = i / (dims[2] * dims[3]) % dims[1];
+    (*values)[i] *= rows[row % rows.size()] *
+                    channels[channel % channels.size()] *
+                    images[image % images.size()];
   }
 }
 

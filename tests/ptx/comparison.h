@@ -14,9 +14,10 @@ struct InputOptions {
   uint64_t seed = 1;
   // One infinity and one NaN in each input that is no parameter.
   bool has_specials = false;
-  // What the rows and the images of the first input are multiplied by, in
+  // What the rows, channels and images of the first input are multiplied by, in
   // turns.
   std::vector<double> row_factors = {1};
+  std::vector<double> channel_factors = {1};
   std::vector<double> image_factors = {1};
 };
 

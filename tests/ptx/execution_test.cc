@@ -58,6 +58,7 @@ TEST_P(PtxExecutionTest, AgreesWithTheReference) {
         << "no kernel is of " << plan.source_file;
     InputOptions inputs;
     inputs.row_factors = plan.row_factors;
+    inputs.channel_factors = plan.channel_factors;
     inputs.image_factors = plan.image_factors;
     Check(kernels, inputs);
     inputs.has_specials = true;
@@ -88,6 +89,21 @@ TEST(PtxSchedulesTest, SomeBlocksFinishWhatOthersLeave) {
   EXPECT_TRUE(std::any_of(
       kernels.schedule.kernels.begin(), kernels.schedule.kernels.end(),
       [](const Kernel& kernel) { return kernel.progress && kernel.lag > 0; }));
+}
+
+TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {
+  for (const char* name :
+       {"conv_carries", "conv_carries_planes", "conv_carries_f16",
+        "conv_carries_chunks", "conv_carries_ahead"}) {
+    SCOPED_TRACE(name);
+    const PlanKernels kernels = Compile(PlanNamed(name), "grade tf32\n");
+    EXPECT_TRUE(std::any_of(kernels.schedule.kernels.begin(),
+                            kernels.schedule.kernels.end(),
+                            [](const Kernel& kernel) {
+                              return kernel.conv.has_value() &&
+                                     kernel.conv->carried_rows() > 0;
+                            }));
+  }
 }
 
 // The schedule that asks nothing of a device.

@@ -159,6 +159,7 @@ std::vector<TemplatePlan> SmallDevicePlans() {
        target,
        true,
        {1},
+       {1},
        {1, 1e6}},
       // Three fragments of rows to a warp, each with products in a loop.
       {"conv_f16_logsumexp", file,
@@ -184,22 +185,34 @@ std::vector<TemplatePlan> CarryingPlans() {
   const std::string target = "sm_90a/1";
   std::vector<double> bands(19, 1.0);
   bands.insert(bands.end(), 13, 1e4);
-  bands.insert(bands.end(), 11, 0.0);
+  std::vector<double> bands_and_zeros = bands;
+  bands_and_zeros.insert(bands_and_zeros.end(), 11, 0.0);
+  // The second chunk needs another scale, which suits the first as well.
+  std::vector<double> large_chunk(32, 100.0);
+  large_chunk.insert(large_chunk.end(), 32, 300.0);
   return {
       {"conv_carries", file,
        Conv("1,16,60,37", "32,16,5,5", "padding=2", "y = relu(c)"), target,
        true, bands},
       {"conv_carries_planes", file,
        Conv("1,16,60,41", "40,16,3,3", "stride=2", "y = mean(c, dim=[2,3])"),
-       target, true, bands},
-      {"conv_carries_chunks", file,
+       target, true, bands_and_zeros},
+      {"conv_carries_f16", file,
        Conv("1,64,48,40", "64,64,3,3", "padding=1",
             "y = group_norm(c, num_groups=8)", "f16"),
        target, true},
+      {"conv_carries_chunks",
+       file,
+       Conv("1,64,48,40", "64,64,3,3", "padding=1",
+            "y = group_norm(c, num_groups=8)"),
+       target,
+       true,
+       {1},
+       large_chunk},
       {"conv_carries_ahead", file,
        Transpose("1,32,40,40", "32,32,3,3", "",
                  "y = group_norm(c, num_groups=8)"),
-       target, true, bands},
+       target, true, bands_and_zeros},
   };
 }
 

@@ -16,6 +16,7 @@ struct TemplatePlan {
   bool has_products = false;  // on tensor cores, so that grades differ
   // As in InputOptions.
   std::vector<double> row_factors = {1};
+  std::vector<double> channel_factors = {1};
   std::vector<double> image_factors = {1};
 };
 
