@@ -70,6 +70,16 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_many_channels": _conv("1,256,9,9", "256,256,3,3", padding=1)
     + "y = relu(c)\noutput y\n",
+    # Tiles that take rows from the one above, for as long as scales suit.
+    "conv_carries": _conv("132,16,48,37", "32,16,5,5", padding=2)
+    + "y = relu(c)\noutput y\n",
+    "conv_carries_f16": _conv("132,64,24,38", "64,64,3,3", "f16", padding=1)
+    + "y = group_norm(c, num_groups=8)\noutput y\n",
+    "conv_carries_planes": _conv("132,3,42,60", "32,3,7,7", stride=2, padding=3)
+    + "y = relu(c)\noutput y\n",
+    "conv_carries_ahead": "grade tf32\n"
+    + _conv("132,32,48,40", "32,32,3,3", transposed=1)
+    + "y = group_norm(c, num_groups=8)\noutput y\n",
     # Several images in a block.
     "conv_small_images": _conv("264,32,7,7", "64,32,3,3", padding=1)
     + "y = group_norm(c, num_groups=8)\noutput y\n",
@@ -140,7 +150,9 @@ PLANS = {
 # tiles computes those of its sums at least four times (KnowScales of
 # conv_wgmma.cu).
 _BANDS = (1.0,) * 12 + (1e4,) * 12
-ROW_DEVIATIONS = {"conv_scales_channels": _BANDS, "conv_scales_images": _BANDS}
+ROW_DEVIATIONS = {name: _BANDS for name in
+                  ("conv_scales_channels", "conv_scales_images", "conv_carries",
+                   "conv_carries_ahead")}
 
 # The same of the images of a batch, neighbours of which share a block.
 IMAGE_DEVIATIONS = {"conv_small_images": (1.0, 1e6)}

@@ -97,12 +97,11 @@ TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {
         "conv_carries_chunks", "conv_carries_ahead"}) {
     SCOPED_TRACE(name);
     const PlanKernels kernels = Compile(PlanNamed(name), "grade tf32\n");
-    EXPECT_TRUE(std::any_of(kernels.schedule.kernels.begin(),
-                            kernels.schedule.kernels.end(),
-                            [](const Kernel& kernel) {
-                              return kernel.conv.has_value() &&
-                                     kernel.conv->carried_rows() > 0;
-                            }));
+    EXPECT_TRUE(std::any_of(
+        kernels.schedule.kernels.begin(), kernels.schedule.kernels.end(),
+        [](const Kernel& kernel) {
+          return kernel.conv.has_value() && kernel.conv->carried_rows() > 0;
+        }));
   }
 }
 
