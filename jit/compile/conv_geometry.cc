@@ -7,8 +7,7 @@
 namespace kiln {
 namespace {
 
-// Of a block; with fewer, what the first one brings more costs what the others
-// save.
+// Of a block; of two, the second saves less than the first one takes longer.
 constexpr int kTilesToCarry = 3;
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 // Of a producer's thread.
@@ -168,6 +167,9 @@ int64_t ConvGeometry::brought() const {
                     : planes(0) * planes(1) * plane_height() * pitch;
 }
 int64_t ConvGeometry::octets() const { return chunk / 8 * brought(); }
+// Not where the stage of the tile above is filled again before, nor where
+// producers take turns, which would wait for each other, nor where a thread has
+// as much to do without those rows.
 int64_t ConvGeometry::carried_rows() const {
   const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
   if (!has_above || chunk_producers() > 1 || chunks() >= stages) return 0;

@@ -186,6 +186,51 @@ TEST(ConvChoiceTest, TheLastUnitBeginsEarly) {
   EXPECT_EQ(g.halo(1), 5 * 2);
 }
 
+// Tiles of 6 x 38 of a 3 x 3 convolution of 64 channels, one below the other.
+ConvGeometry OfTilesInAStrip() {
+  ConvGeometry g;
+  g.problem = Problem(128, 64, 64, 256, 3, 1, 1);
+  g.tile_h = 6;
+  g.tile_w = 38;
+  g.pitch = 40;
+  g.groups_m = 1;
+  g.groups_n = 2;
+  g.channel_rows = true;
+  g.resident_blocks = 1;
+  g.tiles_n = 15;
+  g.producers = 2;
+  g.chunk = 32;
+  g.stages = 4;
+  g.tiles_per_block = 4;
+  return g;
+}
+
+TEST(ConvChoiceTest, TilesTakeRowsFromTheOneAbove) {
+  const ConvGeometry g = OfTilesInAStrip();
+  EXPECT_EQ(g.brought(), 8 * 40);
+  EXPECT_EQ(g.carried_rows(), 2);
+  EXPECT_EQ(g.carried_positions(), 2 * 40);
+}
+
+TEST(ConvChoiceTest, TilesTakeNoRowsThatAreGoneOrSaveNothing) {
+  ConvGeometry g = OfTilesInAStrip();
+  g.stages = 2;  // the stage of the tile above is used again at once
+  EXPECT_EQ(g.carried_rows(), 0);
+  g = OfTilesInAStrip();
+  g.tiles_per_block = 2;
+  EXPECT_EQ(g.carried_rows(), 0);
+  g = OfTilesInAStrip();
+  g.problem.input[1] = 8;
+  g.chunk = 8;  // a chunk for each producer, which take turns
+  EXPECT_GT(g.chunk_producers(), 1);
+  EXPECT_EQ(g.carried_rows(), 0);
+  g = OfTilesInAStrip();
+  g.tile_h = 12;  // 480 and 560 positions are two and three for each thread
+  EXPECT_EQ(g.carried_rows(), 2);
+  g.tile_h = 10;  // 400 and 480, two for each
+  EXPECT_EQ(g.carried_rows(), 0);
+}
+
 // Their states would be of several images.
 TEST(ConvChoiceTest, ReductionsHaveOneImageInABlock) {
   ConvDemands channels;
