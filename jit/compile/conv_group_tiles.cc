@@ -8,9 +8,13 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kRegistersBesideSums = 64;    // of a thread
-constexpr int64_t kRegistersBesidePlanes = 56;  // where channels are rows
-constexpr int64_t kRegistersBesideStatistics = 40;
+constexpr int64_t kRegistersBesideSums = 64;  // of a thread
+// Where channels are rows: with planes, and with runs alone. (40 for these
+// would admit 18 fragments beside 112 registers, which ptxas refused each
+// time.)
+constexpr int64_t kRegistersBesidePlanes = 56;
+constexpr int64_t kRegistersBesideRuns = 48;
+constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where values of many channels or a
 // window of pixels are reduced.
 constexpr int64_t kRegistersOfReduction = 16;
@@ -196,8 +200,8 @@ class GroupTiles {
       return false;
     }
     const int64_t parts = g.sums_chunks() ? 2 : 1;
-    int64_t beside = demands_.needs_planes() ? kRegistersBesidePlanes
-                                             : kRegistersBesideStatistics;
+    int64_t beside =
+        demands_.needs_planes() ? kRegistersBesidePlanes : kRegistersBesideRuns;
     if (!g.channel_rows) {
       // One tile's statistics begin where its products end.
       const int64_t products = g.images > 1 ? sums * (parts - 1) : 0;
