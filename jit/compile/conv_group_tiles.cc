@@ -31,6 +31,16 @@ constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
 
+// What shared memory takes of the 256 KB that it has together with the L1 on
+// sm_90, where a multiprocessor's blocks need `bytes`. (CUDA Programming Guide,
+// compute capability 9.x.)
+int64_t ShareOfShared(int64_t bytes) {
+  for (const int64_t kib : {8, 16, 32, 64, 100, 132, 164, 196, 228}) {
+    if (bytes <= kib * 1024) return kib * 1024;
+  }
+  return bytes;
+}
+
 class GroupTiles {
  public:
   explicit GroupTiles(ConvTiles* tiles)
@@ -219,11 +229,24 @@ class GroupTiles {
 
   // With as many stages as fit; whether any do.
   bool TryStages(ConvGeometry g) {
-    for (g.stages = kMaxStages; g.stages >= 2; --g.stages) {
+    for (g.stages = MostStages(g); g.stages >= 2; --g.stages) {
       if (g.stages % g.chunk_producers() != 0) continue;
       if (tiles_.Offer(g)) return true;
     }
     return false;
+  }
+
+  // One fewer where that leaves the L1 more. Where producers take turns, they
+  // would have one each; and what is not scaled would carry no rows.
+  int MostStages(ConvGeometry g) const {
+    if (g.chunk_producers() > 1 || g.problem.takes_as_stored()) {
+      return kMaxStages;
+    }
+    g.stages = kMaxStages;
+    const int64_t share = ShareOfShared(tiles_.SharedBytes(g));
+    g.stages = kMaxStages - 1;
+    return ShareOfShared(tiles_.SharedBytes(g)) < share ? kMaxStages - 1
+                                                        : kMaxStages;
   }
 
   ConvTiles& tiles_;

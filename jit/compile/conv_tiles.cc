@@ -68,15 +68,18 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
   return group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
 }
 
+int64_t ConvTiles::SharedBytes(const ConvGeometry& g) const {
+  return g.resident_blocks *
+         (g.shared_bytes() + TailBytes(g) + kSharedPerBlockReserved);
+}
+
 bool ConvTiles::Offer(const ConvGeometry& g) {
   if (demands_.packed_chunk != 0 &&
       (g.chunk != demands_.packed_chunk ||
        g.block_channels() != demands_.packed_channels)) {
     return false;
   }
-  const int64_t limit = MaxSharedBytes(options_.target) / g.resident_blocks -
-                        kSharedPerBlockReserved;
-  if (g.shared_bytes() + TailBytes(g) > limit) {
+  if (SharedBytes(g) > MaxSharedBytes(options_.target)) {
     if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
     return false;
   }

@@ -31,6 +31,9 @@ class ConvTiles {
   // are rows.
   int64_t StatisticsRegisters(const ConvGeometry& geometry) const;
 
+  // Of a multiprocessor, at most.
+  int64_t SharedBytes(const ConvGeometry& geometry) const;
+
   // Takes the tile if a strip of some length makes it the fastest and shared
   // memory suffices, and says whether that does. Who listens to the search is
   // told.

@@ -231,6 +231,32 @@ TEST(ConvChoiceTest, TilesTakeNoRowsThatAreGoneOrSaveNothing) {
   EXPECT_EQ(g.carried_rows(), 0);
 }
 
+// Threads of a producer vote on scales, and else may be as far apart as stages
+// allow.
+TEST(ConvChoiceTest, TilesThatAreNotScaledTakeRowsFromStagesThatWait) {
+  ConvGeometry g = OfTilesInAStrip();
+  g.stages = 3;
+  EXPECT_EQ(g.carried_rows(), 2);
+  g.problem.input_type = g.problem.weight_type = DataType::kF16;
+  EXPECT_EQ(g.carried_rows(), 0);
+  g.stages = 4;
+  EXPECT_EQ(g.carried_rows(), 2);
+}
+
+// Of 4 x 56 tiles with 64 channels in two chunks a stage has 24 KB: four leave
+// the L1 the smallest of its shares, three the next.
+TEST(ConvChoiceTest, AStageLessLeavesTheL1More) {
+  ConvDemands demands;
+  demands.stores = true;
+  const auto geometry =
+      ChooseConvGeometry(Problem(32, 64, 64, 56, 3, 1, 1), demands,
+                         {Grade::kTf32, {"sm_90a", 132}, 0});
+  ASSERT_TRUE(geometry.has_value());
+  EXPECT_EQ(geometry->chunks(), 2);
+  EXPECT_EQ(geometry->stages, 3);
+  EXPECT_LE(geometry->shared_bytes(), 196 * 1024);
+}
+
 // Their states would be of several images.
 TEST(ConvChoiceTest, ReductionsHaveOneImageInABlock) {
   ConvDemands channels;
