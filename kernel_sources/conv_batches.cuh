@@ -14,26 +14,24 @@ template <typename Spec>
 class ConvBatches {
   using Group = GroupTile<Spec>;
   using Carry = ConvCarry<Spec>;
+  // Of what most tiles bring; a whole patch has more of the same.
   using Share = PatchShare<Carry::kFresh, ConvStages<Spec>::kProducerThreads, 1,
-                           Group::kOctets>;
+                           Group::kOctets, Group::kPatch>;
 
   // A block of few tiles waits for its first, which carries nothing, for a
-  // larger part of its time.
+  // larger part of its time (measured: docs/kernel-notes.md).
   static constexpr int kFewTiles = 6;
-  static constexpr int kPositions =
+  static constexpr int kUsual =
       Spec::kTilesPerBlock < kFewTiles ? Group::kPatch : Carry::kFresh;
-  static constexpr int kSteps = (kPositions + Share::kStep - 1) / Share::kStep;
+  static constexpr int kSteps = (kUsual + Share::kStep - 1) / Share::kStep;
 
  public:
+  // Octets of a position in a batch, and its positions, kStep apart.
   static constexpr int kSlices =
       Share::kEach < Spec::kOctetsAtOnce ? Share::kEach : Spec::kOctetsAtOnce;
-
- private:
-  static constexpr int kRoom = Spec::kOctetsAtOnce / kSlices;
-
- public:
-  // Positions of a batch, kStep apart.
-  static constexpr int kAtOnce = kSteps < kRoom ? kSteps : kRoom;
+  static constexpr int kAtOnce = kSteps < Spec::kOctetsAtOnce / kSlices
+                                     ? kSteps
+                                     : Spec::kOctetsAtOnce / kSlices;
   static constexpr int kStep = Share::kStep;
 
   // How many batches the warp of `thread` has of a chunk.

@@ -19,7 +19,13 @@ struct ConvCarry {
   // it; where they do not vote, behind their next wait for what they hand over.
   static constexpr int kFewestStages =
       Spec::kScales ? Group::Tile::kChunks + 1 : 2 * Group::Tile::kChunks;
-  static_assert(kOfPlane == 0 || Spec::kStages >= kFewestStages);
+  static_assert(kOfPlane == 0 || Spec::kStages >= kFewestStages,
+                "The stage above is not filled again too early.");
+  static_assert(kOfPlane == 0 || (Spec::kImages == 1 && Spec::kProducers == 1),
+                "One producer has both tiles of one image.");
+  static_assert(kOfPlane == 0 ||
+                    Spec::kCarriedRows + Spec::kTileH == Spec::kPlaneHeight,
+                "A tile begins where the one above ends.");
 
   // How many positions of a patch come from memory, and which is the i-th of
   // them.
@@ -61,9 +67,10 @@ struct ConvCarry {
   }
 
  private:
-  // The unit of the position a tile's height below, where `unit` is that of
-  // `position`: where four rows of a matrix divide the distance, all units are
-  // equally far apart, or their halves have changed places besides.
+  // The unit of the position a tile's height below `position`, whose own is
+  // `unit`: where four rows of a matrix divide the distance, all units are
+  // equally far apart, or their halves have changed places besides; where not,
+  // it is found anew.
   static __device__ int UnitBelow(int unit, int octet, int position) {
     constexpr int kDistance = Spec::kTileH * Spec::kRowPitch;
     if constexpr (Group::kOctetsOfRow == 1) {

@@ -6,8 +6,9 @@
 // Producers take chunks in turn, or all share each. Where they load ahead, a
 // chunk is handed over while the loads of the next are on their way.
 //
-// Of all tiles but a block's first, what the tile above has is taken from its
-// stage (conv_carry.cuh), unless its scale does not suit.
+// Where Spec::kCarriedRows says so, all tiles but a block's first take what the
+// tile above has from its stage (conv_carry.cuh), unless scales have changed
+// since or numbers are not finite.
 //
 // A scale holds until a chunk does not suit it. A chunk with infinities or NaNs
 // fills its stage twice: without them, and with them alone, which meet the
@@ -43,7 +44,7 @@ class ConvProducer {
     const int chunks = block_.tiles() * Tile::kChunks;
     int chunk = producer_;
     int batch = 0;
-    bool carries = false;  // what the tile above has of the chunk
+    bool carries = false;  // whether it takes what the tile above has
     bool is_open = false;  // the chunk before has yet to be ended
 #pragma unroll 1
     while (chunk < chunks || is_open) {
@@ -118,26 +119,27 @@ class ConvProducer {
   }
 
   // Ends the chunk that this producer has written, the one before its *chunk:
-  // hands it over and is true, or goes back to it and is false: where its
-  // scales do not suit, and where it has numbers that are not finite, first
+  // hands it over and is true, or goes back to it and is false: where a part
+  // of it was carried and the rest does not suit, for all of it; where its
+  // scales do not suit; and where it has numbers that are not finite, first
   // without them and then for them alone.
   __device__ bool End(int* chunk) {
     const Magnitudes mine = most_;
     most_ = Magnitudes();
     if (kScales && (keep_ != Keep::kAll || !SurelySuit(mine))) {
-      const int number = *chunk - Spec::kProducers;
+      const int ended = *chunk - Spec::kProducers;
       if (has_carried_) {
-        carries_from_ = number;
+        carries_from_ = ended;
         return Again(keep_, chunk);
       }
       const Magnitudes most = MostOfAll(mine);
       if (keep_ == Keep::kAll && HasNonFinite(most)) {
-        carries_from_ = number + 1;
+        carries_from_ = ended + 1;
         return Again(Keep::kFinite, chunk);
       }
       if (keep_ != Keep::kNonFinite && !has_scaled_ && !Suit(most)) {
         has_scaled_ = true;
-        carries_from_ = max(carries_from_, number);
+        carries_from_ = max(carries_from_, ended);
         FindScales(most);
         return Again(keep_, chunk);
       }
@@ -162,7 +164,9 @@ class ConvProducer {
   }
 
   // Takes that part from the stage of the tile above. Where numbers are scaled,
-  // a vote has shown that all of it is there.
+  // a vote has shown that all of it is there, and another is before the stage
+  // is filled again; else there are stages enough that threads which fill it
+  // have waited for what this one hands over next.
   __device__ void TakeCarried() const {
     const int above = cursor_.Before(Tile::kChunks);
     if (!kScales) ptx::Wait(stages_.full(above), cursor_.RoundOf(above) ^ 1);
@@ -380,8 +384,10 @@ class ConvProducer {
   Keep keep_ = Keep::kAll;
   bool has_scaled_ = false;
   bool has_begun_ = false;
-  bool has_carried_ = false;  // a part of it
-  int carries_from_ = 0;      // chunks from this one on suit those below them
+  bool has_carried_ = false;  // whether it has a part from the tile above
+  // Stages of chunks from this one on have the scales of now, and finite
+  // numbers alone. It never decreases.
+  int carries_from_ = 0;
   Magnitudes most_;
 };
 

@@ -143,7 +143,7 @@ struct ConvGeometry {
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
   int64_t brought() const;  // positions of the patch that producers bring
-  int64_t octets() const;   // of these, of a chunk
+  int64_t octets() const;   // of a chunk, for a whole patch
   // Rows of each plane that a tile takes from the one above in shared memory.
   int64_t carried_rows() const;
   int64_t carried_positions() const;  // the same of the patch

@@ -40,7 +40,7 @@ constexpr double kSlowedByFetching = 1.46;
 constexpr double kStoredBytesPerCycle = 11.6;
 // Of the L2, for each multiprocessor: input, weights that are not kept,
 // results.
-constexpr double kCarriedBytesPerCycle = 23.1;
+constexpr double kL2BytesPerCycle = 23.1;
 constexpr double kSectorBytes = 32.0;
 constexpr double kLoadedTogether = 64.0;  // bytes of memory
 // Weights are the same for all, and come by bulk copies.
@@ -106,9 +106,9 @@ double WeightBytes(const ConvGeometry& g) {
   return static_cast<double>(g.chunks() * g.weight_units() * 16);
 }
 
-// Positions that a tile is brought, in the mean of a block; those of the tile
-// above in part.
-double Brought(const ConvGeometry& g) {
+// Positions that a tile costs producers, in the mean of a block; those that the
+// tile above has count in part.
+double PositionsToPay(const ConvGeometry& g) {
   const double tiles = g.tiles_per_block;
   const auto carried = static_cast<double>(g.carried_positions());
   return static_cast<double>(g.brought()) -
@@ -126,7 +126,7 @@ class GroupTileCost {
         turn_(CyclesOfTurn(g)),
         elements_(static_cast<double>(g.run() * g.block_channels()) /
                   g.groups() / 128),
-        octets_(g.chunk / 8 * Brought(g) / 128) {
+        octets_(g.chunk / 8 * PositionsToPay(g) / 128) {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
     after_ = elements_ * TailInstructions(g, demands) + sums;
     if (demands.stores) {
@@ -138,7 +138,7 @@ class GroupTileCost {
 
   double Cycles() const {
     const auto parts = {Own(),      Bring(),  Issue(),
-                        Products(), Stored(), Carried()};
+                        Products(), Stored(), ThroughL2()};
     const double most = std::max(parts);
     const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
     return Slowed() * (most + kShareOfOthers * (all - most)) + Meetings();
@@ -181,8 +181,7 @@ class GroupTileCost {
     if (!Pools(demands_) || g_.channel_rows) return 0.0;
     return kCyclesPerSlice * g_.tiles_n;
   }
-  // Through the L2.
-  double Carried() const {
+  double ThroughL2() const {
     const auto size = static_cast<double>(ElementSize(g_.problem.input_type));
     const auto rows = static_cast<double>(g_.plane_height() * g_.planes(0));
     const auto columns = static_cast<double>(g_.pitch * g_.planes(1));
@@ -191,8 +190,7 @@ class GroupTileCost {
     const double input = g_.images * chunks_ * g_.chunk * rows * of_row;
     const double weights =
         g_.keeps_weights ? 0.0 : kShareOfWeights * WeightBytes(g_);
-    return ((input + weights) * g_.resident_blocks + bytes_) /
-           kCarriedBytesPerCycle;
+    return ((input + weights) * g_.resident_blocks + bytes_) / kL2BytesPerCycle;
   }
   double Slowed() const {
     const bool waits = g_.resident_blocks == 1 && g_.producers == 1 &&
@@ -206,9 +204,10 @@ class GroupTileCost {
   const double chunks_;
   const double turn_;
   const double elements_;  // of a thread
-  const double octets_;    // of a chunk, for each thread of one warpgroup
-  double after_;           // instructions of what follows the products
-  double bytes_ = 0.0;     // of results
+  // Of a chunk, for each thread of one warpgroup, by PositionsToPay.
+  const double octets_;
+  double after_;        // instructions of what follows the products
+  double bytes_ = 0.0;  // of results
 };
 
 }  // namespace
@@ -219,7 +218,7 @@ double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
 
 double GroupBlockCycles(const ConvGeometry& g) {
   if (!g.keeps_weights) return kCyclesPerBlock;
-  return kCyclesPerBlock + WeightBytes(g) / kCarriedBytesPerCycle;
+  return kCyclesPerBlock + WeightBytes(g) / kL2BytesPerCycle;
 }
 
 }  // namespace kiln

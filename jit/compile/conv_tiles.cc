@@ -109,7 +109,9 @@ void ConvTiles::Compare(ConvGeometry g) {
   const auto cycles = [&] {
     return TileCycles(g, demands_) * (is_slowed ? kWarpsSlowedOnHopper : 1.0);
   };
-  g.tiles_per_block = static_cast<int>(LongestStrip(g));
+  const int64_t longest = LongestStrip(g);
+  // No strip's tiles cost less than those of the longest.
+  g.tiles_per_block = static_cast<int>(longest);
   const double fewest_cycles = cycles();
   g.tiles_per_block = 1;
   const int64_t tiles = g.blocks();
@@ -118,7 +120,6 @@ void ConvTiles::Compare(ConvGeometry g) {
                         (sm_count_ * g.resident_blocks);
   const bool is_watched = options_.search != nullptr;
   if (best_.has_value() && fewest >= best_cycles_ && !is_watched) return;
-  const int64_t longest = LongestStrip(g);
   g.tiles_per_block = 0;
   for (int64_t most = 1; most <= longest; most *= 2) {
     const int strip = EvenStrip(g, most);

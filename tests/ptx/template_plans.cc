@@ -209,6 +209,18 @@ std::vector<TemplatePlan> CarryingPlans() {
        true,
        {1},
        large_chunk},
+      // Fresh positions that leave threads without any, 94 in three rows of
+      // warps, where a whole patch has 235.
+      {"conv_carries_few", file,
+       Transpose("2,48,38,41", "48,32,4,3", "padding=[3,1], dilation=[1,2]",
+                 "t = tanh(c)\nn = group_norm(t, num_groups=16)\n"
+                 "y = avg_pool2d(n, kernel_size=2)"),
+       target, true},
+      // Beside warps that finish earlier images.
+      {"conv_carries_finish", file,
+       Conv("10,72,54,38", "16,72,3,3", "padding=1, dilation=2",
+            "n = group_norm(c, num_groups=4)\ny = relu(n)"),
+       "sm_90a/4", true},
       {"conv_carries_ahead", file,
        Transpose("1,32,40,40", "32,32,3,3", "",
                  "y = group_norm(c, num_groups=8)"),
