@@ -218,7 +218,7 @@ std::vector<TemplatePlan> CarryingPlans() {
        target, true},
       // Beside warps that finish earlier images.
       {"conv_carries_finish", file,
-       Conv("10,72,54,38", "16,72,3,3", "padding=1, dilation=2",
+       Conv("10,32,54,38", "16,32,3,3", "padding=1, dilation=2",
             "n = group_norm(c, num_groups=4)\ny = relu(n)"),
        "sm_90a/4", true},
       {"conv_carries_ahead", file,
