@@ -73,8 +73,6 @@ PLANS = {
     # Tiles that take rows from the one above, for as long as scales suit.
     "conv_carries": _conv("132,16,48,37", "32,16,5,5", padding=2)
     + "y = relu(c)\noutput y\n",
-    "conv_carries_f16": _conv("132,64,24,38", "64,64,3,3", "f16", padding=1)
-    + "y = group_norm(c, num_groups=8)\noutput y\n",
     "conv_carries_planes": _conv("132,3,42,60", "32,3,7,7", stride=2, padding=3)
     + "y = relu(c)\noutput y\n",
     "conv_carries_ahead": "grade tf32\n"

@@ -15,12 +15,10 @@ struct ConvCarry {
   // Positions of a plane that are carried, and of the patch those that are not.
   static constexpr int kOfPlane = Spec::kCarriedRows * Spec::kRowPitch;
   static constexpr int kFresh = Group::kPatch - kPlanes * kOfPlane;
-  // A stage is filled again behind a vote of all threads that take rows from
-  // it; where they do not vote, behind their next wait for what they hand over.
-  static constexpr int kFewestStages =
-      Spec::kScales ? Group::Tile::kChunks + 1 : 2 * Group::Tile::kChunks;
-  static_assert(kOfPlane == 0 || Spec::kStages >= kFewestStages,
-                "The stage above is not filled again too early.");
+  static_assert(kOfPlane == 0 ||
+                    (Spec::kScales && Spec::kStages > Group::Tile::kChunks),
+                "A stage is filled again behind a vote of all threads that "
+                "take rows from it.");
   static_assert(kOfPlane == 0 || (Spec::kImages == 1 && Spec::kProducers == 1),
                 "One producer has both tiles of one image.");
   static_assert(kOfPlane == 0 ||

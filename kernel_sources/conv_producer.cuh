@@ -163,13 +163,10 @@ class ConvProducer {
     return Spec::kCarriedRows > 0 && chunk - Tile::kChunks >= carries_from_;
   }
 
-  // Takes that part from the stage of the tile above. Where numbers are scaled,
-  // a vote has shown that all of it is there, and another is before the stage
-  // is filled again; else there are stages enough that threads which fill it
-  // have waited for what this one hands over next.
+  // Takes that part from the stage of the tile above: a vote has shown that all
+  // of it is there, and another is before the stage is filled again.
   __device__ void TakeCarried() const {
     const int above = cursor_.Before(Tile::kChunks);
-    if (!kScales) ptx::Wait(stages_.full(above), cursor_.RoundOf(above) ^ 1);
     Carry::template Take<kThreads>(stages_.pixels(above),
                                    stages_.pixels(cursor_.stage), thread_);
   }

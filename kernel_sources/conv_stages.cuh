@@ -175,8 +175,7 @@ struct StageCursor {
 
   __device__ explicit StageCursor(int first) : stage(first) {}
 
-  __device__ unsigned round() const { return RoundOf(stage); }
-  __device__ unsigned RoundOf(int other) const { return rounds >> other & 1; }
+  __device__ unsigned round() const { return rounds >> stage & 1; }
   // The stage of `count` chunks before, fewer than there are stages.
   __device__ int Before(int count) const {
     return stage < count ? stage - count + kStages : stage - count;

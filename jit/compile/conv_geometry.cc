@@ -167,14 +167,14 @@ int64_t ConvGeometry::brought() const {
                     : planes(0) * planes(1) * plane_height() * pitch;
 }
 int64_t ConvGeometry::octets() const { return chunk / 8 * brought(); }
-// Not where the stage of the tile above may be filled again before all have
-// taken the rows (nothing but that stage holds threads together that scale
-// nothing), nor where producers take turns, which would wait for each other,
+// Not where the stage of the tile above is filled again before, nor where
+// numbers are not scaled (a vote on scales is what threads that bring a chunk
+// meet at), nor where producers take turns, which would wait for each other,
 // nor where a thread has as much to do without those rows.
 int64_t ConvGeometry::carried_rows() const {
   const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
-  const int64_t kept = problem.takes_as_stored() ? 2 * chunks() : chunks() + 1;
-  if (!has_above || chunk_producers() > 1 || stages < kept) return 0;
+  const bool is_kept = chunk_producers() == 1 && chunks() < stages;
+  if (!has_above || !is_kept || problem.takes_as_stored()) return 0;
   const int64_t fresh = planes(0) * planes(1) * int64_t{tile_h} * pitch;
   const bool saves =
       OctetsOfThread(*this, fresh) < OctetsOfThread(*this, brought());

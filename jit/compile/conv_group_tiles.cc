@@ -237,7 +237,7 @@ class GroupTiles {
   }
 
   // One fewer where that leaves the L1 more. Where producers take turns, they
-  // would have one each; and what is not scaled would carry no rows.
+  // would have one each; and what is not scaled gained nothing.
   int MostStages(ConvGeometry g) const {
     if (g.chunk_producers() > 1 || g.problem.takes_as_stored()) {
       return kMaxStages;

@@ -93,9 +93,8 @@ TEST(PtxSchedulesTest, SomeBlocksFinishWhatOthersLeave) {
 
 TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {
   for (const char* name :
-       {"conv_carries", "conv_carries_planes", "conv_carries_f16",
-        "conv_carries_chunks", "conv_carries_ahead", "conv_carries_few",
-        "conv_carries_finish"}) {
+       {"conv_carries", "conv_carries_planes", "conv_carries_chunks",
+        "conv_carries_ahead", "conv_carries_few", "conv_carries_finish"}) {
     SCOPED_TRACE(name);
     bool carries = false;
     for (const char* grade : {"", "grade tf32\n"}) {
