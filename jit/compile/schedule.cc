@@ -80,7 +80,7 @@ class Scheduling {
     return fusion;
   }
 
-  // These, and rows on chip.
+  // Kernels of `fusion`, and of the rest, with rows kept on chip.
   Schedule Fast(ConvFusion fusion, RowUse rows, int row_rank) && {
     return Fill(std::move(fusion), rows, row_rank);
   }
