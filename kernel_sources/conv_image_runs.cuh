@@ -76,7 +76,7 @@ class RunTail<Spec, Tail::kImages> {
       }
       const int channel = block.first_channel() + i;
       if (channel >= Spec::kStatesOfImage) break;
-      t.partials[PlaceOfPartial(block, channel)] = state;
+      LeavePartial(t, block, channel, state);
     }
   }
 

@@ -73,6 +73,22 @@ __device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int state) {
   return (block.n * Spec::kStatesOfImage + state) * Spec::kSplits + split;
 }
 
+// Leaves the block's part of state `number` of its image, or what is made of
+// the state where the block has all of it.
+template <typename Spec>
+__device__ void LeavePartial(const typename Spec::Tensors& t,
+                             const ConvBlock<Spec>& block, int number,
+                             const typename Spec::Reducer& state) {
+  if constexpr (Spec::kStatesAreWhole) {
+    Spec::Element(t,
+                  PointOf<typename Spec::TailOutput>(
+                      block.n * Spec::kStatesOfImage + number),
+                  state);
+  } else {
+    t.partials[PlaceOfPartial(block, number)] = state;
+  }
+}
+
 // Merges what the block has, for each of kParts parts of the pixels of all its
 // images and kSlots slots of equally many channels, in a fixed order: as many
 // lanes for each state as have something of it.
@@ -107,7 +123,7 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
     __syncwarp();
     MergeIntoFirstLane(kLanes, &state);
     if (lane == 0 && i < kAll && first + number < Spec::kStatesOfImage) {
-      t.partials[PlaceOfPartial(block.Of(image), first + number)] = state;
+      LeavePartial(t, block.Of(image), first + number, state);
     }
   }
 }

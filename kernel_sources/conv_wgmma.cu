@@ -30,6 +30,7 @@
 #include "conv_tails.cuh"
 #include "conv_tile.cuh"
 #include "conv_warp.cuh"
+#include "dependent_launch.cuh"
 #include "math.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
@@ -96,6 +97,7 @@ class ConvConsumer {
   }
 
   __device__ void Compute() {
+    if constexpr (Spec::kFetchesEarly) AwaitPrevious();
     if (Spec::kKeepsWeights) ptx::Wait(stages_.kept_weights_full(), 0);
     Channels<Spec> channels(t_, number_, stages_.channels());
     channels.Fill();
@@ -319,6 +321,7 @@ __device__ bool Finish(const typename Spec::Tensors& t, unsigned number) {
 template <typename Spec>
 __device__ void ConvWgmma(const typename Spec::Tensors& t) {
   constexpr bool kMoves = Spec::kProducerRegisters > 0;
+  if constexpr (!Spec::kFetchesEarly) AwaitPrevious();
   extern __shared__ __align__(256) float dynamic_shared[];
   const ConvStages<Spec> stages(reinterpret_cast<uint4*>(dynamic_shared));
   stages.Init();

@@ -86,6 +86,8 @@ void StepToProto(const Step& step, v1::Step* message) {
   message->set_dynamic_shared_bytes(step.dynamic_shared_bytes);
   message->set_cooperative(step.cooperative);
   message->set_nonportable_cluster(step.nonportable_cluster);
+  message->set_programmatic_stream_serialization(
+      step.programmatic_stream_serialization);
   for (const Arg& arg : step.args) ArgToProto(arg, message->add_args());
 }
 

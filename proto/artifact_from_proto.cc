@@ -160,6 +160,8 @@ class VariantReader {
                                             message.dynamic_shared_bytes());
     step.cooperative = message.cooperative();
     step.nonportable_cluster = message.nonportable_cluster();
+    step.programmatic_stream_serialization =
+        message.programmatic_stream_serialization();
     for (int i = 0; i < message.args_size(); ++i) {
       step.args.push_back(
           ReadArg(message.args(i), fmt::format("{}.args[{}]", path, i)));

@@ -114,6 +114,9 @@ struct Step {
   int64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   bool nonportable_cluster = false;
+  // May begin before the launch before it has ended, for whose memory it waits
+  // itself (CUDA's attribute of that name; sm_90 and up).
+  bool programmatic_stream_serialization = false;
   std::vector<Arg> args;
   friend bool operator==(const Step&, const Step&) = default;
 };

@@ -19,4 +19,11 @@ int64_t MaxSharedBytes(const Target& target) {
   return 99 * kKiB;
 }
 
+int64_t ShareOfShared(int64_t bytes) {
+  for (const int64_t kib : {8, 16, 32, 64, 100, 132, 164, 196, 228}) {
+    if (bytes <= kib * 1024) return kib * 1024;
+  }
+  return bytes;
+}
+
 }  // namespace kiln

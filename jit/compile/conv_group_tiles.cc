@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_tiles.h"
 #include "jit/compile/rounding.h"
 
@@ -30,16 +31,6 @@ constexpr int kRowsOfGroup = 64;  // of a warpgroup's product
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
-
-// What shared memory takes of the 256 KB that it has together with the L1 on
-// sm_90, where a multiprocessor's blocks need `bytes`. (CUDA Programming Guide,
-// compute capability 9.x.)
-int64_t ShareOfShared(int64_t bytes) {
-  for (const int64_t kib : {8, 16, 32, 64, 100, 132, 164, 196, 228}) {
-    if (bytes <= kib * 1024) return kib * 1024;
-  }
-  return bytes;
-}
 
 class GroupTiles {
  public:

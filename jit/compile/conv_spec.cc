@@ -327,12 +327,21 @@ class ConvSpecWriter {
                         "kChannelsOfState = {};",
                         states, channels),
             fmt::format("static constexpr int kSplits = {};",
-                        geometry_.Splits(channels))});
+                        geometry_.Splits(channels)),
+            BoolText("kStatesAreWhole", StatesAreWhole(channels))});
     return states;
+  }
+
+  // Whether a block makes of its states what is to be made of them, as it has
+  // all of each.
+  bool StatesAreWhole(int64_t channels) const {
+    return geometry_.Splits(channels) == 1 && !Finishes() &&
+           !kernel_.leaves_states;
   }
 
   // Behind the convolution's kernel, for so many states of each image.
   void MergePartials(int64_t states) {
+    if (StatesAreWhole(kernel_.group.domain[1] / states)) return;
     const int64_t all = kernel_.group.domain[0] * states;
     spec_.entries.push_back(
         {"kiln_merge_partials",
@@ -453,7 +462,8 @@ class ConvSpecWriter {
       Append({IntsText("kStateWords", states, "kFinishWarps",
                        Finishes() ? kFinishWarps : 0),
               fmt::format("static constexpr unsigned kLag = {};", kernel_.lag),
-              BoolText("kLoadsAhead", LoadsAhead(tail))});
+              BoolText("kLoadsAhead", LoadsAhead(tail)),
+              BoolText("kFetchesEarly", kernel_.fetches_early)});
     }
     const int64_t channel_units = SharedChannelUnits(inner_, geometry_);
     const int64_t bytes =
@@ -472,6 +482,7 @@ class ConvSpecWriter {
                   1};
     entry.dynamic_shared_bytes = bytes;
     entry.min_blocks = geometry_.resident_blocks;
+    entry.awaits_itself = geometry_.has_groups();
     spec_.entries.push_back(std::move(entry));
   }
 

@@ -380,13 +380,19 @@ class SpecWriter {
   std::vector<int64_t> counts_;  // that an Index must hold
 };
 
-}  // namespace
-
-KernelSpec MakeKernelSpec(const Schedule& schedule, const Kernel& kernel) {
+KernelSpec MakeSpec(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.packs) return MakePackSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
   if (kernel.rows.has_value()) return MakeRowSpec(schedule, kernel);
   return SpecWriter(schedule, kernel).Run();
+}
+
+}  // namespace
+
+KernelSpec MakeKernelSpec(const Schedule& schedule, const Kernel& kernel) {
+  KernelSpec spec = MakeSpec(schedule, kernel);
+  spec.overlaps = kernel.overlaps;
+  return spec;
 }
 
 }  // namespace kiln

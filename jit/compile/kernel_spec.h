@@ -23,6 +23,8 @@ struct EntrySpec {
   int64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   int min_blocks = 0;  // on a multiprocessor at once; 0: the compiler's choice
+  // The template waits for the kernels before, not its caller.
+  bool awaits_itself = false;
 };
 
 // Everything that is specialised in one kernel: the content of the generated
@@ -43,6 +45,8 @@ struct KernelSpec {
   std::string element_argument;  // third parameter of Spec::Element, or empty
   std::vector<std::string> element_body;
   std::vector<EntrySpec> entries;  // in launch order
+  // Launches may begin before those before them have ended.
+  bool overlaps = false;
 };
 
 // Chooses the constants of one kernel of `schedule`. Total: every schedule of

@@ -34,12 +34,13 @@ void AddLaunchSteps(const KernelSpec& spec, int module,
     step.dynamic_shared_bytes = spec.entries[i].dynamic_shared_bytes;
     step.cooperative = spec.entries[i].cooperative;
     step.args = args;
-    for (const std::array<uint32_t, 3>& grid : spec.entries[i].earlier_grids) {
+    const auto add = [&](const std::array<uint32_t, 3>& grid) {
       step.grid = grid;
+      step.programmatic_stream_serialization = spec.overlaps && !steps->empty();
       steps->push_back(step);
-    }
-    step.grid = spec.entries[i].grid;
-    steps->push_back(std::move(step));
+    };
+    for (const auto& grid : spec.entries[i].earlier_grids) add(grid);
+    add(spec.entries[i].grid);
   }
 }
 

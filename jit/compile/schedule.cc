@@ -9,6 +9,7 @@
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_states.h"
+#include "jit/compile/launch_overlap.h"
 #include "jit/compile/lent_output.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/turn_around.h"
@@ -103,6 +104,7 @@ class Scheduling {
     }
     PlaceWorkspace();
     TurnAround(plan_.plan, &schedule_);
+    OverlapLaunches(target_, &schedule_);
     return std::move(schedule_);
   }
 

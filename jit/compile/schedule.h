@@ -59,6 +59,12 @@ struct Kernel {
   // Goes through its tensors from the end, for the kernel before has gone
   // through one of them from the beginning, and the L2 cache has its end.
   bool backwards = false;
+  // Its launches may begin before those before them have ended, whose memory
+  // they wait for themselves (launch_overlap.h).
+  bool overlaps = false;
+  // Brings its input before it waits: the kernel before neither makes that nor
+  // packs its weights.
+  bool fetches_early = false;
   // Runs only when a parameter has changed: reads parameters, fills the
   // prepared area.
   bool prepares = false;

@@ -83,6 +83,20 @@ class Reporting {
           "; from the end, which the L2 cache has from the kernel "
           "before";
     }
+    if (kernel.fetches_early) {
+      report->why += "; brings input while the kernel before ends";
+    } else if (kernel.overlaps && Follows(kernel)) {
+      report->why += "; begins while the kernel before ends";
+    }
+  }
+
+  // Whether a kernel of the same launch runs before.
+  bool Follows(const Kernel& kernel) const {
+    for (const Kernel& other : schedule_.kernels) {
+      if (&other == &kernel) return false;
+      if (!other.prepares) return !kernel.prepares;
+    }
+    return false;
   }
 
   void ExplainConvolution(const Kernel& kernel, KernelReport* report) {

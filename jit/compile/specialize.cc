@@ -113,6 +113,7 @@ std::string EntryFunction(const KernelSpec& spec, const EntrySpec& entry) {
   return fmt::format("\nextern \"C\" __global__ void __launch_bounds__({})\n",
                      bounds) +
          Wrapped(head, parameters, indent, ") {") +
+         (entry.awaits_itself ? "" : "  kiln::AwaitPrevious();\n") +
          Wrapped(fmt::format("  {}<Spec>({{", entry.function), names,
                  std::string(6, ' '), "});") +
          "}\n";
@@ -160,7 +161,8 @@ std::string UnitIdentity(const std::string& unit) {
 std::string WriteUnit(const KernelSpec& spec) {
   std::string unit;
   for (const std::string& formula : spec.formula) unit += Comment(formula);
-  unit += fmt::format("#include \"{}\"\n\n", spec.source_file);
+  unit += fmt::format("#include \"{}\"\n#include \"dependent_launch.cuh\"\n\n",
+                      spec.source_file);
   unit += fmt::format("struct Spec {{\n  using Index = {};\n", spec.index);
   unit += Indented(spec.constants, 2) + "\n";
   unit += TensorsStruct(spec);

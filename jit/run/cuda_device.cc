@@ -9,6 +9,8 @@
 namespace kiln {
 namespace {
 
+constexpr int kFirstWithProgrammaticGraphs = 12030;
+
 // Reads properties of one device; keeps the first error.
 class PropertyReader {
  public:
@@ -44,6 +46,13 @@ class PropertyReader {
     size_t bytes = 0;
     Note(driver_.DeviceTotalMem(&bytes, device_), "cuDeviceTotalMem");
     return static_cast<int64_t>(bytes);
+  }
+
+  // 12040 for CUDA 12.4.
+  int DriverVersion() {
+    int version = 0;
+    Note(driver_.DriverGetVersion(&version), "cuDriverGetVersion");
+    return version;
   }
 
   const absl::Status& status() const { return status_; }
@@ -97,6 +106,8 @@ absl::StatusOr<CudaDevice> DescribeDevice(const DriverTable& driver,
       reader.Attribute(driver::kMaxSharedMemoryPerBlockOptin);
   device.cooperative_launch = reader.Attribute(driver::kCooperativeLaunch);
   device.cluster_launch = reader.Attribute(driver::kClusterLaunch);
+  device.programmatic_launch =
+      major >= 9 && reader.DriverVersion() >= kFirstWithProgrammaticGraphs;
   if (!reader.status().ok()) return reader.status();
   return device;
 }

@@ -20,6 +20,8 @@ struct CudaDevice {
   int64_t shared_optin_bytes = 0;  // the most dynamic shared memory of a block
   bool cooperative_launch = false;
   bool cluster_launch = false;
+  // Launches may overlap, recorded in graphs too: a driver of CUDA 12.3 and up.
+  bool programmatic_launch = false;
 };
 
 // Errors: FAILED_PRECONDITION if there is no device number `ordinal`.

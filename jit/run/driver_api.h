@@ -116,7 +116,11 @@ struct alignas(128) TensorMap {
 };
 
 // CUlaunchAttributeID.
-enum LaunchAttributeId : int { kCooperative = 2, kClusterDimension = 4 };
+enum LaunchAttributeId : int {
+  kCooperative = 2,
+  kClusterDimension = 4,
+  kProgrammaticStreamSerialization = 6,
+};
 
 struct LaunchAttribute {
   LaunchAttributeId id;
@@ -124,6 +128,7 @@ struct LaunchAttribute {
   union {
     char size[64];
     int cooperative;
+    int programmatic_stream_serialization;
     struct {
       unsigned x, y, z;
     } cluster;

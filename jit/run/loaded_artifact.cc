@@ -178,7 +178,7 @@ absl::Status LoadedArtifact::RunSteps(driver::Stream stream,
     absl::Status status =
         arguments.Fill(driver_, step, {slots, areas.workspace, areas.prepared});
     if (!status.ok()) return status;
-    const StepConfig config(step, stream);
+    const StepConfig config(step, device_, stream);
     const LoadedKernel& kernel = kernels_.at({step.module, step.entry});
     status = CudaStatus(driver_.LaunchKernelEx(config.get(), kernel.function,
                                                arguments.get(), nullptr),

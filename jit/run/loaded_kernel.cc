@@ -72,7 +72,7 @@ absl::StatusOr<bool> FitsOnDevice(const DriverTable& driver,
   const int64_t cluster = Product(step.cluster);
   int64_t resident_blocks = 0;
   if (cluster > 1) {
-    const StepConfig config(step, nullptr);
+    const StepConfig config(step, device, nullptr);
     int clusters = 0;
     const driver::Result result = driver.OccupancyMaxActiveClusters(
         &clusters, kernel.function, config.get());
@@ -93,7 +93,8 @@ absl::StatusOr<bool> FitsOnDevice(const DriverTable& driver,
   return resident_blocks >= (step.cooperative ? Product(step.grid) : cluster);
 }
 
-StepConfig::StepConfig(const Step& step, driver::Stream stream) {
+StepConfig::StepConfig(const Step& step, const CudaDevice& device,
+                       driver::Stream stream) {
   unsigned count = 0;
   if (step.cooperative) {
     attributes_[count].id = driver::kCooperative;
@@ -103,6 +104,10 @@ StepConfig::StepConfig(const Step& step, driver::Stream stream) {
     attributes_[count].id = driver::kClusterDimension;
     attributes_[count++].value.cluster = {step.cluster[0], step.cluster[1],
                                           step.cluster[2]};
+  }
+  if (step.programmatic_stream_serialization && device.programmatic_launch) {
+    attributes_[count].id = driver::kProgrammaticStreamSerialization;
+    attributes_[count++].value.programmatic_stream_serialization = 1;
   }
   config_ = {step.grid[0],
              step.grid[1],

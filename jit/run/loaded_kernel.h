@@ -38,13 +38,13 @@ absl::StatusOr<bool> FitsOnDevice(const DriverTable& driver,
 // copyable.
 class StepConfig {
  public:
-  StepConfig(const Step& step, driver::Stream stream);
+  StepConfig(const Step& step, const CudaDevice& device, driver::Stream stream);
   StepConfig(const StepConfig&) = delete;
   StepConfig& operator=(const StepConfig&) = delete;
   const driver::LaunchConfig* get() const { return &config_; }
 
  private:
-  driver::LaunchAttribute attributes_[2] = {};
+  driver::LaunchAttribute attributes_[3] = {};
   driver::LaunchConfig config_ = {};
 };
 

@@ -79,6 +79,7 @@ Variant SampleVariant() {
   launch.dynamic_shared_bytes = 1024;
   launch.cooperative = true;
   launch.nonportable_cluster = true;
+  launch.programmatic_stream_serialization = true;
   launch.args = {SlotArg(0, 4),
                  AreaArg(ArgKind::kWorkspace, 4095),
                  AreaArg(ArgKind::kPrepared, 128),

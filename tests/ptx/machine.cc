@@ -135,6 +135,7 @@ void Machine::StartBlock(Block* block) {
     warp.registers = block->registers.data() + program_.register_bytes * i;
     warp.constants = program_.constants;
     warp.live = LanesOfWarp(threads, i);
+    warp.settled = grid_->overlaps ? 0 : ~0u;
     FillSpecial(block, &warp);
   }
 }

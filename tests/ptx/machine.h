@@ -50,6 +50,7 @@ struct Grid {
   std::array<uint32_t, 3> cluster = {1, 1, 1};
   const std::byte* parameters = nullptr;
   const GlobalMemory* memory = nullptr;
+  bool overlaps = false;  // the launch before
   // Counts what other threads can notice: while it stands still, all that run
   // only wait.
   uint64_t progress = 0;
@@ -68,6 +69,7 @@ struct Warp {
   uint32_t live = 0;                     // lanes that have not left
   uint32_t blocked = 0;     // lanes that wait for others at an instruction
   uint32_t yielded = 0;     // lanes that poll, and go on when others have run
+  uint32_t settled = 0;     // lanes that have waited for the launch before
   bool is_waiting = false;  // as a whole, for other warps
   // Copies that each lane waits for by itself, and the group to which the next
   // belongs.

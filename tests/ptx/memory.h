@@ -1,8 +1,10 @@
 #ifndef KILN_TESTS_PTX_MEMORY_H_
 #define KILN_TESTS_PTX_MEMORY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace kiln::ptx {
@@ -15,13 +17,33 @@ inline constexpr uint32_t kSharedBase = 1024;
 // of the block; 0 is the block that uses it.
 inline constexpr int kRankShift = 24;
 
-// Global memory that kernels may touch: addresses of this process.
+// Global memory that kernels may touch: addresses of this process. Copies know
+// the same writes.
 class GlobalMemory {
  public:
   void Allow(const void* begin, int64_t size_bytes, bool is_writable) {
     const auto address = reinterpret_cast<uint64_t>(begin);
-    ranges_.push_back(
-        {address, address + static_cast<uint64_t>(size_bytes), is_writable});
+    const auto size = static_cast<uint64_t>(size_bytes);
+    ranges_.push_back({address, address + size,
+                       std::make_shared<Writers>(is_writable ? size : 0)});
+  }
+
+  // From here on a launch runs that follows those before.
+  void BeginLaunch() { ++launch_; }
+
+  // Whether the launch before this one has written any of these bytes, which
+  // may be accessed.
+  bool ComesFromLaunchBefore(uint64_t address, uint64_t size_bytes) const {
+    for (const Range& range : ranges_) {
+      if (!Holds(range, address, size_bytes) || range.writers->empty())
+        continue;
+      const auto first =
+          range.writers->begin() + static_cast<int64_t>(address - range.begin);
+      return std::find(first, first + static_cast<int64_t>(size_bytes),
+                       static_cast<uint8_t>(launch_ - 1)) !=
+             first + static_cast<int64_t>(size_bytes);
+    }
+    return false;
   }
 
   // Null unless all bytes lie in one range, at a multiple of `align`.
@@ -29,33 +51,43 @@ class GlobalMemory {
                   bool writes) const {
     if (address % align != 0) return nullptr;
     if (last_ < ranges_.size() && Holds(ranges_[last_], address, size_bytes)) {
-      return Usable(ranges_[last_], address, writes);
+      return Usable(ranges_[last_], address, size_bytes, writes);
     }
     for (last_ = 0; last_ < ranges_.size(); ++last_) {
       if (Holds(ranges_[last_], address, size_bytes)) {
-        return Usable(ranges_[last_], address, writes);
+        return Usable(ranges_[last_], address, size_bytes, writes);
       }
     }
     return nullptr;
   }
 
  private:
+  // The last launch that wrote each byte, modulo 256; none where nobody may.
+  using Writers = std::vector<uint8_t>;
+
   struct Range {
     uint64_t begin = 0;
     uint64_t end = 0;
-    bool is_writable = false;
+    std::shared_ptr<Writers> writers;
   };
 
   static bool Holds(const Range& range, uint64_t address, uint64_t size) {
     return address >= range.begin && address < range.end &&
            size <= range.end - address;
   }
-  static std::byte* Usable(const Range& range, uint64_t address, bool writes) {
-    if (writes && !range.is_writable) return nullptr;
+  std::byte* Usable(const Range& range, uint64_t address, uint64_t size,
+                    bool writes) const {
+    if (writes) {
+      if (range.writers->empty()) return nullptr;
+      std::fill_n(
+          range.writers->begin() + static_cast<int64_t>(address - range.begin),
+          size, static_cast<uint8_t>(launch_));
+    }
     return reinterpret_cast<std::byte*>(address);
   }
 
   std::vector<Range> ranges_;
+  unsigned launch_ = 1;
   mutable size_t last_ = 0;  // where the last access was found
 };
 

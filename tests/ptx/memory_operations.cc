@@ -109,6 +109,22 @@ void AddSpace(const std::string& space, OperationTable* table) {
   }
 }
 
+// Of a thread that has not waited for the launch before.
+void CheckEarlyAccess(Warp& warp, const Instruction& i, int lane,
+                      uint64_t address, uint64_t size, bool writes) {
+  if (writes) {
+    Fail(warp, i, lane,
+         "writes global memory and has not waited for the launch before");
+  } else if (warp.grid->memory->ComesFromLaunchBefore(address, size)) {
+    Fail(warp, i, lane,
+         "reads what the launch before has written and has not waited for it");
+  }
+}
+
+void WaitForLaunchBefore(Warp& warp, const Instruction&, uint32_t mask) {
+  warp.settled |= mask;
+}
+
 }  // namespace
 
 std::byte* Find(Warp& warp, const Instruction& i, int lane, Space space,
@@ -123,6 +139,9 @@ std::byte* Find(Warp& warp, const Instruction& i, int lane, Space space,
     found = FindShared(warp, address, size, align, space != Space::kShared);
   } else {
     found = warp.grid->memory->Find(address, size, align, writes);
+    if (found != nullptr && (warp.settled >> lane & 1) == 0) {
+      CheckEarlyAccess(warp, i, lane, address, size, writes);
+    }
   }
   if (found == nullptr) {
     Fail(warp, i, lane,
@@ -167,6 +186,7 @@ void AddMemoryOperations(OperationTable* table) {
       (*table)["atom" + name] = {AtomicAdd, "waw"};
     }
   }
+  (*table)["griddepcontrol.wait"] = {WaitForLaunchBefore, ""};
 }
 
 }  // namespace kiln::ptx

@@ -73,6 +73,7 @@ absl::Status RunStep(const PlanKernels& kernels, const Step& step,
   launch.dynamic_shared_bytes = step.dynamic_shared_bytes;
   launch.args = args;
   launch.resident_blocks = options.resident_blocks;
+  launch.overlaps = step.programmatic_stream_serialization;
   launch.schedule_seed = options.schedule_seed;
   if (step.cooperative) {
     launch.resident_blocks =
@@ -123,10 +124,12 @@ bool KeepsWorkspace(const Schedule& schedule) {
 
 absl::Status RunSteps(const PlanKernels& kernels,
                       const std::vector<Step>& steps,
-                      const PlanRunOptions& options, const GlobalMemory& global,
+                      const PlanRunOptions& options, GlobalMemory* global,
                       Memory* memory) {
   for (const Step& step : steps) {
-    const absl::Status status = RunStep(kernels, step, options, global, memory);
+    global->BeginLaunch();
+    const absl::Status status =
+        RunStep(kernels, step, options, *global, memory);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -182,11 +185,11 @@ absl::Status RunOnProcessor(const PlanKernels& kernels,
   global.Allow(memory.workspace.data(), schedule.workspace_bytes, true);
   global.Allow(memory.prepared.data(), schedule.prepared_bytes, true);
   absl::Status status =
-      RunSteps(kernels, kernels.prepare, options, global, &memory);
+      RunSteps(kernels, kernels.prepare, options, &global, &memory);
   const auto launch = [&] {
     if (!status.ok()) return;
     Zero(schedule, ZeroWhen::kEachLaunch, &memory);
-    status = RunSteps(kernels, kernels.launch, options, global, &memory);
+    status = RunSteps(kernels, kernels.launch, options, &global, &memory);
   };
   if (KeepsWorkspace(schedule)) {
     // What a launch on other values leaves must not be taken for its own.

@@ -24,6 +24,9 @@ struct Launch {
   std::span<const uint64_t> args;  // one for each parameter
   // Blocks that run at a time; the others follow in order.
   int64_t resident_blocks = 4;
+  // Begins before the launch before it has ended: threads that have not waited
+  // for that must not read what it writes, nor write anything.
+  bool overlaps = false;
   // 0: warps run as far as they can, in order; else they are interrupted at
   // random, which finds more missing barriers.
   uint64_t schedule_seed = 0;

@@ -190,6 +190,43 @@ TEST(PtxProgramTest, BlocksOfAClusterReadEachOther) {
 }
 
 // Blocks wait for a count that the last of them completes.
+Launch OverlappingThreads(uint32_t threads) {
+  Launch launch = Threads(threads);
+  launch.overlaps = true;
+  return launch;
+}
+
+// Inputs may be read before.
+TEST(PtxProgramTest, OverlappingLaunchesWaitForTheOneBefore) {
+  const Outcome outcome = RunBody(
+      "ld.global.u32 %r1, [%own_in];\n"
+      "griddepcontrol.wait;\n"
+      "ld.global.u32 %r2, [%own_out];\n"
+      "griddepcontrol.launch_dependents;\n"
+      "st.global.u32 [%own_out], %r1;",
+      {7, 8}, 2, OverlappingThreads(2));
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_THAT(outcome.words, ElementsAre(7, 8));
+}
+
+TEST(PtxProgramTest, EarlyReadsOfTheLaunchBeforeAreReported) {
+  const Outcome outcome = RunBody(
+      "ld.global.u32 %r1, [%own_out];\n"
+      "griddepcontrol.wait;\n"
+      "st.global.u32 [%own_out], %r1;",
+      {}, 2, OverlappingThreads(2));
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("Line 15 of the PTX, block (0, 0, 0), thread 0: reads "
+                        "what the launch before has written"));
+}
+
+TEST(PtxProgramTest, EarlyWritesAreReported) {
+  const Outcome outcome =
+      RunBody("st.global.u32 [%own_out], %t;", {}, 2, OverlappingThreads(2));
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("writes global memory and has not waited"));
+}
+
 TEST(PtxProgramTest, BlocksWaitForEachOther) {
   constexpr char kMeet[] =
       "setp.ne.u32 %p1, %t, 0;\n"

@@ -43,6 +43,13 @@ Outcome RunBody(const std::string& body, const std::vector<uint32_t>& input,
                            reinterpret_cast<uint64_t>(outcome.words.data())};
   launch.entry = "k";
   launch.args = args;
+  if (launch.overlaps) {
+    Launch before = launch;
+    before.overlaps = false;
+    outcome.status = program->Run(before, memory);
+    if (!outcome.status.ok()) return outcome;
+    memory.BeginLaunch();
+  }
   outcome.status = program->Run(launch, memory);
   return outcome;
 }

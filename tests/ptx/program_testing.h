@@ -19,7 +19,8 @@ struct Outcome {
 // written, and to the outcome's words. The body finds them in %in and %out, the
 // thread in %tid.x as %t, the addresses of the thread's own words in %own_in
 // and %own_out, 0 in %r0, and shared memory at `dynamic`; registers are %p, %r,
-// %f and %rd with numbers. It begins at line 15.
+// %f and %rd with numbers. It begins at line 15. A launch that overlaps the one
+// before it runs behind one that is the same and does not.
 Outcome RunBody(const std::string& body, const std::vector<uint32_t>& input,
                 size_t num_outputs, Launch launch = {});
 

@@ -13,6 +13,7 @@ from kiln.errors import KilnError
 from kiln.launch import Device
 
 _IPC_HANDLE_BYTES = 64
+_FIRST_WITH_PROGRAMMATIC_GRAPHS = 12030  # CUDA 12.3
 
 
 def _cu() -> Any:
@@ -77,7 +78,9 @@ class CudaDriver:
             self._attribute(
                 names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
             bool(self._attribute(names.CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)),
-            bool(self._attribute(names.CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)))
+            bool(self._attribute(names.CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)),
+            major >= 9 and checked(cu.cuDriverGetVersion()) >=
+            _FIRST_WITH_PROGRAMMATIC_GRAPHS)
 
     def _attribute(self, name: Any) -> int:
         return int(checked(self._cu.cuDeviceGetAttribute(name, self._handle)))
@@ -193,5 +196,12 @@ class CudaDriver:
             dimensions = attribute.value.clusterDim
             dimensions.x, dimensions.y, dimensions.z = (
                 cluster.x, cluster.y, cluster.z)
+            attributes.append(attribute)
+        if step.programmatic_stream_serialization and self.device.programmatic:
+            attribute = cu.CUlaunchAttribute()
+            attribute.id = (
+                cu.CUlaunchAttributeID.
+                CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            attribute.value.programmaticStreamSerializationAllowed = 1
             attributes.append(attribute)
         return attributes

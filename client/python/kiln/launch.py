@@ -27,6 +27,7 @@ class Device:
     shared_optin_bytes: int
     cooperative: bool
     cluster: bool
+    programmatic: bool  # launches may overlap
 
 
 class Driver(Protocol):

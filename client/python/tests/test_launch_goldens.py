@@ -23,7 +23,8 @@ class FakeDriver:
         self.device = Device(f"sm_90a/{properties['sm_count']}",
                              properties["sm_count"], 232448,
                              bool(properties["cooperative"]),
-                             bool(properties["cluster"]))
+                             bool(properties["cluster"]),
+                             properties.get("driver", 13000) >= 12030)
         self.capturing = False
         self.log = []
 
@@ -73,6 +74,9 @@ class FakeDriver:
             words.append("cooperative")
         if step.cluster.x * step.cluster.y * step.cluster.z > 1:
             words.append(f"cluster {extents(step.cluster)}")
+        if (step.programmatic_stream_serialization and
+                self.device.programmatic):
+            words.append("overlapping")
         words.append(f"shared {step.dynamic_shared_bytes} args")
         for argument in arguments:
             if isinstance(argument, int):

@@ -43,6 +43,21 @@ bool LeavesStates(const std::string& text, const Target& target = kH100) {
   return StatisticsOf(Fastest(text, target)).leaves_states;
 }
 
+// A block has all of an image's 49 pixels.
+TEST(ConvStatesTest, WholeStatesAreNotMerged) {
+  const Schedule schedule = Fastest(R"(
+input x: f32[256,256,7,7]
+param w: f32[256,256,3,3]
+c = conv2d(x, w, padding=1)
+n = group_norm(c, num_groups=8)
+y = relu(n)
+output y
+)");
+  const KernelSpec spec = MakeKernelSpec(schedule, StatisticsOf(schedule));
+  EXPECT_EQ(spec.entries.size(), 1);
+  EXPECT_THAT(WriteUnit(spec), HasSubstr("kStatesAreWhole = true"));
+}
+
 TEST(ConvStatesTest, MergedByTheBlocksThatNormalise) {
   const Schedule schedule = Fastest(kResidualChain);
   const Kernel& statistics = StatisticsOf(schedule);

@@ -42,6 +42,7 @@ struct State {
       {"cooperative", 1},   {"cluster", 1},
       {"blocks_per_sm", 1}, {"active_clusters", 66},
       {"capturing", 0},     {"memory", 80LL << 30},
+      {"driver", 13000},
   };
   std::map<std::string, int> failures;
   int poison = 0;
@@ -199,7 +200,7 @@ long long kiln_fake_count(const char* kind) {
 Result cuInit(unsigned) { return kSuccess; }
 
 Result cuDriverGetVersion(int* version) {
-  *version = 13000;
+  *version = Property("driver");
   return kSuccess;
 }
 
@@ -319,6 +320,9 @@ Result cuLaunchKernelEx(const LaunchConfig* config, Function function,
   for (unsigned i = 0; i < config->attribute_count; ++i) {
     const LaunchAttribute& attribute = config->attributes[i];
     if (attribute.id == kCooperative) attributes += " cooperative";
+    if (attribute.id == kProgrammaticStreamSerialization) {
+      attributes += " overlapping";
+    }
     if (attribute.id == kClusterDimension) {
       const auto& cluster = attribute.value.cluster;
       attributes +=

@@ -14,8 +14,9 @@ namespace kiln {
 //
 // Log lines:
 //   memset ADDRESS BYTES
-//   launch SYMBOL grid X,Y,Z block X,Y,Z [cluster X,Y,Z] [cooperative]
-//       shared N args HEX...         (bytes in memory order; maps spelled out)
+//   launch SYMBOL grid X,Y,Z block X,Y,Z [cooperative] [cluster X,Y,Z]
+//       [overlapping] shared N args HEX...
+//                                    (bytes in memory order; maps spelled out)
 // Control functions of the library, all through this class. Not thread-safe.
 class FakeDriver {
  public:
@@ -26,7 +27,8 @@ class FakeDriver {
 
   // Device properties and answers: "sm_count" (132), "major" (9), "minor" (0),
   // "shared_optin" (232448), "cooperative" (1), "cluster" (1), "blocks_per_sm"
-  // (1), "active_clusters" (66), "capturing" (0), "memory" (bytes, 80 GiB).
+  // (1), "active_clusters" (66), "capturing" (0), "memory" (bytes, 80 GiB),
+  // "driver" (13000).
   void Set(const std::string& property, long long value);
   // The next call of `function` ("cuLaunchKernelEx") gives `result`; a fatal
   // one poisons every later call too.

@@ -1,0 +1,66 @@
+#include "jit/compile/launch_overlap.h"
+
+#include <algorithm>
+
+#include "jit/compile/compute_capability.h"
+
+namespace kiln {
+namespace {
+
+// Of a block; of convolutions without what follows in their kernel.
+int64_t DynamicSharedBytes(const Kernel& kernel) {
+  if (kernel.conv) return kernel.conv->shared_bytes();
+  return kernel.rows ? kernel.rows->dynamic_shared_bytes : 0;
+}
+
+int64_t ResidentSharedBytes(const Kernel& kernel) {
+  return DynamicSharedBytes(kernel) *
+         (kernel.conv ? std::max(kernel.conv->resident_blocks, 1) : 1);
+}
+
+bool MustBeResident(const Kernel& kernel) {
+  return kernel.rows && kernel.rows->resident;
+}
+
+bool HasWindows(const Schedule& schedule, const Kernel& kernel) {
+  if (kernel.group.anchor < 0 || kernel.packs) return false;
+  const NodeKind kind = schedule.lowered.nodes[kernel.group.anchor].kind;
+  return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d ||
+         kind == NodeKind::kPool2d;
+}
+
+bool Makes(const Kernel& kernel, int value) {
+  return std::any_of(kernel.stores.begin(), kernel.stores.end(),
+                     [&](const Store& store) { return store.value == value; });
+}
+
+// Whether what `kernel` reads first is there before the one before it ends.
+bool FetchesEarly(const Schedule& schedule, const Kernel& before,
+                  const Kernel& kernel) {
+  if (!kernel.conv || kernel.packs || !kernel.conv->has_groups() ||
+      !kernel.group.finish.empty()) {
+    return false;
+  }
+  const Node& node = schedule.lowered.nodes[kernel.group.anchor];
+  return !Makes(before, ValueOf(node.operands[0])) && !before.packs;
+}
+
+}  // namespace
+
+void OverlapLaunches(const Target& target, Schedule* schedule) {
+  if (ComputeCapability(target) < 90) return;
+  const Kernel* before = nullptr;
+  for (Kernel& kernel : schedule->kernels) {
+    if (kernel.prepares) continue;
+    const bool lacks_cache = before != nullptr &&
+                             HasWindows(*schedule, kernel) &&
+                             ShareOfShared(ResidentSharedBytes(*before)) >
+                                 ShareOfShared(ResidentSharedBytes(kernel));
+    kernel.overlaps = !MustBeResident(kernel) && !lacks_cache;
+    kernel.fetches_early = kernel.overlaps && before != nullptr &&
+                           FetchesEarly(*schedule, *before, kernel);
+    before = &kernel;
+  }
+}
+
+}  // namespace kiln
