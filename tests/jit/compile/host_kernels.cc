@@ -65,7 +65,8 @@ bool Meets(const std::string& source_file) {
 // `templates`: the .cu files that the units need.
 void Build(const fs::path& folder, const std::set<std::string>& templates,
            const std::string& units) {
-  std::string source = "#include \"host_cuda.h\"\n";
+  std::string source =
+      "#include \"host_cuda.h\"\n#include \"dependent_launch.cuh\"\n";
   for (const KernelSource& file : KernelSources()) {
     // `__shared__` is static here, which nothing extern can be.
     Write(folder / file.name,

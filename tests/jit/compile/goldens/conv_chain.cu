@@ -1,5 +1,6 @@
 // v0 = conv2d(i0, i1, i2)
 #include "conv2d.cu"
+#include "dependent_launch.cuh"
 
 struct Spec {
   using Index = int;
@@ -32,11 +33,13 @@ struct Spec {
 extern "C" __global__ void __launch_bounds__(256)
 kiln_conv2d(const float* __restrict__ input, const float* __restrict__ weight,
             const float* __restrict__ bias, float* __restrict__ v0) {
+  kiln::AwaitPrevious();
   kiln::Conv2d<Spec>({input, weight, bias, v0});
 }
 
 // statistics of v1 = group_norm(v0, i3, i4, num_groups=16)
 #include "reduce.cu"
+#include "dependent_launch.cuh"
 
 struct Spec {
   using Index = int;
@@ -99,6 +102,7 @@ struct Spec {
 extern "C" __global__ void __launch_bounds__(256)
 kiln_reduce(const float* __restrict__ v0, float* __restrict__ v1_mean,
             float* __restrict__ v1_rstd) {
+  kiln::AwaitPrevious();
   kiln::Reduce<Spec>({v0, v1_mean, v1_rstd});
 }
 
@@ -108,6 +112,7 @@ kiln_reduce(const float* __restrict__ v0, float* __restrict__ v1_mean,
 // v4 = add(v0, v3)
 // v5 = logsumexp(v4, dim=1, keepdim=true)
 #include "reduce.cu"
+#include "dependent_launch.cuh"
 
 struct Spec {
   using Index = int;
@@ -187,5 +192,6 @@ extern "C" __global__ void __launch_bounds__(256)
 kiln_reduce(const float* __restrict__ v0, const float* __restrict__ v1_mean,
             const float* __restrict__ v1_rstd, const float* __restrict__ i3,
             const float* __restrict__ i4, float* __restrict__ output0) {
+  kiln::AwaitPrevious();
   kiln::Reduce<Spec>({v0, v1_mean, v1_rstd, i3, i4, output0});
 }

@@ -1,5 +1,6 @@
 // statistics of v0 = group_norm(i0, i1, i2, num_groups=8)
 #include "reduce.cu"
+#include "dependent_launch.cuh"
 
 struct Spec {
   using Index = int;
@@ -62,11 +63,13 @@ struct Spec {
 extern "C" __global__ void __launch_bounds__(512)
 kiln_reduce(const float* __restrict__ i0, float* __restrict__ v0_mean,
             float* __restrict__ v0_rstd) {
+  kiln::AwaitPrevious();
   kiln::Reduce<Spec>({i0, v0_mean, v0_rstd});
 }
 
 // v0 = group_norm(i0, i1, i2, num_groups=8)
 #include "pointwise.cu"
+#include "dependent_launch.cuh"
 
 struct Spec {
   using Index = int;
@@ -132,5 +135,6 @@ extern "C" __global__ void __launch_bounds__(256)
 kiln_pointwise(const float* __restrict__ i0, const float* __restrict__ v0_mean,
                const float* __restrict__ v0_rstd, const float* __restrict__ i1,
                const float* __restrict__ i2, float* __restrict__ output0) {
+  kiln::AwaitPrevious();
   kiln::Pointwise<Spec>({i0, v0_mean, v0_rstd, i1, i2, output0});
 }

@@ -4,6 +4,7 @@
 // v3 = cast(v2, dtype=f16)
 // v4 = leaky_relu(v3, negative_slope=0.1)
 #include "pointwise.cu"
+#include "dependent_launch.cuh"
 
 struct Spec {
   using Index = int;
@@ -42,5 +43,6 @@ kiln_pointwise(const kiln::Float16* __restrict__ i0,
                const float* __restrict__ i2,
                kiln::Float16* __restrict__ output1,
                kiln::Float16* __restrict__ output0) {
+  kiln::AwaitPrevious();
   kiln::Pointwise<Spec>({i0, i1, i2, output1, output0});
 }

@@ -1,5 +1,6 @@
 // v0 = sum(i0, dim=0)
 #include "reduce.cu"
+#include "dependent_launch.cuh"
 
 struct Spec {
   using Index = int;
@@ -61,6 +62,7 @@ extern "C" __global__ void __launch_bounds__(512)
 kiln_reduce(const kiln::BFloat16* __restrict__ i0,
             kiln::BFloat16* __restrict__ output0,
             Spec::Reducer* __restrict__ partials) {
+  kiln::AwaitPrevious();
   kiln::Reduce<Spec>({i0, output0, partials});
 }
 
@@ -68,5 +70,6 @@ extern "C" __global__ void __launch_bounds__(256)
 kiln_merge_splits(const kiln::BFloat16* __restrict__ i0,
                   kiln::BFloat16* __restrict__ output0,
                   Spec::Reducer* __restrict__ partials) {
+  kiln::AwaitPrevious();
   kiln::MergeSplits<Spec>({i0, output0, partials});
 }
