@@ -90,10 +90,7 @@ class Commuting {
     const int producer = value < 0 ? -1 : plan_.values[value].producer;
     if (producer < 0) return false;
     const Node& node = NodeAt(producer);
-    if (node.kind != NodeKind::kPointwise) {
-      return node.kind == NodeKind::kConv2d ||
-             node.kind == NodeKind::kConvTranspose2d;
-    }
+    if (node.kind != NodeKind::kPointwise) return node.IsConvolution();
     return std::any_of(node.operands.begin(), node.operands.end(),
                        [&](const Operand& operand) {
                          return IsOfConvolution(ValueOf(operand));

@@ -30,7 +30,7 @@ class Fusing {
 
   ConvFusion Run() && {
     for (size_t i = 0; i < fusion_.groups.size(); ++i) {
-      if (IsConvolution(fusion_.groups[i])) Fuse(static_cast<int>(i));
+      if (IsToBeFused(fusion_.groups[i])) Fuse(static_cast<int>(i));
     }
     std::vector<KernelGroup> kept;
     for (KernelGroup& group : fusion_.groups) {
@@ -45,11 +45,10 @@ class Fusing {
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
   KernelGroup& Group(int index) { return fusion_.groups[index]; }
 
-  bool IsConvolution(const KernelGroup& group) const {
+  bool IsToBeFused(const KernelGroup& group) const {
     if (group.anchor < 0 || group.tail >= 0) return false;
-    if (Contains(done_, group.anchor)) return false;
-    const NodeKind kind = NodeAt(group.anchor).kind;
-    return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d;
+    return !Contains(done_, group.anchor) &&
+           NodeAt(group.anchor).IsConvolution();
   }
 
   void Fuse(int conv) {

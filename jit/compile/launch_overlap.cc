@@ -24,9 +24,8 @@ bool MustBeResident(const Kernel& kernel) {
 
 bool HasWindows(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.group.anchor < 0 || kernel.packs) return false;
-  const NodeKind kind = schedule.lowered.nodes[kernel.group.anchor].kind;
-  return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d ||
-         kind == NodeKind::kPool2d;
+  const Node& anchor = schedule.lowered.nodes[kernel.group.anchor];
+  return anchor.IsConvolution() || anchor.kind == NodeKind::kPool2d;
 }
 
 bool Makes(const Kernel& kernel, int value) {

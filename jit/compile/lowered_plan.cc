@@ -134,6 +134,10 @@ bool Node::Reads(int value) const {
       [&](const Operand& operand) { return ValueOf(operand) == value; });
 }
 
+bool Node::IsConvolution() const {
+  return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d;
+}
+
 bool LoweredPlan::AnyIsOutput(const std::vector<int>& of_values) const {
   return std::any_of(outputs.begin(), outputs.end(),
                      [&](const PlanOutput& output) {

@@ -57,6 +57,7 @@ struct Node {
   std::string text;               // "v1 = relu(v0)"; for people
 
   bool Reads(int value) const;
+  bool IsConvolution() const;  // transposed or not
 };
 
 struct LoweredPlan {

@@ -16,11 +16,6 @@ namespace {
 // H100 (docs/kernel-notes.md).
 constexpr double kCopyShare = 0.9;
 
-bool IsConvolution(const Node& node) {
-  return node.kind == NodeKind::kConv2d ||
-         node.kind == NodeKind::kConvTranspose2d;
-}
-
 // Reports one schedule of a plan.
 class Reporting {
  public:
@@ -162,7 +157,7 @@ class Reporting {
   std::string WhyPlain(const Kernel& kernel) const {
     if (kernel.group.anchor < 0) return "streams its tensors once";
     const Node& node = NodeAt(kernel.group.anchor);
-    if (IsConvolution(node)) {
+    if (node.IsConvolution()) {
       return tuning_.plain ? "the variant plain asks for no tensor cores"
                            : "the tensor cores of the target do not take this "
                              "convolution";

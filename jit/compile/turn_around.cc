@@ -35,9 +35,8 @@ Values ValuesOf(const Plan& plan, const Schedule& schedule,
 }
 
 bool KnowsOneWay(const Schedule& schedule, const Kernel& kernel) {
-  if (kernel.group.anchor < 0) return false;
-  const NodeKind kind = schedule.lowered.nodes[kernel.group.anchor].kind;
-  return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d;
+  const int anchor = kernel.group.anchor;
+  return anchor >= 0 && schedule.lowered.nodes[anchor].IsConvolution();
 }
 
 }  // namespace

@@ -43,8 +43,7 @@ class DemandSearch {
     std::vector<bool> is_rounded(plan_->values.size());
     if (grade_ != Grade::kTf32) return is_rounded;
     for (const Node& node : plan_->nodes) {
-      bool any = node.kind == NodeKind::kConv2d ||
-                 node.kind == NodeKind::kConvTranspose2d;
+      bool any = node.IsConvolution();
       for (const Operand& operand : node.operands) {
         any |= ValueOf(operand) >= 0 && is_rounded[ValueOf(operand)];
       }
