@@ -11,7 +11,7 @@ namespace kiln {
 
 // A thread adds up the values of a tile, at most 64 of each of its channels,
 // and what it has of all tiles by the reducer. Finish merges states in a fixed
-// order and leaves one for each channel in t.partials.
+// order and leaves one for each channel (LeavePartial).
 template <typename Spec>
 class RunTail<Spec, Tail::kImages> {
   static_assert(!Spec::kHasPlanes, "Nobody else needs the values.");

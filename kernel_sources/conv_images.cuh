@@ -21,7 +21,7 @@ __device__ inline float Together(const Amin&, float a, float b) {
 // A thread keeps one value for each of its channels over all tiles of the
 // block: of a sum those of at most 128 pixels, added as they come.
 // Finish puts those of the block together in a fixed order and leaves a state
-// for each channel in t.partials.
+// for each channel (LeavePartial).
 template <typename Spec>
 struct ConvTail<Spec, Tail::kImages> {
   static_assert(Spec::kImages == 1, "All warps share its states.");

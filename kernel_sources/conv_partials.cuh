@@ -80,10 +80,9 @@ __device__ void LeavePartial(const typename Spec::Tensors& t,
                              const ConvBlock<Spec>& block, int number,
                              const typename Spec::Reducer& state) {
   if constexpr (Spec::kStatesAreWhole) {
-    Spec::Element(t,
-                  PointOf<typename Spec::TailOutput>(
-                      block.n * Spec::kStatesOfImage + number),
-                  state);
+    const auto output = static_cast<typename Spec::Index>(
+        block.n * Spec::kStatesOfImage + number);
+    Spec::Element(t, PointOf<typename Spec::TailOutput>(output), state);
   } else {
     t.partials[PlaceOfPartial(block, number)] = state;
   }

@@ -94,8 +94,8 @@ struct PlanePixels {
       const int x = block.x(column);
       const bool is_inside = row < Run::kRows && column < Spec::kTileW &&
                              y < Spec::Output::kH && x < Spec::Output::kW;
-      h[i] = min(y, Spec::Output::kH - 1);
-      w[i] = min(x, Spec::Output::kW - 1);
+      h[i] = min(y, static_cast<int>(Spec::Output::kH) - 1);
+      w[i] = min(x, static_cast<int>(Spec::Output::kW) - 1);
       offset[i] = h[i] * Spec::Output::kW + w[i];
       inside |= is_inside ? 1u << i : 0u;
     }

@@ -10,6 +10,9 @@
 // tile above has from its stage (conv_carry.cuh), unless scales have changed
 // since or numbers are not finite.
 //
+// Where Spec::kFetchesEarly, producers run before the kernels before have ended
+// (dependent_launch.cuh), so they read no tensors but input and packed.
+//
 // A scale holds until a chunk does not suit it. A chunk with infinities or NaNs
 // fills its stage twice: without them, and with them alone, which meet the
 // large parts of the weights only; so they come out as in PyTorch.

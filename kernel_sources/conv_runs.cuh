@@ -143,8 +143,8 @@ class RunTail<Spec, Tail::kMoments> {
     const int column = 8 * mine + 2 * (places_.pair - mine);
     const int h = (block.top(tile) + places_.part * kRows) / Spec::kPoolH;
     const int w = (block.left() + column) / Spec::kPoolW;
-    const int columns =
-        min(Spec::kTileW, Windows::kW * Spec::kPoolW - block.left()) - column;
+    constexpr int kPooled = Windows::kW * Spec::kPoolW;  // columns
+    const int columns = min(Spec::kTileW, kPooled - block.left()) - column;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int channel = places_.first + 8 * half;

@@ -62,8 +62,8 @@ struct Kernel {
   // Its launches may begin before those before them have ended, whose memory
   // they wait for themselves (launch_overlap.h).
   bool overlaps = false;
-  // Brings its input before it waits: the kernel before neither makes that nor
-  // packs its weights.
+  // Brings its input and packed weights before it waits: the kernel before
+  // makes neither.
   bool fetches_early = false;
   // Runs only when a parameter has changed: reads parameters, fills the
   // prepared area.

@@ -274,8 +274,7 @@ void AddBulkOperations(OperationTable* table) {
   t["cp.async.wait_group"] = {WaitForCopies, "w"};
   t["cp.async.wait_all"] = {WaitForAllCopies, ""};
   for (const char* name : {"fence.mbarrier_init.release.cluster", "membar.gl",
-                           "membar.cta", "fence.acq_rel.gpu", "fence.sc.gpu",
-                           "griddepcontrol.launch_dependents"}) {
+                           "membar.cta", "fence.acq_rel.gpu", "fence.sc.gpu"}) {
     t[name] = {DoNothing, ""};
   }
 }

@@ -304,9 +304,22 @@ void Machine::Exit(Warp* warp, uint32_t mask) {
   if (warp->live == 0) EndWarp(block);
 }
 
+// A block that ends lets the next launch begin.
+void Machine::CheckSettled(const Block& block) {
+  if (!grid_->error.empty() ||
+      std::any_of(block.warps.begin(), block.warps.end(),
+                  [](const Warp& warp) { return warp.settled != 0; })) {
+    return;
+  }
+  grid_->error = fmt::format(
+      "Block ({}, {}, {}) ends and has not waited for the launch before.",
+      block.number[0], block.number[1], block.number[2]);
+}
+
 // Barriers of the whole block wait for warps that live.
 void Machine::EndWarp(Block* block) {
   --block->live_warps;
+  if (block->live_warps == 0) CheckSettled(*block);
   for (BlockBarrier& barrier : block->barriers) {
     if (!barrier.waiting.empty()) CheckBarrier(block, &barrier);
   }

@@ -202,6 +202,7 @@ class Machine {
   void Interrupt(Warp* warp);
   // Each leaves `at` of the lanes where they go on.
   void Exit(Warp* warp, uint32_t mask);
+  void CheckSettled(const Block& block);
   void EndWarp(Block* block);
   void MeetMembers(Warp* warp, const Instruction& i, uint32_t mask);
   void MeetWarp(Warp* warp, const Instruction& i, uint32_t mask);

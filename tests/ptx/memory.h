@@ -31,17 +31,16 @@ class GlobalMemory {
   // From here on a launch runs that follows those before.
   void BeginLaunch() { ++launch_; }
 
-  // Whether the launch before this one has written any of these bytes, which
+  // Whether this launch or the one before has written any of these bytes, which
   // may be accessed.
-  bool ComesFromLaunchBefore(uint64_t address, uint64_t size_bytes) const {
+  bool IsUnsettled(uint64_t address, uint64_t size_bytes) const {
     for (const Range& range : ranges_) {
-      if (!Holds(range, address, size_bytes) || range.writers->empty())
-        continue;
+      if (!Holds(range, address, size_bytes)) continue;
+      if (range.writers->empty()) return false;
       const auto first =
           range.writers->begin() + static_cast<int64_t>(address - range.begin);
-      return std::find(first, first + static_cast<int64_t>(size_bytes),
-                       static_cast<uint8_t>(launch_ - 1)) !=
-             first + static_cast<int64_t>(size_bytes);
+      return std::any_of(first, first + static_cast<int64_t>(size_bytes),
+                         [&](unsigned launch) { return launch_ - launch < 2; });
     }
     return false;
   }
@@ -62,8 +61,8 @@ class GlobalMemory {
   }
 
  private:
-  // The last launch that wrote each byte, modulo 256; none where nobody may.
-  using Writers = std::vector<uint8_t>;
+  // The last launch that wrote each byte, or 0; none where nobody may.
+  using Writers = std::vector<uint16_t>;
 
   struct Range {
     uint64_t begin = 0;
@@ -81,13 +80,13 @@ class GlobalMemory {
       if (range.writers->empty()) return nullptr;
       std::fill_n(
           range.writers->begin() + static_cast<int64_t>(address - range.begin),
-          size, static_cast<uint8_t>(launch_));
+          size, static_cast<uint16_t>(launch_));
     }
     return reinterpret_cast<std::byte*>(address);
   }
 
   std::vector<Range> ranges_;
-  unsigned launch_ = 1;
+  unsigned launch_ = 2;      // of fewer than 65,536
   mutable size_t last_ = 0;  // where the last access was found
 };
 

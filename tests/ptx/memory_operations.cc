@@ -115,7 +115,7 @@ void CheckEarlyAccess(Warp& warp, const Instruction& i, int lane,
   if (writes) {
     Fail(warp, i, lane,
          "writes global memory and has not waited for the launch before");
-  } else if (warp.grid->memory->ComesFromLaunchBefore(address, size)) {
+  } else if (warp.grid->memory->IsUnsettled(address, size)) {
     Fail(warp, i, lane,
          "reads what the launch before has written and has not waited for it");
   }
@@ -123,6 +123,14 @@ void CheckEarlyAccess(Warp& warp, const Instruction& i, int lane,
 
 void WaitForLaunchBefore(Warp& warp, const Instruction&, uint32_t mask) {
   warp.settled |= mask;
+}
+
+// What comes from before the launch before must be there for the next.
+void LetNextLaunchBegin(Warp& warp, const Instruction& i, uint32_t mask) {
+  const uint32_t early = mask & ~warp.settled;
+  if (early == 0) return;
+  Fail(warp, i, __builtin_ctz(early),
+       "lets the next launch begin and has not waited for the launch before");
 }
 
 }  // namespace
@@ -187,6 +195,7 @@ void AddMemoryOperations(OperationTable* table) {
     }
   }
   (*table)["griddepcontrol.wait"] = {WaitForLaunchBefore, ""};
+  (*table)["griddepcontrol.launch_dependents"] = {LetNextLaunchBegin, ""};
 }
 
 }  // namespace kiln::ptx

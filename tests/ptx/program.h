@@ -25,7 +25,8 @@ struct Launch {
   // Blocks that run at a time; the others follow in order.
   int64_t resident_blocks = 4;
   // Begins before the launch before it has ended: threads that have not waited
-  // for that must not read what it writes, nor write anything.
+  // for that must not read what it writes, write anything, or let the next
+  // launch begin; some of each block must wait.
   bool overlaps = false;
   // 0: warps run as far as they can, in order; else they are interrupted at
   // random, which finds more missing barriers.

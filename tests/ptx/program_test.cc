@@ -189,7 +189,6 @@ TEST(PtxProgramTest, BlocksOfAClusterReadEachOther) {
   EXPECT_THAT(outcome.words, ElementsAre(1, 0, 3, 2));
 }
 
-// Blocks wait for a count that the last of them completes.
 Launch OverlappingThreads(uint32_t threads) {
   Launch launch = Threads(threads);
   launch.overlaps = true;
@@ -227,6 +226,23 @@ TEST(PtxProgramTest, EarlyWritesAreReported) {
               HasSubstr("writes global memory and has not waited"));
 }
 
+TEST(PtxProgramTest, LettingTheNextBeginEarlyIsReported) {
+  const Outcome outcome = RunBody(
+      "griddepcontrol.launch_dependents;\n"
+      "griddepcontrol.wait;",
+      {}, 1, OverlappingThreads(2));
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("lets the next launch begin and has not waited"));
+}
+
+TEST(PtxProgramTest, BlocksThatNeverWaitAreReported) {
+  const Outcome outcome = RunBody("ld.global.u32 %r1, [%own_in];", {7, 8}, 1,
+                                  OverlappingThreads(2));
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("Block (0, 0, 0) ends and has not waited"));
+}
+
+// Blocks wait for a count that the last of them completes.
 TEST(PtxProgramTest, BlocksWaitForEachOther) {
   constexpr char kMeet[] =
       "setp.ne.u32 %p1, %t, 0;\n"

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "fmt/format.h"
 #include "jit/artifact/digest.h"
 #include "jit/plan/errors.h"
 #include "tests/jit/compile/compile_testing.h"
@@ -140,6 +141,25 @@ output p: f16
     for (const Module& module : artifact->modules) {
       if (module.source.find("pack_weights") != std::string::npos) continue;
       EXPECT_THAT(module.source, HasSubstr("using Index = long long;"));
+    }
+  }
+}
+
+// ... and where a convolution's blocks have whole images.
+TEST(CompilePlanTest, WholeStatesOfMoreThan2To31ElementsCompile) {
+  for (const char* target : {"sm_80/108", "sm_90a/132"}) {
+    for (const char* behind : {"n = group_norm(c, num_groups=256)\ny = relu(n)",
+                               "y = mean(c, dim=[2,3])"}) {
+      const auto artifact = CompileText(fmt::format(R"(
+input x: f32[65536,8,8,8]
+param w: f32[1024,8,3,3]
+c = conv2d(x, w, padding=1)
+{}
+output y
+)",
+                                                    behind),
+                                        target);
+      ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
     }
   }
 }
