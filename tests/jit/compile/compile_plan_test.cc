@@ -148,8 +148,10 @@ output p: f16
 // ... and where a convolution's blocks have whole images.
 TEST(CompilePlanTest, WholeStatesOfMoreThan2To31ElementsCompile) {
   for (const char* target : {"sm_80/108", "sm_90a/132"}) {
-    for (const char* behind : {"n = group_norm(c, num_groups=256)\ny = relu(n)",
-                               "y = mean(c, dim=[2,3])"}) {
+    for (const char* behind :
+         {"n = group_norm(c, num_groups=256)\ny = relu(n)",
+          "n = group_norm(c, num_groups=256)\ny = max_pool2d(n, kernel_size=2)",
+          "y = mean(c, dim=[2,3])"}) {
       const auto artifact = CompileText(fmt::format(R"(
 input x: f32[65536,8,8,8]
 param w: f32[1024,8,3,3]
