@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/launch_steps.h"
 #include "jit/compile/specialize.h"
@@ -33,6 +34,18 @@ r = add(n, c)
 y = logsumexp(r, dim=1, keepdim=true)
 output y
 )";
+
+std::string NormAndRelu(int batch) {
+  return fmt::format(R"(
+input x: f32[{},64,56,56]
+param w: f32[64,64,3,3]
+c = conv2d(x, w, padding=1)
+n = group_norm(c, num_groups=8)
+y = relu(n)
+output y
+)",
+                     batch);
+}
 
 std::vector<Kernel> Launched(const Schedule& schedule) {
   std::vector<Kernel> kernels;
@@ -79,14 +92,7 @@ TEST(LaunchOverlapTest, AConvolutionThatIsComputedAgainFetchesEarly) {
 }
 
 TEST(LaunchOverlapTest, WhatFollowsANormBeginsEarlyAndWaits) {
-  const Schedule schedule = Fastest(R"(
-input x: f32[32,64,56,56]
-param w: f32[64,64,3,3]
-c = conv2d(x, w, padding=1)
-n = group_norm(c, num_groups=8)
-y = relu(n)
-output y
-)");
+  const Schedule schedule = Fastest(NormAndRelu(32));
   EXPECT_THAT(FetchingEarly(schedule), Each(false));
   EXPECT_THAT(Overlapping(schedule), Each(true));
   const KernelSpec last = MakeKernelSpec(schedule, schedule.kernels.back());
@@ -95,14 +101,7 @@ output y
 
 // The kernel that merges is in the unit of one that waits by itself.
 TEST(LaunchOverlapTest, EveryEntryWaits) {
-  const Schedule schedule = Fastest(R"(
-input x: f32[1,64,56,56]
-param w: f32[64,64,3,3]
-c = conv2d(x, w, padding=1)
-n = group_norm(c, num_groups=8)
-y = relu(n)
-output y
-)");
+  const Schedule schedule = Fastest(NormAndRelu(1));
   const KernelSpec spec = MakeKernelSpec(schedule, schedule.kernels[1]);
   ASSERT_EQ(spec.entries.size(), 2);
   EXPECT_TRUE(spec.entries[0].awaits_itself);

@@ -19,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const Target kH100 = {"sm_90a", 132};
 const Target kA100 = {"sm_80", 108};
@@ -85,6 +86,18 @@ TEST(ScheduleReportTest, RowsThatAreNotKeptSayWhyNot) {
   EXPECT_TRUE(Find(statistics, "two kernels").chosen);
   EXPECT_THAT(Find(statistics, "whole grid").reason, HasSubstr("architecture"));
   EXPECT_THAT(report.variants[0].kernels[1].candidates, IsEmpty());
+}
+
+TEST(ScheduleReportTest, OverlappingLaunchesAreNamed) {
+  const std::string early = "brings input while the kernel before ends";
+  const ScheduleReport h100 = ReportOf(kResidualChain, kH100);
+  const VariantReport& variant = h100.variants.at(0);
+  EXPECT_THAT(KernelOf(variant, "kiln_conv_reduce").why, HasSubstr(early));
+  EXPECT_THAT(KernelOf(variant, "kiln_conv_statistics").why,
+              Not(HasSubstr("while the kernel before ends")));
+  const ScheduleReport a100 = ReportOf(kResidualChain, kA100);
+  EXPECT_THAT(KernelOf(a100.variants.at(0), "kiln_conv_reduce").why,
+              Not(HasSubstr("while the kernel before ends")));
 }
 
 TEST(ScheduleReportTest, ConvolutionsShowTheBestTileOfEachLayout) {
