@@ -52,6 +52,15 @@ PLANS = {
     "conv_scales_images": "grade tf32\n"
     + _conv("132,16,48,40", "32,16,1,1")
     + "y = amax(c, dim=[2,3])\noutput y\n",
+    # Softmax over channels; channels in several warps; rows that are no whole
+    # sectors.
+    "conv_softmax": "param s: f32[64,1,1]\n" + _conv("132,8,24,37", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\nt = tanh(n)\na = add(t, c)\n"
+    + "m = softmax(a, dim=1)\ny = mul(m, s)\noutput y\n",
+    "conv_softmax_wide": _conv("132,24,24,24", "130,24,1,1", "f16")
+    + "y = softmax(c, dim=1)\noutput y\n",
+    "conv_odd_width": _conv("132,16,24,57", "40,16,3,3", padding=1)
+    + "y = relu(c)\noutput y\n",
     "conv_residual": "input z: f32[2,64,20,20]\n"
     + _conv("2,64,20,20", "64,64,1,1")
     + "a = add(c, z)\ny = relu(a)\noutput y\n",

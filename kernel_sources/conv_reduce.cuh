@@ -100,6 +100,37 @@ __device__ void ReduceRows(LogSumExp (&states)[kRows],
   }
 }
 
+// What a lane has of a tile's values: row by row those of a pixel. Pixels that
+// are not inside need no right result, but what is no channel must not count.
+template <typename Spec>
+struct ChannelValues {
+  using Index = typename Spec::Index;
+  static constexpr int kRows = 2 * Spec::kTilesM;
+  static constexpr int kColumns = 2 * Spec::kTilesN;
+  float x[kRows][kColumns];
+
+  template <typename Scales>
+  __device__ ChannelValues(const typename Spec::Tensors& t,
+                           const Channels<Spec>& channels,
+                           const ConvBlock<Spec>& block, int tile,
+                           const WarpTile<Spec>& warp, const Sums<Spec>& sums,
+                           const Scales& scales) {
+    constexpr bool kHasAll =
+        ConvTile<Spec>::kOutputs == ConvTile<Spec>::kBlockChannels;
+    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                  warp.channel());
+    ForEachElement<Spec>(
+        block, tile, warp,
+        [&](int m, int j, int i, const Point<Index>& at, bool inside) {
+          const float value =
+              Spec::Read(t, at, sums.d[m][4 * j + i], scales(j, i), inside,
+                         of_lane(j, i, at));
+          x[2 * m + i / 2][2 * j + i % 2] =
+              kHasAll || inside ? value : Spec::Neutral();
+        });
+  }
+};
+
 // A reduction over the channels of a pixel, all of which the block has. The
 // four lanes that share a pixel end with the same state; where several warps
 // have channels of it, their states meet in shared memory.
@@ -119,26 +150,11 @@ struct ConvTail<Spec, Tail::kChannels> {
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
                        const Scales& scales, float* scratch) {
-    constexpr int kRows = 2 * Spec::kTilesM;
-    constexpr int kColumns = 2 * Spec::kTilesN;
-    // Pixels that are not inside need no right result, but what is no channel
-    // must not count.
-    constexpr bool kHasAll =
-        ConvTile<Spec>::kOutputs == ConvTile<Spec>::kBlockChannels;
-    float x[kRows][kColumns];
-    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
-                                                  warp.channel());
-    ForEachElement<Spec>(
-        block, tile, warp,
-        [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          const float value =
-              Spec::Read(t, at, sums.d[m][4 * j + i], scales(j, i), inside,
-                         of_lane(j, i, at));
-          x[2 * m + i / 2][2 * j + i % 2] =
-              kHasAll || inside ? value : Spec::Neutral();
-        });
+    constexpr int kRows = ChannelValues<Spec>::kRows;
+    const ChannelValues<Spec> values(t, channels, block, tile, warp, sums,
+                                     scales);
     Reducer states[kRows];
-    ReduceRows(states, x);
+    ReduceRows(states, values.x);
     if constexpr (Spec::kWarpsN > 1) MergeWarps(warp, states, scratch);
     if (warp.first_fragment != 0) return;
       // The four lanes that share pixels go on with one each.

@@ -3,6 +3,7 @@
 #define KILN_KERNEL_SOURCES_CONV_STATISTICS_CUH_
 
 #include "conv_partials.cuh"
+#include "conv_pixel_stage.cuh"
 #include "conv_tail.cuh"
 #include "conv_windows.cuh"
 
@@ -19,6 +20,8 @@ struct ConvTail<Spec, Tail::kMoments> {
   static constexpr int kTogether = Spec::kChannelsOfState % 2 == 0 ? 2 : 1;
   static constexpr int kSlots = 2 * Spec::kTilesN / kTogether;
   static constexpr int kBlockSlots = Tile::kBlockChannels / kTogether;
+  static constexpr int kStatesWords =  // of scratch, before what is staged
+      Spec::kWarpsM * kBlockSlots * sizeof(Moments) / sizeof(float);
 
   PivotedMoments slots[kSlots];
   int pixels = 0;
@@ -50,6 +53,16 @@ struct ConvTail<Spec, Tail::kMoments> {
           PivotedMoments& slot = slots[(2 * j + i % 2) / kTogether];
           slot.AddDifferenceIf(is_inside, x - slot.pivot);
         });
+    if constexpr (Spec::kStagesResults) {
+      PixelStage<Spec>(block, tile, warp, scratch + kStatesWords)
+          .ForEach(
+              [&](int row, int column) {
+                return sums.At(row, column);
+              },
+              [&](const Point<Index>& at, float value, bool is_inside) {
+                Spec::StoreRead(t, at, value, is_inside);
+              });
+    }
     if constexpr (Spec::kPoolsEarly) {
       PoolEarly<Spec>(t, channels, block, tile, warp, sums, scratch);
     }

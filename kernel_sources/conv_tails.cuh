@@ -3,7 +3,9 @@
 #define KILN_KERNEL_SOURCES_CONV_TAILS_CUH_
 
 #include "conv_images.cuh"
+#include "conv_pixel_stage.cuh"
 #include "conv_reduce.cuh"
+#include "conv_softmax.cuh"
 #include "conv_statistics.cuh"
 #include "conv_tail.cuh"
 #include "conv_windows.cuh"
@@ -19,15 +21,27 @@ struct ConvTail<Spec, Tail::kStore> {
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
-                       const Scales& scales, float*) {
-    const typename Channels<Spec>::OfLane of_lane(channels, block.n,
-                                                  warp.channel());
-    ForEachElement<Spec>(
-        block, tile, warp,
-        [&](int m, int j, int i, const Point<Index>& at, bool inside) {
-          Spec::Element(t, at, sums.d[m][4 * j + i], scales(j, i), inside,
-                        of_lane(j, i, at));
-        });
+                       const Scales& scales, float* scratch) {
+    if constexpr (Spec::kStagesResults) {
+      PixelStage<Spec>(block, tile, warp, scratch)
+          .ForEach(
+              [&](int row, int column) {
+                return sums.At(row, column) *
+                       scales(column / 2, row % 2 * 2 + column % 2);
+              },
+              [&](const Point<Index>& at, float value, bool inside) {
+                Spec::Element(t, at, value, 1.0f, inside, channels(at));
+              });
+    } else {
+      const typename Channels<Spec>::OfLane of_lane(channels, block.n,
+                                                    warp.channel());
+      ForEachElement<Spec>(
+          block, tile, warp,
+          [&](int m, int j, int i, const Point<Index>& at, bool inside) {
+            Spec::Element(t, at, sums.d[m][4 * j + i], scales(j, i), inside,
+                          of_lane(j, i, at));
+          });
+    }
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          const WarpTile<Spec>&, float*) {}

@@ -54,16 +54,23 @@ struct WarpTile {
            (column(m, half) < Spec::kTileW && row(m, half) < Spec::kTileH);
   }
 
+  // The first row of those that the warps of a warpgroup, or a warp alone,
+  // have one behind the other, and which of them this is.
+  __device__ int FirstOfTeam() const {
+    const int warp = warp_m % kWarpsOfImage;
+    return Spec::kWarpgroups > 0 ? warp / 4 * Spec::kTilesM * 64
+                                 : warp * Spec::kTilesM * 16;
+  }
+  __device__ int PixelOfTeam(int m, int half) const {
+    const int first = Spec::kWarpgroups > 0 ? m * 64 + warp_m % 4 * 16 : m * 16;
+    return first + g + 8 * half;
+  }
+
  private:
   static constexpr int kWarpsOfImage = Spec::kWarpsM / Spec::kImages;
 
-  // Four warps of a warpgroup have 16 of 64 consecutive rows each.
   __device__ int row_of_a(int m, int half) const {
-    const int warp = warp_m % kWarpsOfImage;
-    const int first = Spec::kWarpgroups > 0
-                          ? (warp / 4 * Spec::kTilesM + m) * 64 + warp % 4 * 16
-                          : (warp * Spec::kTilesM + m) * 16;
-    return first + g + 8 * half;
+    return FirstOfTeam() + PixelOfTeam(m, half);
   }
 };
 
@@ -72,6 +79,12 @@ template <typename Spec>
 struct Sums {
   // d[m][4 * j + i]: element i of fragment j of row fragment m.
   float d[Spec::kTilesM][Spec::kTilesN * 4];
+
+  // Of the lane's pixel `row` and channel `column`, which are i / 2 and i % 2 of
+  // a fragment.
+  __device__ float At(int row, int column) const {
+    return d[row / 2][column / 2 * 4 + row % 2 * 2 + column % 2];
+  }
 
   __device__ void Clear() {
 #pragma unroll

@@ -112,11 +112,67 @@ Plans SmallImages() {
   };
 }
 
+NamedPlan Softmax(std::string_view name, std::string_view plan) {
+  return {fmt::format("softmax_of_channels__{}", name), std::string(plan)};
+}
+
+// Softmax over the channels of a convolution, in its kernel
+// (kernel_sources/conv_softmax.cuh).
+Plans SoftmaxOfChannels() {
+  return {
+      Softmax("segmentation",
+              "input x: f32[3,64,57,61]\nparam w: f32[21,64,1,1]\n"
+              "param b: f32[21]\nc = conv2d(x, w, b)\n"
+              "y = softmax(c, dim=1)\noutput y\n"),
+      Softmax("wide_f16",
+              "input x: f16[4,72,24,24]\nparam w: f16[150,72,3,3]\n"
+              "c = conv2d(x, w, padding=1)\ny = softmax(c, dim=1)\n"
+              "output y\n"),
+      Softmax("bf16_strided",
+              "input x: bf16[4,24,33,41]\nparam w: bf16[19,24,3,3]\n"
+              "c = conv2d(x, w, stride=2, padding=1)\nr = silu(c)\n"
+              "y = softmax(r, dim=1)\noutput y\noutput c\n"),
+      Softmax("norm",
+              "input x: f32[5,8,37,66]\nparam w: f32[64,8,3,3]\n"
+              "param b: f32[64]\nparam s: f32[64,1,1]\n"
+              "c = conv2d(x, w, b)\nn = group_norm(c, num_groups=16)\n"
+              "t = tanh(n)\nh = hardswish(t)\na = add(h, c)\n"
+              "m = softmax(a, dim=1)\ny = mul(m, s)\noutput y\n"),
+      Softmax("transposed",
+              "input x: f32[3,24,19,21]\nparam w: f32[24,40,4,4]\n"
+              "input z: f32[3,40,38,42]\n"
+              "c = conv_transpose2d(x, w, stride=2, padding=1)\n"
+              "a = add(c, z)\nm = softmax(a, dim=1)\ny = add(m, z)\n"
+              "output y\n"),
+      Softmax("many_channels",
+              "input x: f32[2,48,28,28]\nparam w: f32[256,48,1,1]\n"
+              "c = conv2d(x, w)\ny = softmax(c, dim=1)\noutput y\n"),
+  };
+}
+
+// Results whose rows are no whole sectors, which go through shared memory
+// (kernel_sources/conv_pixel_stage.cuh).
+Plans OddWidths() {
+  Plans plans;
+  for (const DataType type : {kF32, kF16}) {
+    for (const int64_t channels : {24, 40, 72}) {
+      plans.push_back(
+          {fmt::format("odd_widths__{}__{}", DataTypeName(type), channels),
+           fmt::format("input x: {0}[3,16,33,57]\nparam w: {0}[{1},16,3,3]\n"
+                       "param b: {0}[{1}]\nc = conv2d(x, w, b, padding=1)\n"
+                       "y = relu(c)\noutput y\n",
+                       DataTypeName(type), channels)});
+    }
+  }
+  return plans;
+}
+
 }  // namespace
 
 std::vector<NamedPlan> ConvolutionTails() {
   Plans plans = ReducedImages();
-  for (const Plans& more : {SmallImages(), WideChunks()}) {
+  for (const Plans& more :
+       {SmallImages(), WideChunks(), SoftmaxOfChannels(), OddWidths()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

@@ -7,6 +7,7 @@
 
 #include "jit/compile/commute_pooling.h"
 #include "jit/compile/conv_search.h"
+#include "jit/compile/conv_softmax.h"
 #include "jit/compile/reduce_geometry.h"
 
 namespace kiln {
@@ -51,9 +52,27 @@ class Fusing {
            NodeAt(group.anchor).IsConvolution();
   }
 
+  // With a softmax over its channels, if that can be a part of its kernel.
   void Fuse(int conv) {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
+    const ConvFusion apart = fusion_;
+    if (GatherSoftmax(plan_, conv, &fusion_.groups)) {
+      FuseUsers(conv, anchor);
+      if (std::none_of(fusion_.groups.begin(), fusion_.groups.end(),
+                       IsLeftGathered)) {
+        return;
+      }
+      fusion_ = apart;
+    }
+    FuseUsers(conv, anchor);
+  }
+
+  static bool IsLeftGathered(const KernelGroup& group) {
+    return !group.shares.empty() && group.tail < 0;
+  }
+
+  void FuseUsers(int conv, int anchor) {
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
 
     // With all that can join, else with the first, else alone.
@@ -132,6 +151,7 @@ class Fusing {
     if (group.anchor < 0) return group.domain == domain;
     const Node& anchor = NodeAt(group.anchor);
     if (DimsOf(ValueOf(anchor.operands[0])) != domain) return false;
+    if (anchor.op == OpKind::kSoftmax && group.shares.empty()) return false;
     KernelGroup epilogue;
     epilogue.epilogue = group.epilogue;
     std::set<int> inner = ValuesOf(conv);
@@ -157,9 +177,8 @@ class Fusing {
     if (attributes.groups != 1) return false;
     if (ChannelsOfState(node, conv.domain) > 0) return true;
     const ReduceView view = ViewOf(node, conv.domain);
-    return node.op != OpKind::kSoftmax && channels <= kMaxChannelsOfBlock &&
-           view.reduced0 == channels && channels > 1 &&
-           view.kept0 == conv.domain[0] && view.reduced1 == 1;
+    return channels <= kMaxChannelsOfBlock && view.reduced0 == channels &&
+           channels > 1 && view.kept0 == conv.domain[0] && view.reduced1 == 1;
   }
 
   // Of the kernel that begins with the convolution and goes on with all of
@@ -169,15 +188,17 @@ class Fusing {
     ConvDemands demands;
     demands.stores = stores || joining.empty() ||
                      IsOutput(NodeAt(fusion_.groups[conv].anchor));
-    AddOps(conv, fusion_.groups[conv].epilogue, &demands);
+    const std::set<int> inner = ValuesOf(conv);
+    AddOps(inner, fusion_.groups[conv].epilogue, &demands);
     for (const int user : joining) {
       const KernelGroup& group = fusion_.groups[user];
       if (group.anchor < 0) {
-        AddOps(conv, group.epilogue, &demands);
+        AddOps(inner, group.epilogue, &demands);
         demands.stores = true;
         continue;
       }
-      AddOps(conv, group.prologue, &demands);
+      AddOps(inner, group.prologue, &demands);
+      AddShares(conv, group, &demands);
       const Node& node = NodeAt(group.anchor);
       if (node.kind == NodeKind::kPool2d) {
         demands.window = std::get<PoolAttributes>(node.attributes).kernel_size;
@@ -194,14 +215,29 @@ class Fusing {
     return demands;
   }
 
-  void AddOps(int conv, const std::vector<int>& nodes,
+  // Nodes on the convolution's elements, behind those that make `inner`.
+  void AddOps(std::set<int> inner, const std::vector<int>& nodes,
               ConvDemands* demands) const {
     demands->ops += static_cast<int64_t>(nodes.size());
-    demands->reads += ReadsOf(conv, nodes);
+    demands->reads += ReadsOf(std::move(inner), nodes);
     for (const int node : nodes) {
       demands->instructions += InstructionsOf(NodeAt(node).op);
       demands->stores |= IsOutput(NodeAt(node));
     }
+  }
+
+  // What the softmax itself reads is at hand.
+  void AddShares(int conv, const KernelGroup& group,
+                 ConvDemands* demands) const {
+    if (group.shares.empty()) return;
+    demands->stores = true;
+    demands->has_softmax = true;
+    std::set<int> inner = ValuesOf(conv);
+    for (const int node : group.prologue) inner.insert(NodeAt(node).results[0]);
+    for (const int statistic : NodeAt(group.anchor).results) {
+      inner.insert(statistic);
+    }
+    AddOps(std::move(inner), group.shares, demands);
   }
 
   bool IsOutput(const Node& node) const {
@@ -219,6 +255,7 @@ class Fusing {
       case OpKind::kSoftplus:
       case OpKind::kElu:
       case OpKind::kExp:
+      case OpKind::kSoftmax:
       case OpKind::kDiv:
         return 15;
       case OpKind::kGroupNorm:
@@ -229,10 +266,9 @@ class Fusing {
     }
   }
 
-  // Tensors that `nodes` read besides the convolution's elements, but for those
+  // Tensors that `nodes` read besides `inner` and what they make, but for those
   // that are the same throughout an image's channel.
-  int64_t ReadsOf(int conv, const std::vector<int>& nodes) const {
-    std::set<int> inner = ValuesOf(conv);
+  int64_t ReadsOf(std::set<int> inner, const std::vector<int>& nodes) const {
     int64_t reads = 0;
     for (const int index : nodes) {
       const Node& node = NodeAt(index);
@@ -341,6 +377,7 @@ class Fusing {
       joined.tail = user->anchor;
       joined.tail_epilogue = user->epilogue;
     }
+    joined.shares = user->shares;
     *user = std::move(joined);
   }
 

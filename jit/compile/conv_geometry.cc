@@ -10,6 +10,7 @@ namespace {
 // Of a block; of two, the second saves less than the first one takes longer.
 constexpr int kTilesToCarry = 3;
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
+constexpr int64_t kStagedFragments = 4;  // of conv_pixel_stage.cuh
 // Of a producer's thread.
 constexpr int64_t kFewestProducerRegisters = 64;
 constexpr int64_t kProducerRegisters = 80;
@@ -295,6 +296,28 @@ int64_t ConvGeometry::plane_bytes() const {
 }
 int64_t ConvGeometry::state_bytes() const {
   return groups_n * block_channels() * 24;
+}
+// Where eight pixels side by side are not one sector of memory. What is read
+// beside them is better spread over more threads (docs/kernel-notes.md).
+bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
+  if (channel_rows || !demands.stores || demands.reads > 0) return false;
+  if (demands.reduces_images) return false;
+  if (demands.all_channels_in_a_block && !demands.has_softmax) return false;
+  if (demands.window != Pair{1, 1}) return false;
+  return phases(1) > 1 || problem.output[3] % 8 != 0;
+}
+int64_t ConvGeometry::StagedWords(const ConvDemands& demands) const {
+  if (!StagesResults(demands)) return 0;
+  // Of a warpgroup, or of a warp alone.
+  const int64_t pixels = tiles_m * (has_groups() ? 64 : 16);
+  const int64_t teams = has_groups() ? groups() : warps_m * warps_n;
+  const int64_t rounds = CeilDiv(tiles_n, kStagedFragments);
+  const int64_t fragments = CeilDiv(tiles_n, rounds);
+  return teams * fragments * 8 * (pixels + 4);
+}
+int64_t ConvGeometry::softmax_words() const {
+  const int64_t sharing = has_groups() ? groups_n : warps_n;
+  return sharing > 1 ? sharing * tile_h * tile_w * 2 : 0;
 }
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {

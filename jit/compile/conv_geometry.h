@@ -54,6 +54,7 @@ struct ConvDemands {
   bool stores = false;
   bool has_statistics = false;
   bool reduces_images = false;  // each channel's
+  bool has_softmax = false;     // over channels; the results are written
   // Channels of a normalised group must not straddle blocks; 0: no such group.
   int64_t group_channels = 0;
 
@@ -189,6 +190,12 @@ struct ConvGeometry {
   int64_t plane_pitch() const;
   int64_t plane_bytes() const;
   int64_t state_bytes() const;
+  // Where pixels are the rows: whether results go to memory by way of shared
+  // memory (conv_pixel_stage.cuh), and the words that takes.
+  bool StagesResults(const ConvDemands& demands) const;
+  int64_t StagedWords(const ConvDemands& demands) const;
+  // Words of warps that have channels of the same pixels (conv_softmax.cuh).
+  int64_t softmax_words() const;
   // Whether both read packed weights alike.
   bool PacksLike(const ConvGeometry& other) const;
   // Whether sums of a chunk are added to the others outside the tensor cores.

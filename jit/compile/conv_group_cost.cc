@@ -17,6 +17,7 @@ namespace {
 // Where pixels are rows, an element, and one that is stored from registers.
 constexpr double kInstructionsPerElement = 6.95;
 constexpr double kInstructionsPerScattered = 32.1;
+constexpr double kInstructionsPerStaged = 16.0;  // by hand; conv_softmax.cuh
 constexpr double kInstructionsPerChannel = 7.06;  // of a thread
 constexpr double kShareOfOthers = 0.163;
 constexpr double kCyclesBetweenTurns = 47.7;  // of the tensor cores
@@ -77,8 +78,9 @@ bool Pools(const ConvDemands& demands) {
 double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   const double ops = static_cast<double>(demands.instructions);
   if (!g.channel_rows) {
-    const double each =
-        demands.stores ? kInstructionsPerScattered : kInstructionsPerElement;
+    const double stored = g.StagesResults(demands) ? kInstructionsPerStaged
+                                                   : kInstructionsPerScattered;
+    const double each = demands.stores ? stored : kInstructionsPerElement;
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
   if (!demands.in_registers()) {

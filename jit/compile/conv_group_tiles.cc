@@ -19,6 +19,9 @@ constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where values of many channels or a
 // window of pixels are reduced.
 constexpr int64_t kRegistersOfReduction = 16;
+// Each sum beyond these takes another register before a softmax, by what ptxas
+// refused.
+constexpr int64_t kSumsBesidePowers = 32;
 // Beside the sums of one instruction. It matters where 128 are launched: 16
 // instead would admit tiles of 27 and 28 fragments, each of which ptxas refused
 // of the ten plans and grades of bench/generality.py and the chains that can
@@ -211,6 +214,9 @@ class GroupTiles {
                                              tiles_.StatisticsRegisters(g));
       if (demands_.all_channels_in_a_block || demands_.window != Pair{1, 1}) {
         beside += kRegistersOfReduction * (g.tiles_m - 1);
+        if (demands_.has_softmax) {
+          beside += std::max(int64_t{0}, sums - kSumsBesidePowers);
+        }
       }
       if (sums > kMaxSums) return false;
     }

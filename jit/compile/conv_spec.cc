@@ -42,7 +42,7 @@ class ConvSpecWriter {
     if (has_groups) AppendProducts();
     Convolution();
     if (kernel_.group.tail < 0) {
-      Finish("kStore", "kiln_conv", 0);
+      Finish("kStore", "kiln_conv", StagedWords());
       if (stores_read_) {
         AppendRead(LastInner());
         spec_.has_element = false;
@@ -50,6 +50,8 @@ class ConvSpecWriter {
         spec_.element_argument = SumArguments();
         spec_.element_body = inner_.lines();
       }
+    } else if (!kernel_.group.shares.empty()) {
+      SoftmaxTail(NodeAt(kernel_.group.tail));
     } else {
       Tail(NodeAt(kernel_.group.tail));
     }
@@ -116,9 +118,14 @@ class ConvSpecWriter {
       inner_.Compute(NodeAt(next));
     }
     stores_read_ = StoresRead();
-    if (stores_read_) return StoreRead();
+    // By Spec::StoreRead.
+    const bool stages_read = kernel_.demands.has_statistics && StagesResults();
+    if (stores_read_ || stages_read) StoreRead();
+    if (stores_read_) return;
     for (const Store& store : kernel_.stores) {
-      if (IsInner(store.value)) inner_.StoreTo(store, "inside");
+      if (!IsInner(store.value)) continue;
+      if (stages_read && store.value == LastInner()) continue;
+      inner_.StoreTo(store, "inside");
     }
   }
 
@@ -132,6 +139,18 @@ class ConvSpecWriter {
            std::all_of(
                kernel_.stores.begin(), kernel_.stores.end(),
                [&](const Store& store) { return store.value == LastInner(); });
+  }
+  // Whether results go through shared memory; of a kernel with statistics, what
+  // these are taken of.
+  bool StagesResults() const {
+    if (!geometry_.StagesResults(kernel_.demands)) return false;
+    return !kernel_.demands.has_statistics ||
+           std::any_of(
+               kernel_.stores.begin(), kernel_.stores.end(),
+               [&](const Store& store) { return store.value == LastInner(); });
+  }
+  int64_t StagedWords() const {
+    return StagesResults() ? geometry_.StagedWords(kernel_.demands) : 0;
   }
   // The last value that is computed of an element before the tail, if any.
   int LastInner() const {
@@ -148,7 +167,7 @@ class ConvSpecWriter {
     code.Define(value);
     std::vector<std::string> written;
     for (const Store& store : kernel_.stores) {
-      if (!IsInner(store.value)) continue;
+      if (store.value != value) continue;
       code.StoreTo(store, "inside");
       written.push_back(tensors_.Write(store));
     }
@@ -301,6 +320,29 @@ class ConvSpecWriter {
            (Parts().second - 1) * pixels * ReducerStateBytes(node) / 4);
   }
 
+  // The softmax that the statistics `node` are for, and what follows it.
+  void SoftmaxTail(const Node& node) {
+    AppendNeutral(OpKind::kAmax);
+    ElementCode code(schedule_, kernel_.group.domain, &tensors_);
+    for (const int index : kernel_.group.shares) {
+      const Node& share = NodeAt(index);
+      if (share.op != OpKind::kSoftmax) {
+        code.Compute(share);
+        continue;
+      }
+      code.Define(share.results[0]);
+      spec_.element_argument =
+          fmt::format("float {}, bool inside", NameOf(share.results[0]));
+    }
+    Finish("kSoftmax", "kiln_conv_softmax",
+           geometry_.softmax_words() + StagedWords());
+    AppendRead(ValueOf(node.operands[0]));
+    for (const Store& store : kernel_.stores) {
+      if (!IsInner(store.value)) code.StoreTo(store, "inside");
+    }
+    spec_.element_body = code.lines();
+  }
+
   void AppendNeutral(OpKind op) {
     Append({fmt::format("static __device__ float Neutral() {{ return {}; }}",
                         Neutral(op))});
@@ -372,7 +414,8 @@ class ConvSpecWriter {
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
     const int64_t scratch =
-        geometry_.channel_rows ? 0 : Parts().first * slots * 3;
+        geometry_.channel_rows ? 0
+                               : Parts().first * slots * 3 + StagedWords();
     Finish("kMoments", "kiln_conv_statistics",
            kernel_.group.early_pooling < 0 ? scratch
                                            : std::max(scratch, WindowWords()));
@@ -436,7 +479,8 @@ class ConvSpecWriter {
   // where results are stored, behind which the loads would queue, nor where
   // producers take turns or there is little to fetch ahead.
   bool LoadsAhead(const std::string& tail) const {
-    const bool stores = tail == "kStore" || tail == "kPool" || StoresInner();
+    const bool stores = tail == "kStore" || tail == "kPool" ||
+                        tail == "kSoftmax" || StoresInner();
     return !stores && geometry_.shares_chunks() &&
            geometry_.chunks() * geometry_.tiles_per_block >= kFewestAhead;
   }
@@ -455,6 +499,7 @@ class ConvSpecWriter {
     }
     Append({BoolText("kHasPlanes", has_planes),
             BoolText("kTailInRegisters", in_registers),
+            BoolText("kStagesResults", StagesResults()),
             BoolText("kStoresRead", stores_read_),
             BoolText("kComputesFirst",
                      !kernel_.group.epilogue.empty() || StoresInner())});

@@ -22,17 +22,19 @@ constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
 constexpr double kWarpsSlowedOnHopper = 1.5;
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
-int64_t TailBytes(const ConvGeometry& g) {
+int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t of_channels =
       g.has_groups() ? g.images * g.block_channels() * kMaxChannelBytes : 0;
   if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
+  const int64_t staged = g.StagedWords(demands) * 4;
+  if (demands.has_softmax) return staged + g.softmax_words() * 4 + of_channels;
   const int64_t warps_m = g.rows() / (16 * g.tiles_m);
   const int64_t warps_n = g.block_channels() / (8 * g.tiles_n);
   const int64_t moments = warps_m * g.block_channels() * 12;
   const int64_t pixels = int64_t{g.tile_h} * g.tile_w;
   const int64_t pool = warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
   const int64_t channels = (warps_n - 1) * pixels * 12;
-  return std::max({moments, pool, channels}) + of_channels;
+  return std::max({moments + staged, pool, channels}) + of_channels;
 }
 
 // At most `most` tiles, so that strips share the height of an image equally.
@@ -70,7 +72,7 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
 
 int64_t ConvTiles::SharedBytes(const ConvGeometry& g) const {
   return g.resident_blocks *
-         (g.shared_bytes() + TailBytes(g) + kSharedPerBlockReserved);
+         (g.shared_bytes() + TailBytes(g, demands_) + kSharedPerBlockReserved);
 }
 
 bool ConvTiles::Offer(const ConvGeometry& g) {

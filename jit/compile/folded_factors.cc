@@ -133,7 +133,8 @@ float FoldedFactors::Of(int value) const {
 
 bool FoldsFactors(const LoweredPlan& plan, const Kernel& kernel) {
   const int tail = kernel.group.tail;
-  return tail >= 0 && plan.nodes[tail].op == OpKind::kLogSumExp;
+  return tail >= 0 && (plan.nodes[tail].op == OpKind::kLogSumExp ||
+                       !kernel.group.shares.empty());
 }
 
 FoldedFactors FoldFactors(const LoweredPlan& plan, const Kernel& kernel) {

@@ -22,14 +22,15 @@ struct FoldedFactors {
   std::set<int> without_constant;
   // Results of tanh that a hardswish alone reads, which computes both.
   std::set<int> skipped;
-  // What the logsumexp lacks, because all it reads does.
+  // What the logsumexp lacks, because all it reads does. (Of a softmax it does
+  // not count.)
   float constant = 0.0f;
 
   float Of(int value) const;
 };
 
-// Whether `kernel` is a convolution whose tail, a logsumexp, reads its operand
-// times log2(e), to sum powers of it.
+// Whether `kernel` is a convolution whose tail, a logsumexp or softmax, reads
+// its operand times log2(e), to sum powers of it.
 bool FoldsFactors(const LoweredPlan& plan, const Kernel& kernel);
 
 // For such a kernel; nothing for others. The convolution's own result has a

@@ -173,6 +173,7 @@ std::vector<int> KernelGroup::Nodes() const {
   if (tail >= 0) nodes.push_back(tail);
   if (early_pooling >= 0) nodes.push_back(early_pooling);
   nodes.insert(nodes.end(), tail_epilogue.begin(), tail_epilogue.end());
+  nodes.insert(nodes.end(), shares.begin(), shares.end());
   nodes.insert(nodes.end(), finish.begin(), finish.end());
   return nodes;
 }

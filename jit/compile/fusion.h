@@ -25,6 +25,9 @@ struct KernelGroup {
   // same values.
   int early_pooling = -1;
   std::vector<int> tail_epilogue;
+  // Behind a tail that gathers what softmax over channels needs: the softmax,
+  // and pointwise nodes on its result.
+  std::vector<int> shares;
   // Behind a tail that gathers statistics: pointwise nodes that need them, on
   // elements that the kernel has stored (conv_finish.cuh).
   std::vector<int> finish;

@@ -25,7 +25,7 @@ enum class NodeKind : uint8_t {
   kReduce,
 };
 
-// Which errors of a value count.
+// Which errors of a value count; the strictest first.
 enum class Exactness : uint8_t {
   kUlps,       // those in its last place
   kBesideOne,  // those that show beside 1

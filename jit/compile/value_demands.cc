@@ -1,5 +1,6 @@
 #include "jit/compile/value_demands.h"
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 #include <vector>
@@ -12,51 +13,60 @@ namespace {
 class DemandSearch {
  public:
   DemandSearch(Grade grade, LoweredPlan* plan)
-      : grade_(grade), plan_(plan), needs_ulps_(plan->values.size()) {}
+      : grade_(grade), plan_(plan), is_rounded_(plan->values.size()) {}
 
   // From the outputs back, so that readers come before what they read.
   void Run() && {
+    FindRounded();
+    for (size_t i = 0; i < is_rounded_.size(); ++i) {
+      plan_->values[i].exactness =
+          is_rounded_[i] ? Exactness::kTf32 : Exactness::kBesideOne;
+    }
     for (const PlanOutput& output : plan_->outputs) {
-      needs_ulps_[output.value.index] = true;
+      Demand(output.value.index, Exactness::kUlps);
     }
     for (auto node = plan_->nodes.rbegin(); node != plan_->nodes.rend();
          ++node) {
       for (size_t i = 0; i < node->operands.size(); ++i) {
         const int value = ValueOf(node->operands[i]);
-        if (value < 0 || SumsPowers(*node)) continue;
-        if (ResultNeedsUlps(*node) || MayEnlarge(*node, i)) {
-          needs_ulps_[value] = true;
-        }
+        if (value >= 0) Demand(value, DemandOf(*node, i));
       }
-    }
-    const std::vector<bool> is_rounded = FindRounded();
-    for (size_t i = 0; i < needs_ulps_.size(); ++i) {
-      plan_->values[i].exactness = needs_ulps_[i]  ? Exactness::kUlps
-                                   : is_rounded[i] ? Exactness::kTf32
-                                                   : Exactness::kBesideOne;
     }
   }
 
  private:
   // Values made of products of operands with 11 bits.
-  std::vector<bool> FindRounded() const {
-    std::vector<bool> is_rounded(plan_->values.size());
-    if (grade_ != Grade::kTf32) return is_rounded;
+  void FindRounded() {
+    if (grade_ != Grade::kTf32) return;
     for (const Node& node : plan_->nodes) {
       bool any = node.IsConvolution();
       for (const Operand& operand : node.operands) {
-        any |= ValueOf(operand) >= 0 && is_rounded[ValueOf(operand)];
+        any |= ValueOf(operand) >= 0 && is_rounded_[ValueOf(operand)];
       }
-      for (const int result : node.results) is_rounded[result] = any;
+      for (const int result : node.results) is_rounded_[result] = any;
     }
-    return is_rounded;
   }
 
-  bool ResultNeedsUlps(const Node& node) const {
-    for (const int result : node.results) {
-      if (needs_ulps_[result]) return true;
+  // The strictest counts, which comes first.
+  void Demand(int value, Exactness exactness) {
+    Exactness& known = plan_->values[value].exactness;
+    known = std::min(known, exactness);
+  }
+
+  // What `node` asks of operand number `i`.
+  Exactness DemandOf(const Node& node, size_t i) const {
+    if (SumsPowers(node)) return Exactness::kTf32;
+    // An error of x is as large in a share, relative to that.
+    const bool is_power = node.op == OpKind::kSoftmax && i == 0;
+    if (is_power && is_rounded_[ValueOf(node.operands[i])]) {
+      return Exactness::kBesideOne;
     }
-    return false;
+    if (MayEnlarge(node, i)) return Exactness::kUlps;
+    Exactness strictest = Exactness::kTf32;
+    for (const int result : node.results) {
+      strictest = std::min(strictest, plan_->values[result].exactness);
+    }
+    return strictest;
   }
 
   bool SumsPowers(const Node& node) const {
@@ -100,7 +110,7 @@ class DemandSearch {
 
   const Grade grade_;
   LoweredPlan* const plan_;
-  std::vector<bool> needs_ulps_;  // by value
+  std::vector<bool> is_rounded_;  // by value
 };
 
 }  // namespace

@@ -75,8 +75,24 @@ std::vector<std::pair<std::string, std::string>> Stores() {
        Conv("2,16,20,20", "32,16,3,3", "", "y = amax(c, dim=1, keepdim=true)")},
       {"conv_mean", Conv("2,16,20,20", "32,16,3,3", "",
                          "r = relu(c)\ny = mean(r, dim=1, keepdim=true)")},
+      // Of aligned rows and not; with channels in two warps; after a norm.
       {"conv_softmax",
        Conv("2,16,20,20", "32,16,3,3", "", "y = softmax(c, dim=1)")},
+      {"conv_softmax_aligned",
+       Conv("2,16,24,24", "40,16,3,3", "padding=1",
+            "r = silu(c)\ny = softmax(r, dim=1)")},
+      {"conv_softmax_wide", Conv("3,24,17,15", "130,24,1,1", "",
+                                 "y = softmax(c, dim=1)\noutput c", "f16")},
+      {"conv_softmax_norm",
+       "param s: f32[64,1,1]\n" +
+           Conv("2,8,20,35", "64,8,3,3", "",
+                "n = group_norm(c, num_groups=16)\nt = tanh(n)\n"
+                "h = hardswish(t)\na = add(h, c)\nm = softmax(a, dim=1)\n"
+                "y = mul(m, s)")},
+      {"transpose_softmax",
+       "input z: f32[2,40,28,28]\n" +
+           Transpose("2,12,14,14", "12,40,4,4", "stride=2, padding=1",
+                     "a = add(c, z)\ny = softmax(a, dim=1)")},
       {"conv_images_mean", Conv("2,16,40,40", "48,16,3,3", "",
                                 "r = relu(c)\ny = mean(r, dim=[2,3])")},
       {"conv_images_amax",

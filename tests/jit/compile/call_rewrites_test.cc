@@ -19,6 +19,7 @@
 namespace kiln {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -102,11 +103,12 @@ TEST(CallRewritesTest, OnlyErrorsBesideOneCountBeforeLogSumExp) {
 }
 
 // The units of a chain like P2 in this grade.
-std::string UnitsIn(const std::string& grade, const std::string& source) {
+std::string UnitsIn(const std::string& grade, const std::string& source,
+                    const std::string& end = "logsumexp(h, dim=1)") {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(
       "grade " + grade +
       "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " + source +
-      "\nt = tanh(c)\nh = hardswish(t)\nr = logsumexp(h, dim=1)\noutput r\n"));
+      "\nt = tanh(c)\nh = hardswish(t)\nr = " + end + "\noutput r\n"));
   const Schedule schedule = MakePlainSchedule(plan, {"sm_90a", 132});
   std::string units;
   for (const Kernel& kernel : schedule.kernels) {
@@ -121,6 +123,19 @@ TEST(CallRewritesTest, TanhBehindTf32ProductsIsOneInstruction) {
   EXPECT_THAT(UnitsIn("fp32", conv), HasSubstr("kiln::TanhBesideOne("));
   EXPECT_THAT(UnitsIn("tf32", "mul(x, 2.0)"),
               HasSubstr("kiln::TanhBesideOne("));
+}
+
+// An error of what it is taken of is as large in a share, which is not a mean
+// of several.
+TEST(CallRewritesTest, ErrorsBesideOneCountBeforeSoftmaxOfTf32Products) {
+  const auto units = [](const std::string& grade, const std::string& source) {
+    return UnitsIn(grade, source, "softmax(h, dim=1)");
+  };
+  EXPECT_THAT(units("tf32", "conv2d(x, w)"),
+              AllOf(HasSubstr("kiln::TanhBesideOne("),
+                    Not(HasSubstr("kiln::ApproximateTanh("))));
+  EXPECT_THAT(units("fp32", "conv2d(x, w)"), HasSubstr("kiln::Tanh("));
+  EXPECT_THAT(units("tf32", "mul(x, 2.0)"), HasSubstr("kiln::Tanh("));
 }
 
 TEST(CallRewritesTest, NaNBoundsStay) {

@@ -1,0 +1,121 @@
+#include "jit/compile/conv_softmax.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+class Gathering {
+ public:
+  Gathering(const LoweredPlan& plan, int conv,
+            std::vector<KernelGroup>* groups)
+      : plan_(plan), conv_(conv), groups_(*groups) {}
+
+  bool Run() && {
+    if (Gather(conv_)) return true;
+    for (const int reader : ReadersOf(ResultsOf(conv_))) {
+      if (IsPointwise(reader) && Gather(reader)) return true;
+    }
+    return false;
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+
+  // Groups with a node that reads one of `values`.
+  std::vector<int> ReadersOf(const std::set<int>& values) const {
+    std::vector<int> readers;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      const std::vector<int> nodes = groups_[i].Nodes();
+      const bool reads =
+          std::any_of(nodes.begin(), nodes.end(),
+                      [&](int node) { return ReadsAny(node, values); });
+      if (reads) readers.push_back(static_cast<int>(i));
+    }
+    return readers;
+  }
+
+  bool ReadsAny(int node, const std::set<int>& values) const {
+    return std::any_of(values.begin(), values.end(),
+                       [&](int value) { return NodeAt(node).Reads(value); });
+  }
+
+  std::set<int> ResultsOf(int group) const {
+    std::set<int> results;
+    for (const int node : groups_[group].Nodes()) {
+      results.insert(NodeAt(node).results.begin(), NodeAt(node).results.end());
+    }
+    return results;
+  }
+
+  // Nothing but pointwise nodes on the convolution's elements.
+  bool IsPointwise(int index) const {
+    const KernelGroup& group = groups_[index];
+    return group.anchor < 0 && !group.epilogue.empty() &&
+           group.domain == groups_[conv_].domain;
+  }
+
+  // With `source`, whose results two groups need and nobody else: statistics
+  // and softmax.
+  bool Gather(int source) {
+    std::vector<int> readers = ReadersOf(ResultsOf(source));
+    readers.erase(std::remove(readers.begin(), readers.end(), source),
+                  readers.end());
+    if (readers.size() != 2) return false;
+    const int statistics = readers[0];
+    const int softmax = readers[1];
+    if (!AreStatistics(statistics, source) || !IsPointwise(softmax) ||
+        ReadersOf(ResultsOf(statistics)) != std::vector<int>{softmax} ||
+        !ReadsOnlyThere(softmax, source, groups_[statistics].anchor)) {
+      return false;
+    }
+    KernelGroup gathered = std::move(groups_[statistics]);
+    gathered.shares = std::move(groups_[softmax].epilogue);
+    groups_[statistics] = {};
+    if (source != conv_) {
+      gathered.prologue = std::move(groups_[source].epilogue);
+      groups_[source] = {};
+    }
+    groups_[softmax] = std::move(gathered);
+    return true;
+  }
+
+  // Of softmax, of a value that `source` makes.
+  bool AreStatistics(int index, int source) const {
+    const KernelGroup& group = groups_[index];
+    if (group.anchor < 0 || !group.prologue.empty()) return false;
+    const Node& node = NodeAt(group.anchor);
+    return node.kind == NodeKind::kReduce && node.op == OpKind::kSoftmax &&
+           !plan_.AnyIsOutput(node.results) &&
+           ResultsOf(source).count(ValueOf(node.operands[0])) > 0;
+  }
+
+  // Whether `group` reads of `source` what the statistics are taken of, as a
+  // softmax by them, and nothing else: by then its power is in its place.
+  bool ReadsOnlyThere(int group, int source, int statistics) const {
+    const Node& taken = NodeAt(statistics);
+    const std::set<int> results = ResultsOf(source);
+    const std::vector<int>& nodes = groups_[group].epilogue;
+    return std::all_of(nodes.begin(), nodes.end(), [&](int index) {
+      const Node& node = NodeAt(index);
+      if (node.op != OpKind::kSoftmax) return !ReadsAny(index, results);
+      return ValueOf(node.operands[0]) == ValueOf(taken.operands[0]) &&
+             ValueOf(node.operands[1]) == taken.results[0];
+    });
+  }
+
+  const LoweredPlan& plan_;
+  const int conv_;
+  std::vector<KernelGroup>& groups_;
+};
+
+}  // namespace
+
+bool GatherSoftmax(const LoweredPlan& plan, int conv,
+                   std::vector<KernelGroup>* groups) {
+  return Gathering(plan, conv, groups).Run();
+}
+
+}  // namespace kiln
