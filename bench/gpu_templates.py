@@ -61,6 +61,8 @@ PLANS = {
     + "y = softmax(c, dim=1)\noutput y\n",
     "conv_odd_width": _conv("132,16,24,57", "40,16,3,3", padding=1)
     + "y = relu(c)\noutput y\n",
+    "conv_odd_width_moments": _conv("132,24,24,57", "40,24,3,3", padding=1)
+    + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     "conv_residual": "input z: f32[2,64,20,20]\n"
     + _conv("2,64,20,20", "64,64,1,1")
     + "a = add(c, z)\ny = relu(a)\noutput y\n",

@@ -160,7 +160,7 @@ class ConvSpecWriter {
         .results[0];
   }
 
-  // A value, or a float2 of two neighbours.
+  // A value or, from planes, a float2 of two neighbours.
   void StoreRead() {
     const int value = LastInner();
     ElementCode code(schedule_, kernel_.group.domain, &tensors_);
@@ -174,6 +174,7 @@ class ConvSpecWriter {
     if (written.empty()) return;
     spec_.members.push_back("template <typename Value>");
     AppendMember("StoreRead", "Value " + NameOf(value), code.lines());
+    if (!geometry_.channel_rows) return;
     std::vector<std::string>& lines = spec_.members;
     lines.push_back(
         "static __device__ bool ArePairsAligned(const Tensors& t) {");

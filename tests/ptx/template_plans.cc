@@ -33,6 +33,13 @@ std::vector<std::pair<std::string, std::string>> Moments() {
       {"conv_f16_moments",
        Conv("2,64,28,28", "64,64,3,3", "padding=1",
             "n = group_norm(c, num_groups=8)\ny = relu(n)", "f16")},
+      // What they are taken of is stored, in rows that are no whole sectors.
+      {"conv_odd_moments",
+       Conv("2,24,17,37", "40,24,3,3", "padding=1",
+            "g = gelu(c)\ny = group_norm(g, num_groups=8)")},
+      {"conv_odd_moments_output",
+       Conv("2,24,17,37", "40,24,3,3", "padding=1",
+            "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput c")},
       {"conv_pool_4", "param s: f32[64,1,1]\n" +
                           Conv("2,8,34,34", "64,8,3,3", "",
                                pooled + "m = mul(n, s)\n"
