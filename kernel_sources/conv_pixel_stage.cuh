@@ -12,7 +12,8 @@
 
 namespace kiln {
 
-// Fragments of eight channels that are on their way at once, at most.
+// Fragments of eight channels that are on their way at once, at most. Shared
+// memory for them is allotted by ConvGeometry::StagedWords.
 constexpr int kStagedFragments = 4;
 
 template <typename Spec>
@@ -43,7 +44,7 @@ class PixelStage {
                              w < Spec::kTileW && y < Output::kH &&
                              x < Output::kW;
       inside_ |= is_inside ? 1u << i : 0u;
-      pixels_[i] = is_inside ? y * Output::kW + x : 0;
+      pixels_[i] = is_inside ? static_cast<Index>(y) * Output::kW + x : 0;
     }
   }
 
@@ -129,9 +130,9 @@ class PixelStage {
   const ConvBlock<Spec>& block_;
   const WarpTile<Spec>& warp_;
   float* const words_;
-  int channel_;          // the lane's first
-  int pixels_[kVisits];  // the lane's, of an output channel
-  unsigned inside_ = 0;  // a bit for each
+  int channel_;            // the lane's first
+  Index pixels_[kVisits];  // the lane's, of an output channel
+  unsigned inside_ = 0;    // a bit for each
 };
 
 // Calls store(at, value, inside) for each value(row, column), staged or as they

@@ -1,5 +1,5 @@
-// Softmax over the channels of a convolution tile, from registers, and pointwise
-// ops behind it:
+// Softmax over the channels of a convolution tile, from registers, and
+// pointwise ops behind it:
 //   Spec::Element(t, at, share, inside)
 // of each element, once for each. The block has all channels of a pixel.
 #ifndef KILN_KERNEL_SOURCES_CONV_SOFTMAX_CUH_
@@ -14,6 +14,7 @@ template <typename Spec>
 struct ConvTail<Spec, Tail::kSoftmax> {
   using Values = ChannelValues<Spec>;
   using Index = typename Spec::Index;
+  static_assert(Spec::kImages == 1, "All warps share its parts.");
   static_assert(ConvTile<Spec>::kChannelBlocks == 1 && Spec::kGroups == 1,
                 "One block has all channels.");
 
@@ -51,23 +52,28 @@ struct ConvTail<Spec, Tail::kSoftmax> {
  private:
   static constexpr int kPixels = Spec::kTileH * Spec::kTileW;
   static constexpr int kPartsWords =
-      Spec::kWarpsN > 1 ? Spec::kWarpsN * kPixels * 2 : 0;
+      Spec::kWarpsN > 1 ? Spec::kWarpsN* kPixels * 2 : 0;
 
-  // Puts 2^(x - largest) in the place of a pixel's values, times log2(e), that
-  // this lane and its three neighbours hold, and returns their sum. A NaN or
-  // +inf makes the sum NaN; where all are -inf it is 0.
+  // Puts e^(x - largest) in the place of a pixel's values that this lane and
+  // its three neighbours hold, and returns their sum. A NaN or +inf makes the
+  // sum NaN; where all are -inf it is 0.
   static __device__ float TakePowers(float (&x)[Values::kColumns],
                                      float* largest) {
     const auto larger = [](float a, float b) { return fmaxf(a, b); };
     *largest = OverLanes(OfAll(x, larger), larger);
     const float base = *largest == -Infinity() ? 0.0f : *largest;
 #pragma unroll
-    for (float& power : x) power = Exp2(power - base);
+    for (float& power : x) power = PowerOf(power - base);
     return OverLanes(SumOf(x), Add);
   }
 
+  // e^x for x up to 0. Its error grows with -x, but its share of the sum falls
+  // faster.
+  static __device__ float PowerOf(float x) { return Exp2(x * 0x1.715476p+0f); }
+
   // Of warps that have some channels each: from their sums to the factors. Of a
-  // warp whose values are all -inf, largest - all is -inf; of all warps, NaN.
+  // warp whose values are all -inf, largest - most is -inf; where those of all
+  // warps are, NaN.
   static __device__ void MergeWarps(const WarpTile<Spec>& warp,
                                     const float (&largest)[Values::kRows],
                                     float (&sums)[Values::kRows],
@@ -88,14 +94,13 @@ struct ConvTail<Spec, Tail::kSoftmax> {
       float most = -Infinity();
 #pragma unroll
       for (int other = 0; other < Spec::kWarpsN; ++other) {
-        all[other] =
-            parts[other * kPixels + warp.pixel(row / 2, row % 2)];
+        all[other] = parts[other * kPixels + warp.pixel(row / 2, row % 2)];
         most = fmaxf(most, all[other].x);
       }
       float sum = 0.0f;
 #pragma unroll
-      for (const float2& part : all) sum += part.y * Exp2(part.x - most);
-      sums[row] = Exp2(largest[row] - most) / sum;
+      for (const float2& part : all) sum += part.y * PowerOf(part.x - most);
+      sums[row] = PowerOf(largest[row] - most) / sum;
     }
   }
 };

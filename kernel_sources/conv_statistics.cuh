@@ -55,13 +55,10 @@ struct ConvTail<Spec, Tail::kMoments> {
         });
     if constexpr (Spec::kStagesResults) {
       PixelStage<Spec>(block, tile, warp, scratch + kStatesWords)
-          .ForEach(
-              [&](int row, int column) {
-                return sums.At(row, column);
-              },
-              [&](const Point<Index>& at, float value, bool is_inside) {
-                Spec::StoreRead(t, at, value, is_inside);
-              });
+          .ForEach([&](int row, int column) { return sums.At(row, column); },
+                   [&](const Point<Index>& at, float value, bool is_inside) {
+                     Spec::StoreRead(t, at, value, is_inside);
+                   });
     }
     if constexpr (Spec::kPoolsEarly) {
       PoolEarly<Spec>(t, channels, block, tile, warp, sums, scratch);

@@ -3,7 +3,7 @@
 //   Spec::Element(t, at, sum, scale, inside, channel)
 // where the kernel ends there, or
 //   float Spec::Read(t, at, sum, scale, inside, channel)
-// where something follows; in front of powers, that times log2(e). Both
+// where something follows; in front of a LogSumExp, that times log2(e). Both
 // store only where `inside`; `scale` is what the sum has yet to be multiplied
 // by, `channel` is Spec::ReadChannel(t, at). A block has several images only
 // before kStore, and kMoments without windows.

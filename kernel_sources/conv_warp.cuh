@@ -80,8 +80,8 @@ struct Sums {
   // d[m][4 * j + i]: element i of fragment j of row fragment m.
   float d[Spec::kTilesM][Spec::kTilesN * 4];
 
-  // Of the lane's pixel `row` and channel `column`, which are i / 2 and i % 2 of
-  // a fragment.
+  // Of the lane's pixel `row` and channel `column`, which are i / 2 and i % 2
+  // of a fragment.
   __device__ float At(int row, int column) const {
     return d[row / 2][column / 2 * 4 + row % 2 * 2 + column % 2];
   }

@@ -9,7 +9,7 @@ namespace {
 
 // Of a block; of two, the second saves less than the first one takes longer.
 constexpr int kTilesToCarry = 3;
-constexpr int64_t kRegisters = 65536;  // of a multiprocessor
+constexpr int64_t kRegisters = 65536;    // of a multiprocessor
 constexpr int64_t kStagedFragments = 4;  // of conv_pixel_stage.cuh
 // Of a producer's thread.
 constexpr int64_t kFewestProducerRegisters = 64;

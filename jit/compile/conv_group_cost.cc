@@ -17,7 +17,7 @@ namespace {
 // Where pixels are rows, an element, and one that is stored from registers.
 constexpr double kInstructionsPerElement = 6.95;
 constexpr double kInstructionsPerScattered = 32.1;
-constexpr double kInstructionsPerStaged = 16.0;  // by hand; conv_softmax.cuh
+constexpr double kInstructionsPerStaged = 16.0;   // by hand
 constexpr double kInstructionsPerChannel = 7.06;  // of a thread
 constexpr double kShareOfOthers = 0.163;
 constexpr double kCyclesBetweenTurns = 47.7;  // of the tensor cores

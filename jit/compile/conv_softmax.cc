@@ -9,8 +9,7 @@ namespace {
 
 class Gathering {
  public:
-  Gathering(const LoweredPlan& plan, int conv,
-            std::vector<KernelGroup>* groups)
+  Gathering(const LoweredPlan& plan, int conv, std::vector<KernelGroup>* groups)
       : plan_(plan), conv_(conv), groups_(*groups) {}
 
   bool Run() && {
@@ -29,9 +28,9 @@ class Gathering {
     std::vector<int> readers;
     for (size_t i = 0; i < groups_.size(); ++i) {
       const std::vector<int> nodes = groups_[i].Nodes();
-      const bool reads =
-          std::any_of(nodes.begin(), nodes.end(),
-                      [&](int node) { return ReadsAny(node, values); });
+      const bool reads = std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+        return ReadsAny(node, values);
+      });
       if (reads) readers.push_back(static_cast<int>(i));
     }
     return readers;
@@ -68,7 +67,7 @@ class Gathering {
     const int softmax = readers[1];
     if (!AreStatistics(statistics, source) || !IsPointwise(softmax) ||
         ReadersOf(ResultsOf(statistics)) != std::vector<int>{softmax} ||
-        !ReadsOnlyThere(softmax, source, groups_[statistics].anchor)) {
+        !ReadsElementsOnce(softmax, source, groups_[statistics].anchor)) {
       return false;
     }
     KernelGroup gathered = std::move(groups_[statistics]);
@@ -82,25 +81,34 @@ class Gathering {
     return true;
   }
 
-  // Of softmax, of a value that `source` makes.
+  // Of softmax over channels, of a value that `source` makes.
   bool AreStatistics(int index, int source) const {
     const KernelGroup& group = groups_[index];
     if (group.anchor < 0 || !group.prologue.empty()) return false;
     const Node& node = NodeAt(group.anchor);
     return node.kind == NodeKind::kReduce && node.op == OpKind::kSoftmax &&
-           !plan_.AnyIsOutput(node.results) &&
+           !plan_.AnyIsOutput(node.results) && IsOverChannels(node) &&
            ResultsOf(source).count(ValueOf(node.operands[0])) > 0;
   }
 
-  // Whether `group` reads of `source` what the statistics are taken of, as a
-  // softmax by them, and nothing else: by then its power is in its place.
-  bool ReadsOnlyThere(int group, int source, int statistics) const {
+  bool IsOverChannels(const Node& statistics) const {
+    Dims kept = plan_.values[ValueOf(statistics.operands[0])].desc.dims;
+    if (kept.size() != 4 || kept[1] == 1) return false;
+    kept[1] = 1;
+    return plan_.values[statistics.results[0]].desc.dims == kept;
+  }
+
+  // Whether `group` reads of the kernel's elements what the statistics are
+  // taken of, as a softmax by them, and nothing else: by then their powers are
+  // all that is left.
+  bool ReadsElementsOnce(int group, int source, int statistics) const {
     const Node& taken = NodeAt(statistics);
-    const std::set<int> results = ResultsOf(source);
+    std::set<int> elements = ResultsOf(conv_);
+    elements.merge(ResultsOf(source));
     const std::vector<int>& nodes = groups_[group].epilogue;
     return std::all_of(nodes.begin(), nodes.end(), [&](int index) {
       const Node& node = NodeAt(index);
-      if (node.op != OpKind::kSoftmax) return !ReadsAny(index, results);
+      if (node.op != OpKind::kSoftmax) return !ReadsAny(index, elements);
       return ValueOf(node.operands[0]) == ValueOf(taken.operands[0]) &&
              ValueOf(node.operands[1]) == taken.results[0];
     });

@@ -415,8 +415,7 @@ class ConvSpecWriter {
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
     const int64_t scratch =
-        geometry_.channel_rows ? 0
-                               : Parts().first * slots * 3 + StagedWords();
+        geometry_.channel_rows ? 0 : Parts().first * slots * 3 + StagedWords();
     Finish("kMoments", "kiln_conv_statistics",
            kernel_.group.early_pooling < 0 ? scratch
                                            : std::max(scratch, WindowWords()));

@@ -23,6 +23,7 @@ class Folding {
         folded_.skipped.insert(ValueOf(node.operands[0]));
       }
     }
+    if (!FoldsFactors(plan_, kernel_)) return std::move(folded_);
     if (TakesFactor(Result())) Scale(Result());
     if (CanScaleSums()) folded_.factors[Sums()] = kLog2E;
     return std::move(folded_);
@@ -133,12 +134,11 @@ float FoldedFactors::Of(int value) const {
 
 bool FoldsFactors(const LoweredPlan& plan, const Kernel& kernel) {
   const int tail = kernel.group.tail;
-  return tail >= 0 && (plan.nodes[tail].op == OpKind::kLogSumExp ||
-                       !kernel.group.shares.empty());
+  return tail >= 0 && plan.nodes[tail].op == OpKind::kLogSumExp;
 }
 
 FoldedFactors FoldFactors(const LoweredPlan& plan, const Kernel& kernel) {
-  if (!FoldsFactors(plan, kernel)) return {};
+  if (!FoldsFactors(plan, kernel) && kernel.group.shares.empty()) return {};
   return Folding(plan, kernel).Run();
 }
 

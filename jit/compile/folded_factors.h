@@ -22,18 +22,18 @@ struct FoldedFactors {
   std::set<int> without_constant;
   // Results of tanh that a hardswish alone reads, which computes both.
   std::set<int> skipped;
-  // What the logsumexp lacks, because all it reads does. (Of a softmax it does
-  // not count.)
+  // What the logsumexp lacks, because all it reads does.
   float constant = 0.0f;
 
   float Of(int value) const;
 };
 
-// Whether `kernel` is a convolution whose tail, a logsumexp or softmax, reads
-// its operand times log2(e), to sum powers of it.
+// Whether `kernel` is a convolution whose tail, a logsumexp, reads its operand
+// times log2(e), to sum powers of it.
 bool FoldsFactors(const LoweredPlan& plan, const Kernel& kernel);
 
-// For such a kernel; nothing for others. The convolution's own result has a
+// For such a kernel, and in front of a softmax for what tanh takes; nothing for
+// others. The convolution's own result has a
 // factor, in the scale of its sums, where all that reads it here can take it
 // so. Of other values that several nodes read, or a caller, there is none.
 FoldedFactors FoldFactors(const LoweredPlan& plan, const Kernel& kernel);

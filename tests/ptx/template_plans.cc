@@ -85,9 +85,8 @@ std::vector<std::pair<std::string, std::string>> Stores() {
       // Of aligned rows and not; with channels in two warps; after a norm.
       {"conv_softmax",
        Conv("2,16,20,20", "32,16,3,3", "", "y = softmax(c, dim=1)")},
-      {"conv_softmax_aligned",
-       Conv("2,16,24,24", "40,16,3,3", "padding=1",
-            "r = silu(c)\ny = softmax(r, dim=1)")},
+      {"conv_softmax_aligned", Conv("2,16,24,24", "40,16,3,3", "padding=1",
+                                    "r = silu(c)\ny = softmax(r, dim=1)")},
       {"conv_softmax_wide", Conv("3,24,17,15", "130,24,1,1", "",
                                  "y = softmax(c, dim=1)\noutput c", "f16")},
       {"conv_softmax_norm",
@@ -96,6 +95,16 @@ std::vector<std::pair<std::string, std::string>> Stores() {
                 "n = group_norm(c, num_groups=16)\nt = tanh(n)\n"
                 "h = hardswish(t)\na = add(h, c)\nm = softmax(a, dim=1)\n"
                 "y = mul(m, s)")},
+      // Of values whose products with log2(e) are infinite; after a norm, with
+      // what that is taken of behind the softmax.
+      {"conv_softmax_large", Conv("2,8,20,20", "64,8,3,3", "",
+                                  "d = clamp(c, min=-1.0, max=-1.0)\n"
+                                  "e = mul(d, 3e38)\n"
+                                  "y = softmax(e, dim=1)")},
+      {"conv_softmax_and_sum",
+       Conv("2,8,20,20", "64,8,3,3", "",
+            "n = group_norm(c, num_groups=16)\ns = softmax(n, dim=1)\n"
+            "y = add(s, c)")},
       {"transpose_softmax",
        "input z: f32[2,40,28,28]\n" +
            Transpose("2,12,14,14", "12,40,4,4", "stride=2, padding=1",

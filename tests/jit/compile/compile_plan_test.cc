@@ -166,6 +166,21 @@ output y
   }
 }
 
+// ... and where results of so large planes go through shared memory.
+TEST(CompilePlanTest, StagedPlanesOfMoreThan2To31PixelsCompile) {
+  for (const char* target : {"sm_80/108", "sm_90a/132"}) {
+    const auto artifact = CompileText(R"(
+input x: f16[1,1,46345,46347]
+param w: f16[16,1,3,3]
+c = conv2d(x, w)
+y = softmax(c, dim=1)
+output y
+)",
+                                      target);
+    ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  }
+}
+
 // What call_rewrites.h makes of functions, in one plan.
 TEST(CompilePlanTest, CheaperFormsOfCallsCompile) {
   for (const char* target : {"sm_75/40", "sm_80/108", "sm_90a/132"}) {

@@ -72,6 +72,10 @@ TEST(ConvSoftmaxTest, NotWhereAnElementIsNeededBesideItsShare) {
   EXPECT_THAT(Symbols(kConv + "y = softmax(c, dim=1)\nz = mul(y, c)\n"
                               "output z\n"),
               Not(testing::Contains("kiln_conv_softmax")));
+  EXPECT_THAT(Symbols(kConv + "n = group_norm(c, num_groups=16)\n"
+                              "y = softmax(n, dim=1)\nz = add(y, c)\n"
+                              "output z\n"),
+              Not(testing::Contains("kiln_conv_softmax")));
   EXPECT_THAT(Symbols(kConv + "r = relu(c)\ny = softmax(r, dim=1)\n"
                               "z = mean(r, dim=[2,3])\noutput y\noutput z\n"),
               Not(testing::Contains("kiln_conv_softmax")));
@@ -79,9 +83,8 @@ TEST(ConvSoftmaxTest, NotWhereAnElementIsNeededBesideItsShare) {
 
 TEST(ConvSoftmaxTest, NotOverOtherAxes) {
   for (const std::string dim : {"0", "2", "3"}) {
-    EXPECT_THAT(
-        Symbols(kConv + "y = softmax(c, dim=" + dim + ")\noutput y\n"),
-        Not(testing::Contains("kiln_conv_softmax")));
+    EXPECT_THAT(Symbols(kConv + "y = softmax(c, dim=" + dim + ")\noutput y\n"),
+                Not(testing::Contains("kiln_conv_softmax")));
   }
 }
 
@@ -95,7 +98,8 @@ TEST(ConvSoftmaxTest, NotOfMoreChannelsThanABlockHolds) {
 
 // An output is stored where its elements are computed.
 TEST(ConvSoftmaxTest, WhatItIsTakenOfMayBeAnOutput) {
-  const std::string text = kConv + "y = softmax(c, dim=1)\noutput y\noutput c\n";
+  const std::string text =
+      kConv + "y = softmax(c, dim=1)\noutput y\noutput c\n";
   EXPECT_THAT(Symbols(text), ElementsAre("kiln_conv_softmax"));
   EXPECT_EQ(Fastest(text).kernels.back().stores.size(), 2u);
 }
@@ -113,11 +117,13 @@ TEST(ConvSoftmaxTest, ResultsOfOddWidthsGoThroughSharedMemory) {
   const std::string relu = "c = conv2d(x, w)\ny = relu(c)\n";
   EXPECT_THAT(LastUnit(Store("57", relu)), stages);
   EXPECT_THAT(LastUnit(Store("56", relu)), Not(stages));
-  EXPECT_THAT(LastUnit(Store("57", "c = conv2d(x, w)\na = add(c, z)\n"
-                                   "y = relu(a)\n")),
+  EXPECT_THAT(LastUnit(Store("57",
+                             "c = conv2d(x, w)\na = add(c, z)\n"
+                             "y = relu(a)\n")),
               Not(stages));
-  EXPECT_THAT(LastUnit(Store("40", "c = conv_transpose2d(x, v, stride=2)\n"
-                                   "y = relu(c)\n")),
+  EXPECT_THAT(LastUnit(Store("40",
+                             "c = conv_transpose2d(x, v, stride=2)\n"
+                             "y = relu(c)\n")),
               stages);
 }
 
