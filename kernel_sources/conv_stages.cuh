@@ -56,11 +56,15 @@ struct StageNote {
   int is_again;            // the same stage follows, with the rest of the chunk
   int only_large;          // just the product of the large parts
 
-  // What concerns one image, known to be the same in all lanes of a warp.
+  // What concerns one image, known to be the same in all lanes of a warp. Only
+  // the lane reads that says when the stage is free: racecheck does not follow
+  // that the others have read before.
   __device__ StageNote<1> Of(int image) const {
-    return {{factors[image]},
-            __shfl_sync(~0u, is_again, 0),
-            __shfl_sync(~0u, only_large, 0)};
+    StageNote<1> own = {};
+    if (threadIdx.x % 32 == 0) own = {{factors[image]}, is_again, only_large};
+    return {{__shfl_sync(~0u, own.factors[0], 0)},
+            __shfl_sync(~0u, own.is_again, 0),
+            __shfl_sync(~0u, own.only_large, 0)};
   }
 };
 
