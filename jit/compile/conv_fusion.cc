@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/conv_demands.h"
 #include "jit/compile/conv_search.h"
 #include "jit/compile/conv_softmax.h"
 #include "jit/compile/reduce_geometry.h"
@@ -110,16 +111,6 @@ class Fusing {
     fusion_.demands[{anchor, tail}] = demands;
   }
 
-  // Results of the nodes that run on the convolution's domain.
-  std::set<int> ValuesOf(int conv) const {
-    const KernelGroup& group = fusion_.groups[conv];
-    std::set<int> values = {NodeAt(group.anchor).results[0]};
-    for (const int node : group.epilogue) {
-      values.insert(NodeAt(node).results[0]);
-    }
-    return values;
-  }
-
   bool Reads(const KernelGroup& group, const std::set<int>& values) const {
     for (const int node : group.Nodes()) {
       for (const Operand& operand : NodeAt(node).operands) {
@@ -130,7 +121,7 @@ class Fusing {
   }
 
   std::vector<int> UsersOf(int conv) const {
-    const std::set<int> values = ValuesOf(conv);
+    const std::set<int> values = ElementsOf(plan_, fusion_.groups[conv]);
     std::vector<int> users;
     for (size_t i = 0; i < fusion_.groups.size(); ++i) {
       const int index = static_cast<int>(i);
@@ -154,7 +145,7 @@ class Fusing {
     if (anchor.op == OpKind::kSoftmax && group.shares.empty()) return false;
     KernelGroup epilogue;
     epilogue.epilogue = group.epilogue;
-    std::set<int> inner = ValuesOf(conv);
+    std::set<int> inner = ElementsOf(plan_, fusion_.groups[conv]);
     for (const int node : group.prologue) {
       inner.insert(NodeAt(node).results[0]);
     }
@@ -181,110 +172,12 @@ class Fusing {
            channels > 1 && view.kept0 == conv.domain[0] && view.reduced1 == 1;
   }
 
-  // Of the kernel that begins with the convolution and goes on with all of
-  // `joining`; `stores`: others read the elements from memory.
+  // `stores`: others read the elements from memory.
   ConvDemands DemandsOf(int conv, const std::vector<int>& joining,
                         bool stores) const {
-    ConvDemands demands;
-    demands.stores = stores || joining.empty() ||
-                     IsOutput(NodeAt(fusion_.groups[conv].anchor));
-    const std::set<int> inner = ValuesOf(conv);
-    AddOps(inner, fusion_.groups[conv].epilogue, &demands);
-    for (const int user : joining) {
-      const KernelGroup& group = fusion_.groups[user];
-      if (group.anchor < 0) {
-        AddOps(inner, group.epilogue, &demands);
-        demands.stores = true;
-        continue;
-      }
-      AddOps(inner, group.prologue, &demands);
-      AddShares(conv, group, &demands);
-      const Node& node = NodeAt(group.anchor);
-      if (node.kind == NodeKind::kPool2d) {
-        demands.window = std::get<PoolAttributes>(node.attributes).kernel_size;
-      } else if (node.op == OpKind::kGroupNorm) {
-        demands.has_statistics = true;
-        demands.group_channels =
-            ChannelsOfState(node, fusion_.groups[conv].domain);
-      } else if (ChannelsOfState(node, fusion_.groups[conv].domain) > 0) {
-        demands.reduces_images = true;
-      } else {
-        demands.all_channels_in_a_block = true;
-      }
-    }
-    return demands;
-  }
-
-  // Nodes on the convolution's elements, behind those that make `inner`.
-  void AddOps(std::set<int> inner, const std::vector<int>& nodes,
-              ConvDemands* demands) const {
-    demands->ops += static_cast<int64_t>(nodes.size());
-    demands->reads += ReadsOf(std::move(inner), nodes);
-    for (const int node : nodes) {
-      demands->instructions += InstructionsOf(NodeAt(node).op);
-      demands->stores |= IsOutput(NodeAt(node));
-    }
-  }
-
-  // What the softmax itself reads is at hand.
-  void AddShares(int conv, const KernelGroup& group,
-                 ConvDemands* demands) const {
-    if (group.shares.empty()) return;
-    demands->stores = true;
-    demands->has_softmax = true;
-    std::set<int> inner = ValuesOf(conv);
-    for (const int node : group.prologue) inner.insert(NodeAt(node).results[0]);
-    for (const int statistic : NodeAt(group.anchor).results) {
-      inner.insert(statistic);
-    }
-    AddOps(std::move(inner), group.shares, demands);
-  }
-
-  bool IsOutput(const Node& node) const {
-    return plan_.AnyIsOutput(node.results);
-  }
-
-  // Roughly, from the generated code.
-  static int64_t InstructionsOf(OpKind op) {
-    switch (op) {
-      case OpKind::kGelu:
-      case OpKind::kTanh:
-      case OpKind::kSigmoid:
-      case OpKind::kSilu:
-      case OpKind::kMish:
-      case OpKind::kSoftplus:
-      case OpKind::kElu:
-      case OpKind::kExp:
-      case OpKind::kSoftmax:
-      case OpKind::kDiv:
-        return 15;
-      case OpKind::kGroupNorm:
-      case OpKind::kBatchNorm:
-        return 6;
-      default:
-        return 3;
-    }
-  }
-
-  // Tensors that `nodes` read besides `inner` and what they make, but for those
-  // that are the same throughout an image's channel.
-  int64_t ReadsOf(std::set<int> inner, const std::vector<int>& nodes) const {
-    int64_t reads = 0;
-    for (const int index : nodes) {
-      const Node& node = NodeAt(index);
-      // Behind its input a norm has a number for each channel, or group.
-      const bool is_norm =
-          node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
-      const size_t count = is_norm ? 1 : node.operands.size();
-      for (size_t i = 0; i < count; ++i) {
-        const int value = ValueOf(node.operands[i]);
-        if (value < 0 || Contains(inner, value)) continue;
-        const Dims4 dims = AlignDims(DimsOf(value));
-        reads += dims[2] > 1 || dims[3] > 1 ? 1 : 0;
-      }
-      inner.insert(node.results[0]);
-    }
-    return reads;
+    std::vector<const KernelGroup*> groups;
+    for (const int user : joining) groups.push_back(&fusion_.groups[user]);
+    return ConvDemandsOf(plan_, fusion_.groups[conv], groups, stores);
   }
 
   // Lets all of `joining` begin with the convolution, if a tile exists that

@@ -1,0 +1,142 @@
+#include "jit/compile/conv_demands.h"
+
+#include <utility>
+#include <variant>
+
+#include "jit/compile/conv_fusion.h"
+
+namespace kiln {
+namespace {
+
+class Demanding {
+ public:
+  Demanding(const LoweredPlan& plan, const KernelGroup& conv)
+      : plan_(plan), conv_(conv) {}
+
+  ConvDemands Run(const std::vector<const KernelGroup*>& joining,
+                  bool stores) && {
+    demands_.stores =
+        stores || joining.empty() || IsOutput(NodeAt(conv_.anchor));
+    AddOps(ElementsOf(plan_, conv_), conv_.epilogue);
+    for (const KernelGroup* const group : joining) Add(*group);
+    return demands_;
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+
+  void Add(const KernelGroup& group) {
+    const std::set<int> inner = ElementsOf(plan_, conv_);
+    if (group.anchor < 0) {
+      AddOps(inner, group.epilogue);
+      demands_.stores = true;
+      return;
+    }
+    AddOps(inner, group.prologue);
+    AddShares(group);
+    const Node& node = NodeAt(group.anchor);
+    if (node.kind == NodeKind::kPool2d) {
+      demands_.window = std::get<PoolAttributes>(node.attributes).kernel_size;
+    } else if (node.op == OpKind::kGroupNorm) {
+      demands_.has_statistics = true;
+      demands_.group_channels = ChannelsOfState(node, conv_.domain);
+    } else if (ChannelsOfState(node, conv_.domain) > 0) {
+      demands_.reduces_images = true;
+    } else {
+      demands_.all_channels_in_a_block = true;
+    }
+  }
+
+  // Nodes on the convolution's elements, behind those that make `inner`.
+  void AddOps(std::set<int> inner, const std::vector<int>& nodes) {
+    demands_.ops += static_cast<int64_t>(nodes.size());
+    demands_.reads += ReadsOf(std::move(inner), nodes);
+    for (const int node : nodes) {
+      demands_.instructions += InstructionsOf(NodeAt(node).op);
+      demands_.stores |= IsOutput(NodeAt(node));
+    }
+  }
+
+  // What the softmax itself reads is at hand.
+  void AddShares(const KernelGroup& group) {
+    if (group.shares.empty()) return;
+    demands_.stores = true;
+    demands_.has_softmax = true;
+    std::set<int> inner = ElementsOf(plan_, conv_);
+    for (const int node : group.prologue) inner.insert(NodeAt(node).results[0]);
+    for (const int statistic : NodeAt(group.anchor).results) {
+      inner.insert(statistic);
+    }
+    AddOps(std::move(inner), group.shares);
+  }
+
+  bool IsOutput(const Node& node) const {
+    return plan_.AnyIsOutput(node.results);
+  }
+
+  // Roughly, from the generated code.
+  static int64_t InstructionsOf(OpKind op) {
+    switch (op) {
+      case OpKind::kGelu:
+      case OpKind::kTanh:
+      case OpKind::kSigmoid:
+      case OpKind::kSilu:
+      case OpKind::kMish:
+      case OpKind::kSoftplus:
+      case OpKind::kElu:
+      case OpKind::kExp:
+      case OpKind::kSoftmax:
+      case OpKind::kDiv:
+        return 15;
+      case OpKind::kGroupNorm:
+      case OpKind::kBatchNorm:
+        return 6;
+      default:
+        return 3;
+    }
+  }
+
+  // Tensors that `nodes` read besides `inner` and what they make, but for those
+  // that are the same throughout an image's channel.
+  int64_t ReadsOf(std::set<int> inner, const std::vector<int>& nodes) const {
+    int64_t reads = 0;
+    for (const int index : nodes) {
+      const Node& node = NodeAt(index);
+      // Behind its input a norm has a number for each channel, or group.
+      const bool is_norm =
+          node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
+      const size_t count = is_norm ? 1 : node.operands.size();
+      for (size_t i = 0; i < count; ++i) {
+        const int value = ValueOf(node.operands[i]);
+        if (value < 0 || inner.count(value) > 0) continue;
+        const Dims4 dims = AlignDims(DimsOf(value));
+        reads += dims[2] > 1 || dims[3] > 1 ? 1 : 0;
+      }
+      inner.insert(node.results[0]);
+    }
+    return reads;
+  }
+
+  const LoweredPlan& plan_;
+  const KernelGroup& conv_;
+  ConvDemands demands_;
+};
+
+}  // namespace
+
+std::set<int> ElementsOf(const LoweredPlan& plan, const KernelGroup& conv) {
+  std::set<int> values = {plan.nodes[conv.anchor].results[0]};
+  for (const int node : conv.epilogue) {
+    values.insert(plan.nodes[node].results[0]);
+  }
+  return values;
+}
+
+ConvDemands ConvDemandsOf(const LoweredPlan& plan, const KernelGroup& conv,
+                          const std::vector<const KernelGroup*>& joining,
+                          bool stores) {
+  return Demanding(plan, conv).Run(joining, stores);
+}
+
+}  // namespace kiln
