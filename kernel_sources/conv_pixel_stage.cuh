@@ -76,8 +76,7 @@ class PixelStage {
 
   static __device__ void Sync() {
     if constexpr (kWarps > 1) {
-      asm volatile("bar.sync %0, %1;" ::"r"(8 + threadIdx.x / 128), "n"(128)
-                   : "memory");
+      ConvTile<Spec>::SyncGroup(threadIdx.x / 128);
     } else {
       __syncwarp();
     }

@@ -42,6 +42,10 @@ struct ConvTile {
   static constexpr int kBlocksOfImage =
       kTilesAcross * kStrips * kChannelBlocks * kPhases * Spec::kGroups;
 
+  // Waits for the threads of a warpgroup that multiplies.
+  static __device__ void SyncGroup(int group) {
+    asm volatile("bar.sync %0, 128;" ::"r"(8 + group) : "memory");
+  }
   // Waits for all threads that multiply.
   static __device__ void Sync() {
     if constexpr (Spec::kWarpgroups > 0) {

@@ -256,16 +256,12 @@ class ConvConsumer {
     if constexpr (!Spec::kScales) return;
     if (__shfl_sync(~0u, factor != known_factor_, 0) == 0) return;
     known_factor_ = factor;
-    SyncGroup();  // all have used those of the tile before
+    Tile::SyncGroup(group_);  // all have used those of the tile before
     for (int i = threadIdx.x % 128; i < Spec::kTilesN * 8; i += 128) {
       stages_.sum_scales(group_)[i] =
           ProductOfPowers(factor, Factors()[i]) * Spec::kSumFactor;
     }
-    SyncGroup();  // they are there
-  }
-  // Of the warpgroup's threads.
-  __device__ void SyncGroup() const {
-    asm volatile("bar.sync %0, 128;" ::"r"(8 + group_) : "memory");
+    Tile::SyncGroup(group_);  // they are there
   }
 
   // For the two channels of a thread.

@@ -11,13 +11,13 @@ namespace {
 class Demanding {
  public:
   Demanding(const LoweredPlan& plan, const KernelGroup& conv)
-      : plan_(plan), conv_(conv) {}
+      : plan_(plan), conv_(conv), elements_(ElementsOf(plan, conv)) {}
 
   ConvDemands Run(const std::vector<const KernelGroup*>& joining,
                   bool stores) && {
     demands_.stores =
         stores || joining.empty() || IsOutput(NodeAt(conv_.anchor));
-    AddOps(ElementsOf(plan_, conv_), conv_.epilogue);
+    AddOps(elements_, conv_.epilogue);
     for (const KernelGroup* const group : joining) Add(*group);
     return demands_;
   }
@@ -27,13 +27,12 @@ class Demanding {
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
 
   void Add(const KernelGroup& group) {
-    const std::set<int> inner = ElementsOf(plan_, conv_);
     if (group.anchor < 0) {
-      AddOps(inner, group.epilogue);
+      AddOps(elements_, group.epilogue);
       demands_.stores = true;
       return;
     }
-    AddOps(inner, group.prologue);
+    AddOps(elements_, group.prologue);
     AddShares(group);
     const Node& node = NodeAt(group.anchor);
     if (node.kind == NodeKind::kPool2d) {
@@ -63,7 +62,7 @@ class Demanding {
     if (group.shares.empty()) return;
     demands_.stores = true;
     demands_.has_softmax = true;
-    std::set<int> inner = ElementsOf(plan_, conv_);
+    std::set<int> inner = elements_;
     for (const int node : group.prologue) inner.insert(NodeAt(node).results[0]);
     for (const int statistic : NodeAt(group.anchor).results) {
       inner.insert(statistic);
@@ -120,6 +119,7 @@ class Demanding {
 
   const LoweredPlan& plan_;
   const KernelGroup& conv_;
+  const std::set<int> elements_;
   ConvDemands demands_;
 };
 

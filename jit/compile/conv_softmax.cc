@@ -23,15 +23,15 @@ class Gathering {
  private:
   const Node& NodeAt(int index) const { return plan_.nodes[index]; }
 
-  // Groups with a node that reads one of `values`.
+  // Groups that read one of `values` and do not make it.
   std::vector<int> ReadersOf(const std::set<int>& values) const {
     std::vector<int> readers;
     for (size_t i = 0; i < groups_.size(); ++i) {
-      const std::vector<int> nodes = groups_[i].Nodes();
-      const bool reads = std::any_of(nodes.begin(), nodes.end(), [&](int node) {
-        return ReadsAny(node, values);
-      });
-      if (reads) readers.push_back(static_cast<int>(i));
+      const std::set<int> read = ValuesRead(plan_, groups_[i]);
+      if (std::any_of(values.begin(), values.end(),
+                      [&](int value) { return read.count(value) > 0; })) {
+        readers.push_back(static_cast<int>(i));
+      }
     }
     return readers;
   }
@@ -59,9 +59,7 @@ class Gathering {
   // With `source`, whose results two groups need and nobody else: statistics
   // and softmax.
   bool Gather(int source) {
-    std::vector<int> readers = ReadersOf(ResultsOf(source));
-    readers.erase(std::remove(readers.begin(), readers.end(), source),
-                  readers.end());
+    const std::vector<int> readers = ReadersOf(ResultsOf(source));
     if (readers.size() != 2) return false;
     const int statistics = readers[0];
     const int softmax = readers[1];
