@@ -9,6 +9,22 @@
 
 namespace kiln {
 
+// Of a block of a transposed convolution whose filter the stride does not
+// divide: 1 if its phase lacks the first row of taps, and 2 if it lacks the
+// first column. The same in all lanes, for the compiler.
+template <typename Spec>
+__device__ int AbsentTaps(const ConvBlock<Spec>& block) {
+  if constexpr (!Spec::kHasUnevenPhases) return 0;
+  const int row = (block.phase_h + Spec::kPhaseStartH) % Spec::kPhasesH +
+                  Spec::kPhasesH * (Spec::kTapsH - 1);
+  const int column = (block.phase_w + Spec::kPhaseStartW) % Spec::kPhasesW +
+                     Spec::kPhasesW * (Spec::kTapsW - 1);
+  return __shfl_sync(~0u,
+                     (row < Spec::kKernelH ? 0 : 1) |
+                         (column < Spec::kKernelW ? 0 : 2),
+                     0);
+}
+
 template <typename Spec>
 class StageProducts {
  public:
@@ -17,11 +33,13 @@ class StageProducts {
   static constexpr int kCount = Spec::kTilesN * 4;
   using Sums = float[Spec::kTilesM][kCount];
 
+  // `absent`: what the block's phase lacks (AbsentTaps).
   __device__ StageProducts(const ConvStages<Spec>& stages, int group_m,
-                           int group_n)
+                           int group_n, int absent)
       : stages_(stages),
         pixel_part_(Spec::kChannelRows ? group_n : group_m),
-        channel_part_(Spec::kChannelRows ? group_m : group_n) {}
+        channel_part_(Spec::kChannelRows ? group_m : group_n),
+        absent_(absent) {}
 
   // Sends the products of a chunk on their way, as one group: those of all
   // pairs of parts, or of the large parts alone. They are added to what `sums`
@@ -93,7 +111,11 @@ class StageProducts {
     const Descriptor filter = weights +
                               (IsSmallWeight(pair) ? Group::kWeightPart : 0) +
                               sixteen * 2 * Spec::kBlockChannels;
-    Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep);
+    if constexpr (Spec::kHasUnevenPhases) {
+      Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep, absent_);
+    } else {
+      Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep);
+    }
   }
   // Of a pair of parts; the last is that of the large ones.
   static __device__ bool IsSmallWeight(int pair) {
@@ -111,6 +133,7 @@ class StageProducts {
 
   const ConvStages<Spec>& stages_;
   const int pixel_part_, channel_part_;
+  const int absent_;
 };
 
 }  // namespace kiln

@@ -74,7 +74,7 @@ class ConvConsumer {
         stages_(stages),
         number_(number),
         block_(number, image_),
-        products_of_stage_(stages, group_m_, group_n_) {
+        products_of_stage_(stages, group_m_, group_n_, AbsentTaps(block_)) {
     if constexpr (Spec::kChannelRows && Spec::kScales) {
       const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
       for (int half = 0; half < 2; ++half) {

@@ -61,6 +61,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       PairText("Taps", {g.taps(0), g.taps(1)}),
       IntText("kOctetColumns", g.octet_columns),
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
+      BoolText("kHasUnevenPhases", g.has_uneven_phases()),
       PairText("Planes", {g.planes(0), g.planes(1)}),
       IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),
       IntsText("kImagePositions", g.image_positions(), "kCarriedRows",

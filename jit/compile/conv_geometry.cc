@@ -58,6 +58,9 @@ int64_t ConvProblem::octet_columns() const {
 int64_t ConvGeometry::phases(size_t axis) const {
   return has_groups() ? problem.insert[axis] : 1;
 }
+bool ConvGeometry::has_uneven_phases(size_t axis) const {
+  return problem.kernel[axis] % phases(axis) != 0;
+}
 int64_t ConvGeometry::taps(size_t axis) const {
   const int64_t all = CeilDiv(problem.kernel[axis], phases(axis));
   return axis == 1 ? CeilDiv(all, octet_columns) : all;

@@ -111,6 +111,11 @@ struct ConvGeometry {
   }
 
   int64_t phases(size_t axis) const;  // of the output
+  // Whether some phases have a tap less than others.
+  bool has_uneven_phases(size_t axis) const;
+  bool has_uneven_phases() const {
+    return has_uneven_phases(0) || has_uneven_phases(1);
+  }
   // Of a phase; across, those that have an octet to begin with.
   int64_t taps(size_t axis) const;
   int64_t ColumnOfTap(int64_t x) const;  // where its octet begins

@@ -61,13 +61,12 @@ class GroupTiles {
   }
 
  private:
-  // Phases of a transposed convolution need equally many taps each, or there
-  // would be products that the convolution does not have.
+  // A phase of a transposed convolution needs a tap.
   bool Suits() const {
     const ConvProblem& p = tiles_.base().problem;
     for (size_t i = 0; i < 2; ++i) {
       if (p.insert[i] == 1) continue;
-      if (p.kernel[i] % p.insert[i] != 0 || p.dilation[i] != 1) return false;
+      if (p.kernel[i] < p.insert[i] || p.dilation[i] != 1) return false;
       if (demands_.window[i] != 1) return false;
     }
     return tiles_.options().target.arch == "sm_90a";
@@ -174,6 +173,8 @@ class GroupTiles {
       before = chunk;
       // Of the last chunk no more than there is.
       g.chunk = static_cast<int>(std::min(RoundUp(inputs, 8), int64_t{chunk}));
+      // A product takes channels of one tap, which its phase may lack.
+      if (g.has_uneven_phases() && g.octets_of_row() != 2) continue;
       if (g.steps() * g.tiles_m * g.products() > kMaxProducts) break;
       if (!GroupSumsFit(g)) {
         tiles_.Refuse(g);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -42,7 +43,8 @@ class ProductWriter {
     lines_ = {fmt::format("{}float (&d)[{}],", head, sums_),
               indent + "kiln::Descriptor pixels,",
               indent + "kiln::Descriptor weights,",
-              indent + "kiln::Descriptor empty, bool keep) {",
+              indent + "kiln::Descriptor empty, bool keep" +
+                  (g_.has_uneven_phases() ? ", int absent) {" : ") {"),
               "  asm volatile(",
               "      \"{.reg .b64 x, w; .reg .b32 lower;\"",
               "      \".reg .pred keep, yes; .reg .b32 pixel_rows, rows;\"",
@@ -51,8 +53,13 @@ class ProductWriter {
                           kContiguous),
               fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
               "      \"setp.eq.b32 yes, 0, 0;\""};
-    for (int64_t step = 0; step < g_.steps(); step += g_.product_calls()) {
-      Product(step, step == 0 ? "keep" : "yes");
+    if (g_.has_uneven_phases()) FindPresentTaps();
+    // From the end, for the first tap is one that a phase may lack.
+    const int64_t each = g_.product_calls();
+    const int64_t last = CeilDiv(g_.steps(), each) - 1;
+    for (int64_t i = 0; i <= last; ++i) {
+      const int64_t step = g_.has_uneven_phases() ? last - i : i;
+      Product(step * each, i == 0 ? "keep" : "yes");
     }
     lines_.push_back("      \"}\"");
     Operands();
@@ -60,6 +67,28 @@ class ProductWriter {
   }
 
  private:
+  // Predicates for taps of the first row, of the first column and of both
+  // (AbsentTaps).
+  void FindPresentTaps() {
+    lines_.push_back("      \".reg .pred row, column, both; .reg .b32 bits;\"");
+    for (const auto& [name, bits] :
+         {std::pair("row", 1), {"column", 2}, {"both", 3}}) {
+      lines_.push_back(fmt::format(
+          "      \"and.b32 bits, %{}, {}; setp.eq.b32 {}, bits, 0;\"",
+          sums_ + 4, bits, name));
+    }
+  }
+
+  // What guards the product with a tap that some phases lack.
+  const char* Guard(int64_t step) const {
+    if (!g_.has_uneven_phases()) return "";
+    const int64_t tap = 2 * step / (g_.chunk / 8);
+    const bool is_row = g_.has_uneven_phases(0) && tap / g_.taps(1) == 0;
+    const bool is_column = g_.has_uneven_phases(1) && tap % g_.taps(1) == 0;
+    if (is_row) return is_column ? "@both " : "@row ";
+    return is_column ? "@column " : "";
+  }
+
   // One instruction. Matrices are found from the first by adding their
   // distance, and from bit 16 on that of their halves.
   void Product(int64_t step, const char* keep) {
@@ -79,9 +108,9 @@ class ProductWriter {
                                  w + g_.block_channels() * 65536));
     lines_.push_back("      \"mov.b64 w, {lower, rows};\"");
     lines_.push_back(
-        fmt::format("      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
+        fmt::format("      \"{}wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
                     "\"",
-                    columns_, type_, type_));
+                    Guard(step), columns_, type_, type_));
     lines_.push_back(fmt::format("      KILN_SUMS \"{}, {}, 1, 1, 0, 0;\"",
                                  g_.channel_rows ? "w, x" : "x, w", keep));
   }
@@ -96,7 +125,9 @@ class ProductWriter {
       lines_.push_back(line);
     }
     lines_.push_back("      : \"r\"(pixels), \"r\"(weights), \"r\"(empty),");
-    lines_.push_back("        \"r\"(static_cast<int>(keep)));");
+    lines_.push_back(
+        fmt::format("        \"r\"(static_cast<int>(keep)){});",
+                    g_.has_uneven_phases() ? ", \"r\"(absent)" : ""));
     lines_.push_back("}");
   }
 
