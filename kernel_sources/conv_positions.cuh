@@ -31,6 +31,9 @@ struct PatchPositions {
   // Where the patch of a tile begins in the input. Of a phase of a transposed
   // convolution the padding is one less from some phase on.
   static __device__ int TopOf(const ConvBlock<Spec>& block, int tile) {
+    if constexpr (Spec::kInterleave > 1) {
+      return block.y(tile, 0) - Spec::kPaddingH;
+    }
     return block.top(tile) * Spec::kStrideH - Spec::kPaddingH +
            (block.phase_h + Spec::kPhaseStartH) / Spec::kPhasesH;
   }
@@ -42,7 +45,8 @@ struct PatchPositions {
   // A position's coordinates in the input, where its patch begins at `top` and
   // `left`, and whether these are inside.
   static __device__ int RowOf(int top, int position) {
-    return top + InPlane(position) / Spec::kRowPitch * Spec::kStrideH +
+    constexpr int kStep = Spec::kStrideH * Spec::kInterleave;
+    return top + InPlane(position) / Spec::kRowPitch * kStep +
            PlaneOf(position) / Spec::kPlanesW;
   }
   static __device__ int ColumnOf(int left, int position) {

@@ -9,7 +9,8 @@
 // kImages of them, a tile of each.
 //
 // A transposed convolution of stride s is s * s convolutions, one for each
-// phase: the pixels whose coordinates have the same remainders modulo s. Tiles
+// phase: the pixels whose coordinates have the same remainders modulo s. So are
+// the rows of a convolution of dilation kInterleave, with the same weights. Tiles
 // then count pixels of a phase.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
@@ -30,6 +31,7 @@ struct ConvTile {
   static constexpr int kChunks = (kInputs + Spec::kChunk - 1) / Spec::kChunk;
 
   static constexpr int kPhases = Spec::kPhasesH * Spec::kPhasesW;
+  static constexpr int kWeightPhases = kPhases / Spec::kInterleave;
   static constexpr int kPhaseH =
       (Spec::Output::kH + Spec::kPhasesH - 1) / Spec::kPhasesH;
   static constexpr int kPhaseW =
@@ -112,9 +114,9 @@ struct ConvBlock {
   }
   // Number of the packed weights of `chunk`.
   __device__ int weights(int chunk) const {
-    const int phase =
-        (group * Spec::kPhasesH + phase_h) * Spec::kPhasesW + phase_w;
-    return (phase * Tile::kChannelBlocks + channel_block) * Tile::kChunks +
+    const int phase = phase_h / Spec::kInterleave * Spec::kPhasesW + phase_w;
+    const int own = group * Tile::kWeightPhases + phase;
+    return (own * Tile::kChannelBlocks + channel_block) * Tile::kChunks +
            chunk;
   }
 };

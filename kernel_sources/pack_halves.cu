@@ -38,7 +38,8 @@ class ChannelPacker {
     }
     constexpr int kEights = Group::kSteps * 2;
 #pragma unroll 1
-    for (int i = lane_; i < Tile::kPhases * Tile::kChunks * kEights; i += 32) {
+    for (int i = lane_; i < Tile::kWeightPhases * Tile::kChunks * kEights;
+         i += 32) {
       Pack(i / kEights / Tile::kChunks, i / kEights % Tile::kChunks,
            i % kEights, PowerOfTwo(exponent));
     }
@@ -117,8 +118,9 @@ class ChannelPacker {
       weights[k] =
           exists ? WeightAt(input, filter_tap) * (scale * share) : 0.0f;
     }
-    const int block = (group_ * Tile::kPhases + phase) * Tile::kChannelBlocks +
-                      output_ / Tile::kBlockChannels;
+    const int block =
+        (group_ * Tile::kWeightPhases + phase) * Tile::kChannelBlocks +
+        output_ / Tile::kBlockChannels;
     uint4* const to = reinterpret_cast<uint4*>(t_.packed) +
                       static_cast<long long>(block * Tile::kChunks + chunk) *
                           Group::kWeights +

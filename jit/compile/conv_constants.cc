@@ -35,6 +35,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           PairText("Padding", {g.padding(0), g.padding(1)}),
           PairText("Dilation", p.dilation),
           PairText("Phases", {g.phases(0), g.phases(1)}),
+          IntText("kInterleave", g.interleave()),
           IntsText("kTileH", g.tile_h, "kTileW", g.tile_w),
           IntText("kRowPitch", has_groups ? g.pitch : g.tile_w),
           IntsText("kWarpsM", has_groups ? 4 * g.groups_m : g.warps_m,

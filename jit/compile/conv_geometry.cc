@@ -56,13 +56,19 @@ int64_t ConvProblem::octet_columns() const {
 }
 
 int64_t ConvGeometry::phases(size_t axis) const {
+  return weight_phases(axis) * (axis == 0 ? interleave() : 1);
+}
+int64_t ConvGeometry::weight_phases(size_t axis) const {
   return has_groups() ? problem.insert[axis] : 1;
 }
+int64_t ConvGeometry::dilation(size_t axis) const {
+  return axis == 0 && interleaves ? 1 : problem.dilation[axis];
+}
 bool ConvGeometry::has_uneven_phases(size_t axis) const {
-  return problem.kernel[axis] % phases(axis) != 0;
+  return problem.kernel[axis] % weight_phases(axis) != 0;
 }
 int64_t ConvGeometry::taps(size_t axis) const {
-  const int64_t all = CeilDiv(problem.kernel[axis], phases(axis));
+  const int64_t all = CeilDiv(problem.kernel[axis], weight_phases(axis));
   return axis == 1 ? CeilDiv(all, octet_columns) : all;
 }
 int64_t ConvGeometry::ColumnOfTap(int64_t x) const {
@@ -71,7 +77,7 @@ int64_t ConvGeometry::ColumnOfTap(int64_t x) const {
 }
 int64_t ConvGeometry::reach(size_t axis) const {
   const int64_t last = taps(axis) - 1;
-  return (axis == 1 ? ColumnOfTap(last) : last) * problem.dilation[axis];
+  return (axis == 1 ? ColumnOfTap(last) : last) * dilation(axis);
 }
 int64_t ConvGeometry::halo(size_t axis) const {
   return has_groups() ? reach(axis) / problem.stride[axis] : reach(axis);
@@ -105,8 +111,8 @@ int64_t ConvGeometry::threads() const {
   return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
 }
 int64_t ConvGeometry::packed_bytes() const {
-  const int64_t count =
-      problem.groups * phases(0) * phases(1) * channel_blocks() * chunks();
+  const int64_t count = problem.groups * weight_phases(0) * weight_phases(1) *
+                        channel_blocks() * chunks();
   return has_groups() ? count * weight_units() * 16 + scale_count() * 4
                       : count * weight_words() * 4;
 }
@@ -153,14 +159,14 @@ int64_t ConvGeometry::weight_words() const {
 }
 
 int64_t ConvGeometry::padding(size_t axis) const {
-  if (phases(axis) == 1) return problem.padding[axis];
+  if (weight_phases(axis) == 1) return problem.padding[axis];
   // The filter is not dilated: ChooseConvGeometry sees to that.
   const int64_t original = problem.kernel[axis] - 1 - problem.padding[axis];
-  return taps(axis) - 1 - original / phases(axis);
+  return taps(axis) - 1 - original / weight_phases(axis);
 }
 int64_t ConvGeometry::phase_start(size_t axis) const {
   const int64_t original = problem.kernel[axis] - 1 - problem.padding[axis];
-  return phases(axis) == 1 ? 0 : original % phases(axis);
+  return weight_phases(axis) == 1 ? 0 : original % weight_phases(axis);
 }
 int64_t ConvGeometry::planes(size_t axis) const {
   return std::min(problem.stride[axis], reach(axis) + 1);
@@ -211,8 +217,8 @@ int64_t ConvGeometry::image_positions() const {
   return RoundUp(std::max(patch, down + across + run_of_image), multiple);
 }
 int64_t ConvGeometry::TapOffset(int64_t tap) const {
-  const int64_t y = tap / taps(1) * problem.dilation[0];
-  const int64_t x = ColumnOfTap(tap % taps(1)) * problem.dilation[1];
+  const int64_t y = tap / taps(1) * dilation(0);
+  const int64_t x = ColumnOfTap(tap % taps(1)) * dilation(1);
   const int64_t plane =
       y % problem.stride[0] * planes(1) + x % problem.stride[1];
   return (plane * plane_height() + y / problem.stride[0]) * pitch +

@@ -93,6 +93,10 @@ struct ConvGeometry {
   int groups_n = 0;
   int64_t octet_columns = 1;  // the problem's: the search asks for it often
   int images = 1;  // of a block; several: each has a warpgroup's rows
+  // Whether a dilated filter's rows make phases of the image: those rows whose
+  // numbers have the same remainder modulo the dilation, and in which the
+  // filter's rows are neighbours.
+  bool interleaves = false;
   bool channel_rows = false;  // of the product, instead of pixels
   int pitch = 0;              // of the patch's rows
   int producers = 1;          // warpgroups that bring the input
@@ -110,7 +114,11 @@ struct ConvGeometry {
     return problem.takes_as_stored() && problem.input_type == DataType::kBF16;
   }
 
-  int64_t phases(size_t axis) const;  // of the output
+  int64_t interleave() const { return interleaves ? problem.dilation[0] : 1; }
+  int64_t phases(size_t axis) const;         // of the output
+  int64_t weight_phases(size_t axis) const;  // of these, with weights of theirs
+  // Between the filter's taps, in pixels of a phase.
+  int64_t dilation(size_t axis) const;
   // Whether some phases have a tap less than others.
   bool has_uneven_phases(size_t axis) const;
   bool has_uneven_phases() const {

@@ -52,6 +52,7 @@ class GroupTiles {
         g.groups_m = m;
         g.groups_n = n;
         g.octet_columns = octet_columns;
+        g.interleaves = Interleaves();
         g.resident_blocks = resident;
         g.producers = producers;
         TryPixelRows(g);
@@ -70,6 +71,13 @@ class GroupTiles {
       if (demands_.window[i] != 1) return false;
     }
     return tiles_.options().target.arch == "sm_90a";
+  }
+
+  // Patches then have no rows that no tap reads.
+  bool Interleaves() const {
+    const ConvProblem& p = tiles_.base().problem;
+    return p.dilation[0] > 1 && p.kernel[0] > 1 && p.stride == Pair{1, 1} &&
+           p.insert == Pair{1, 1} && demands_.window == Pair{1, 1};
   }
 
   // Planes are not reduced over images.
@@ -128,7 +136,8 @@ class GroupTiles {
                                   !demands_.reduces_images &&
                                   demands_.window == Pair{1, 1};
     if (g.groups_m == 1 || g.tiles_m > 1 || !are_pixels_apart) return;
-    if (p.insert != Pair{1, 1} || p.output[0] % g.groups_m != 0) return;
+    if (g.phases(0) * g.phases(1) > 1) return;
+    if (p.output[0] % g.groups_m != 0) return;
     if (g.tile_w != p.output[3] || height > kRowsOfGroup) return;
     if ((height - 1) * g.pitch + g.tile_w > kRowsOfGroup) return;
     g.images = g.groups_m;
