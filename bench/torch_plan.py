@@ -36,7 +36,8 @@ def evaluate(plan, tensors, dtype=None, *, tf32_operands=False):
     """The outputs of `plan` (a Plan or its text) for `tensors`, as a list.
 
     With `dtype`, every tensor is converted to it first, all arithmetic is in
-    it, and the outputs stay in it, unrounded; a `cast` still rounds its value.
+    it, and the outputs stay in it, unrounded; a `cast` still rounds its value,
+    and what a convolution takes in 16 bits is rounded (docs/plan-language.md).
     Without, tensors keep their own types, results follow PyTorch's promotion,
     and outputs have the types that the plan declares.
 
@@ -48,12 +49,16 @@ def evaluate(plan, tensors, dtype=None, *, tf32_operands=False):
     values = {}
     for declared, tensor in zip(plan.inputs, tensors, strict=True):
         values[declared.name] = tensor if dtype is None else tensor.to(dtype)
+    rounded = {} if dtype is None else _rounded_values(plan)
     for op in plan.ops:
         operands = [values[operand.name] if isinstance(operand, Value)
                     else operand for operand in op.operands]
         if tf32_operands and op.kind in ("conv2d", "conv_transpose2d"):
             operands[:2] = [_to_tf32(operand) for operand in operands[:2]]
-        values[op.name] = _apply(op.kind, operands, op.attributes, dtype)
+        value = _apply(op.kind, operands, op.attributes, dtype)
+        if op.name in rounded:
+            value = _rounded(value, rounded[op.name])
+        values[op.name] = value
     outputs = []
     for output in plan.outputs:
         value = values[output.name]
@@ -86,6 +91,44 @@ def round_to(value, dtype):
         odd = torch.where(inexact & (bits % 2 == 0), other, bits)
         near = odd.view(torch.float32)
     return near.to(dtype).to(torch.float64)
+
+
+def _rounded_values(plan):
+    """{name: type} of the computed values that convolutions take in 16 bits."""
+    types = {declared.name: declared.dtype for declared in plan.inputs}
+    ranks = {declared.name: len(declared.dims) for declared in plan.inputs}
+    made = {op.name for op in plan.ops}
+    rounded = {}
+    for op in plan.ops:
+        operands = [o.name for o in op.operands if isinstance(o, Value)]
+        if op.kind in ("conv2d", "conv_transpose2d"):
+            both = operands[:2]
+            if types[both[0]] == types[both[1]] != "f32":
+                rounded.update({name: DTYPES[types[name]] for name in both
+                                if name in made})
+        types[op.name] = _nominal(op, operands, types, ranks)
+        ranks[op.name] = max(ranks[name] for name in operands)
+        if op.kind in _REDUCE and not op.attributes.get("keepdim", False):
+            dim = op.attributes.get("dim", [])
+            count = len(dim) if isinstance(dim, list) else 1
+            ranks[op.name] -= count or ranks[op.name]
+    return rounded
+
+
+def _nominal(op, operands, types, ranks):
+    """The nominal type of an op's result."""
+    if op.kind == "cast":
+        return op.attributes["dtype"]
+    if op.kind in _BINARY or op.kind in ("conv2d", "conv_transpose2d"):
+        promoting = [types[name] for name in operands if ranks[name] > 0]
+        found = set(promoting or [types[name] for name in operands])
+        return found.pop() if len(found) == 1 else "f32"
+    return types[operands[0]]
+
+
+def _rounded(value, dtype):
+    """Rounded to `dtype`, in the type that it has."""
+    return round_to(value.to(torch.float64), dtype).to(value.dtype)
 
 
 def _to_tf32(value):

@@ -153,14 +153,14 @@ class Finishing {
     return bytes;
   }
 
-  // As outputs, and in f32 where kernels read it and no output is that.
+  // As outputs, and in its type where kernels read it and no output has that.
   int64_t BytesWritten(int value) const {
     int64_t bytes = 0;
     bool is_there = false;
     for (const PlanOutput& output : plan_.outputs) {
       if (output.value.index != value) continue;
       bytes += SizeBytes({output.dtype, DescOf(value).dims});
-      is_there |= output.dtype == DataType::kF32;
+      is_there |= output.dtype == DescOf(value).dtype;
     }
     const bool is_read =
         std::any_of(fusion_.groups.begin(), fusion_.groups.end(),

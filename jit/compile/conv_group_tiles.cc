@@ -52,11 +52,12 @@ class GroupTiles {
         g.groups_m = m;
         g.groups_n = n;
         g.octet_columns = octet_columns;
-        g.interleaves = Interleaves();
         g.resident_blocks = resident;
         g.producers = producers;
-        TryPixelRows(g);
-        if (CanHaveChannelRows()) TryChannelRows(g);
+        TryLayouts(g);
+        if (!CanInterleave()) continue;
+        g.interleaves = true;
+        TryLayouts(g);
       }
     }
   }
@@ -74,7 +75,7 @@ class GroupTiles {
   }
 
   // Patches then have no rows that no tap reads.
-  bool Interleaves() const {
+  bool CanInterleave() const {
     const ConvProblem& p = tiles_.base().problem;
     return p.dilation[0] > 1 && p.kernel[0] > 1 && p.stride == Pair{1, 1} &&
            p.insert == Pair{1, 1} && demands_.window == Pair{1, 1};
@@ -84,6 +85,11 @@ class GroupTiles {
   bool CanHaveChannelRows() const {
     if (demands_.reduces_images) return !demands_.needs_planes();
     return !demands_.all_channels_in_a_block;
+  }
+
+  void TryLayouts(const ConvGeometry& g) {
+    TryPixelRows(g);
+    if (CanHaveChannelRows()) TryChannelRows(g);
   }
 
   // Widths of tiles that share a row of the output equally.

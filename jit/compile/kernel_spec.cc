@@ -163,6 +163,9 @@ class SpecWriter {
       case NodeKind::kPool2d:
         spec_.source_file = "pool2d.cu";
         return Pool(node);
+      case NodeKind::kUnfold:
+        spec_.source_file = "unfold.cu";
+        return Unfold(node);
       case NodeKind::kReduce:
         return Reduce(node);
       case NodeKind::kPointwise:
@@ -261,6 +264,19 @@ class SpecWriter {
     element_.Define(node.results[0]);
     AddEntryOf("kiln_pool2d", "kiln::Pool2d",
                NumElements(kernel_.group.domain) / held_vector_);
+  }
+
+  void Unfold(const Node& node) {
+    const auto& windows = std::get<PoolAttributes>(node.attributes);
+    Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
+    Append(ShapeText("Output", kernel_.group.domain));
+    Append({PairText("Kernel", windows.kernel_size)});
+    AddDirection();
+    AddRead(node, 1, "Input");
+    spec_.element_argument = "float " + NameOf(node.results[0]);
+    element_.Define(node.results[0]);
+    AddEntryOf("kiln_unfold", "kiln::Unfold",
+               NumElements(kernel_.group.domain));
   }
 
   // Spec::Read: one element of the anchor's input.

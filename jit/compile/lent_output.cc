@@ -59,7 +59,7 @@ std::optional<Place> OutputLentTo(const Schedule& schedule, int value,
     const int output = plan.outputs[i].value.index;
     const Place place{plan.num_inputs + static_cast<int>(i), 0,
                       plan.outputs[i].dtype};
-    if (place.dtype == DataType::kF32 &&
+    if (place.dtype == plan.values[value].desc.dtype &&
         plan.values[output].desc.dims == dims &&
         MakesOnly(schedule, reader, plan.values[output].producer) &&
         !IsLent(schedule, place)) {

@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-// An output in which `value` may lie in f32 until kernel `reader`, the last
+// An output in which `value` may lie until kernel `reader`, the last
 // that reads it, replaces it element by element: of the same extents and type,
 // and written by no other kernel. Saves the memory of a buffer; and what is
 // written twice while it is in the L2 goes to memory once. Of several outputs

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "jit/plan/op_table.h"
 #include "jit/plan/plan_text.h"
+#include "jit/plan/rounded_values.h"
 
 namespace kiln {
 namespace {
@@ -46,17 +47,48 @@ class Lowering {
           plan_.values[i]};
       if (!is_input) value.desc.dtype = DataType::kF32;
       lowered_.values.push_back(std::move(value));
+      current_.push_back(static_cast<int>(i));
     }
+    const std::vector<bool> rounded =
+        RoundedValues(plan_.plan, plan_.values);
     for (size_t i = 0; i < plan_.plan.ops.size(); ++i) {
-      LowerOp(plan_.plan.ops[i], static_cast<int>(num_inputs + i));
+      const int result = static_cast<int>(num_inputs + i);
+      LowerOp(plan_.plan.ops[i], result);
+      if (rounded[result]) Round(result);
     }
     lowered_.outputs = plan_.plan.outputs;
+    for (PlanOutput& output : lowered_.outputs) {
+      output.value.index = current_[output.value.index];
+    }
     return std::move(lowered_);
   }
 
  private:
+  // Adds what takes the place of `value`, an op's result.
+  void Round(int value) {
+    const TensorDesc& desc = plan_.values[value];
+    const std::string& name = lowered_.values[value].name;
+    const std::string type(DataTypeName(desc.dtype));
+    current_[value] = static_cast<int>(lowered_.values.size());
+    Node cast{NodeKind::kPointwise,
+              OpKind::kCast,
+              CastAttributes{desc.dtype},
+              {ValueId{value}},
+              {current_[value]},
+              fmt::format("{0}_{1} = cast({0}, dtype={1})", name, type)};
+    lowered_.values.push_back({fmt::format("{}_{}", name, type), desc});
+    AddNode(std::move(cast));
+  }
+
   void LowerOp(const Op& op, int result) {
     std::vector<Operand> operands = op.operands;
+    for (Operand& operand : operands) {
+      auto* const value = std::get_if<ValueId>(&operand);
+      if (value != nullptr) value->index = current_[value->index];
+    }
+    if (const auto* cast = std::get_if<CastAttributes>(&op.attributes)) {
+      lowered_.values[result].desc.dtype = cast->dtype;
+    }
     if (op.kind == OpKind::kGroupNorm) {
       const auto& norm = std::get<GroupNormAttributes>(op.attributes);
       const Dims dims = {DimsOf(op)[0] * norm.num_groups};
@@ -93,7 +125,7 @@ class Lowering {
                      std::array<const char*, 2> names,
                      std::vector<Operand>* operands) {
     Node node{NodeKind::kReduce, op.kind, op.attributes,
-              {op.operands[0]},  {},      "statistics of " + TextOf(result)};
+              {operands->front()}, {},    "statistics of " + TextOf(result)};
     for (size_t i = 0; i < names.size(); ++i) {
       const int value = static_cast<int>(lowered_.values.size());
       lowered_.values.push_back(
@@ -116,6 +148,7 @@ class Lowering {
   const CanonicalPlan& plan_;
   const std::string text_;
   LoweredPlan lowered_;
+  std::vector<int> current_;  // by value of the plan: what readers take
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ enum class NodeKind : uint8_t {
   kConvTranspose2d,
   kPool2d,
   kReduce,
+  kUnfold,  // unfold_patches.h
 };
 
 // Which errors of a value count; the strictest first.
@@ -33,11 +34,14 @@ enum class Exactness : uint8_t {
 };
 
 // A tensor of the lowered plan. The plan's values come first, under the same
-// index; behind them stand the statistics that lowering adds.
+// index; behind them stand the statistics that lowering adds, and what
+// RoundedValues rounds, which takes the place of the value that it is made of.
 struct LoweredValue {
   std::string name;       // "i0", "v3", "v3_mean": valid in C++
-  TensorDesc desc;        // dtype: of inputs, as bound; else f32
+  // dtype: of inputs, as bound; of casts, what they round to; else f32.
+  TensorDesc desc;
   int producer = -1;      // index into LoweredPlan::nodes; -1 for inputs
+  int view_of = -1;       // an input that is this tensor by other dims
   ValueRange range = {};  // FindRanges fills it in
   Exactness exactness = Exactness::kUlps;  // and this, FindDemands
 };
@@ -45,6 +49,7 @@ struct LoweredValue {
 // A step that is either a barrier of its own or pointwise. The operands are:
 //   pointwise  those of the op; group_norm: input, mean, rstd, weight, bias;
 //              softmax: input, largest, sum
+//   kUnfold    input; attributes are those of a pooling of the same windows
 //   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
 //              sum
 //   others     those of the op
@@ -72,7 +77,8 @@ struct LoweredPlan {
 };
 
 // Splits group_norm into its statistics (a reduction) and a pointwise rest,
-// and softmax likewise; leaves everything else as it is.
+// and softmax likewise; adds a cast behind each of RoundedValues; leaves
+// everything else as it is.
 LoweredPlan Lower(const CanonicalPlan& plan);
 
 // The value in an operand's place, or -1 for a constant or nothing.

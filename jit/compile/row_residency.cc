@@ -173,9 +173,7 @@ class RowMerging {
   }
 
   int BytesOf(int value) const {
-    const LoweredValue& lowered = plan_.values[value];
-    if (lowered.producer >= 0) return kF32Bytes;
-    return static_cast<int>(ElementSize(lowered.desc.dtype));
+    return static_cast<int>(ElementSize(plan_.values[value].desc.dtype));
   }
 
   // Values with as many elements as the rows that `group` reads from memory.
@@ -241,18 +239,18 @@ class RowMerging {
     for (const int node : nodes) {
       if (node == group.anchor) continue;
       const int value = NodeAt(node).results[0];
-      bool in_f32 = false;
+      bool is_there = false;
       for (const PlanOutput& output : plan_.outputs) {
         if (output.value.index != value) continue;
         stored.push_back(static_cast<int>(ElementSize(output.dtype)));
-        in_f32 |= output.dtype == DataType::kF32;
+        is_there |= output.dtype == plan_.values[value].desc.dtype;
       }
       bool is_read = false;
       for (size_t i = 0; i < plan_.nodes.size(); ++i) {
         const int reader = static_cast<int>(i);
         is_read |= !Contains(nodes, reader) && NodeAt(reader).Reads(value);
       }
-      if (is_read && !in_f32) stored.push_back(kF32Bytes);
+      if (is_read && !is_there) stored.push_back(BytesOf(value));
     }
     return stored;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_states.h"
@@ -13,6 +14,7 @@
 #include "jit/compile/lent_output.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/turn_around.h"
+#include "jit/compile/unfold_patches.h"
 #include "jit/compile/value_demands.h"
 #include "jit/compile/value_ranges.h"
 #include "jit/compile/workspace.h"
@@ -52,6 +54,10 @@ class Scheduling {
     for (int i = 0; i < num_inputs_; ++i) {
       schedule_.homes[i] = Place{i, 0, plan.values[i].dtype};
     }
+    for (size_t i = 0; i < schedule_.homes.size(); ++i) {
+      const int viewed = schedule_.lowered.values[i].view_of;
+      if (viewed >= 0) schedule_.homes[i] = schedule_.homes[viewed];
+    }
   }
 
   // One kernel for each barrier.
@@ -87,7 +93,7 @@ class Scheduling {
   }
 
  private:
-  // What lies in the workspace: a value's f32 copy, partial states, packed
+  // What lies in the workspace: a value, partial states, packed
   // weights, or counts of blocks.
   struct Buffer {
     int kernel = 0;  // that fills it
@@ -145,7 +151,9 @@ class Scheduling {
                       const ConvDemands& demands) {
     const int anchor = group.anchor;
     if (PackerOf(anchor, geometry) == nullptr) {
-      const int weight = ValueOf(NodeAt(anchor).operands[1]);
+      const int operand = ValueOf(NodeAt(anchor).operands[1]);
+      const int viewed = schedule_.lowered.values[operand].view_of;
+      const int weight = viewed >= 0 ? viewed : operand;
       Kernel packer;
       packer.group.anchor = anchor;
       packer.conv = geometry;
@@ -307,7 +315,8 @@ class Scheduling {
     for (const int value : node.results) {
       for (const Store& store : OutputsOf(value)) {
         kernel.stores.push_back(store);
-        if (store.place.dtype == DataType::kF32 && !schedule_.homes[value]) {
+        if (store.place.dtype == DescOf(value).dtype &&
+            !schedule_.homes[value]) {
           schedule_.homes[value] = store.place;
         }
       }
@@ -320,8 +329,8 @@ class Scheduling {
         kernel.stores.push_back({value, *place});
         continue;
       }
-      const TensorDesc desc{DataType::kF32, DescOf(value).dims};
-      buffers_.push_back({index, value, {index, last_user, SizeBytes(desc)}});
+      buffers_.push_back(
+          {index, value, {index, last_user, SizeBytes(DescOf(value))}});
     }
   }
 
@@ -371,8 +380,10 @@ class Scheduling {
         kernel.partials = place;
         if (kernel.rows) AddZero(buffers_[i], place, ZeroWhen::kOnce);
       } else {
-        schedule_.homes[buffers_[i].value] = place;
-        kernel.stores.push_back({buffers_[i].value, place});
+        const int value = buffers_[i].value;
+        const Place home{-1, layout.offsets[i], DescOf(value).dtype};
+        schedule_.homes[value] = home;
+        kernel.stores.push_back({value, home});
       }
     }
     schedule_.workspace_bytes = layout.size_bytes;
@@ -446,10 +457,13 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
+  const LoweredPlan lowered = ComputeCapability(target) < 80
+                                  ? Lower(plan)
+                                  : UnfoldPatches(Lower(plan));
   std::vector<Schedule> commuted = MakeFast(
-      Scheduling(plan, target, CommutePooling(Lower(plan))), spare, tuning);
+      Scheduling(plan, target, CommutePooling(lowered)), spare, tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;
-  return MakeFast(Scheduling(plan, target), spare, tuning);
+  return MakeFast(Scheduling(plan, target, lowered), spare, tuning);
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

@@ -74,7 +74,7 @@ struct Kernel {
 struct Schedule {
   LoweredPlan lowered;
   std::vector<Kernel> kernels;
-  // Where kernels read a value: its slot, the place of its f32 copy, or an
+  // Where kernels read a value: its slot, the place of its copy, or an
   // output that is lent to it (lent_output.h). Empty for values that exist only
   // inside one kernel.
   std::vector<std::optional<Place>> homes;
@@ -88,8 +88,8 @@ struct Schedule {
 };
 
 // The plain schedule: one kernel for each barrier, values between kernels
-// materialised in f32. An output that is read again is read from its slot if
-// that is f32, else from an unrounded copy.
+// materialised in their types, f32 but for casts. An output that is read again
+// is read from its slot if that has this type, else from an unrounded copy.
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
 
 // The plain schedule by elements: what compiles soonest.

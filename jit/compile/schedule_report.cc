@@ -163,6 +163,10 @@ class Reporting {
                              "convolution";
     }
     if (node.kind == NodeKind::kPool2d) return "reads each window once";
+    if (node.kind == NodeKind::kUnfold) {
+      return "makes a convolution of 1 x 1 pixels of one whose filters would "
+             "fill a tile of pixels";
+    }
     const std::string split =
         kernel.reduce->splits == 1
             ? ""

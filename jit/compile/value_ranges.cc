@@ -142,6 +142,8 @@ class RangeSearch {
         return OfPointwise(node);
       case NodeKind::kPool2d:
         return OfPool(node);
+      case NodeKind::kUnfold:
+        return Operand0(node);
       case NodeKind::kReduce:
         return OfReduction(node);
       case NodeKind::kConv2d:

@@ -10,6 +10,7 @@
 #include "jit/plan/op_table.h"
 #include "jit/plan/reference_convert.h"
 #include "jit/plan/reference_ops.h"
+#include "jit/plan/rounded_values.h"
 #include "jit/plan/validate.h"
 
 namespace kiln {
@@ -68,7 +69,8 @@ class Evaluation {
         workers_(cancelled),
         limit_bytes_(limit_bytes),
         values_(descs_.size()),
-        last_use_(LastUses()) {}
+        last_use_(LastUses()),
+        rounded_(RoundedValues(plan, descs_)) {}
 
   absl::Status Run(const Sink& sink) {
     if (const int64_t peak = PeakBytes(); peak > limit_bytes_) {
@@ -129,10 +131,23 @@ class Evaluation {
     }
     const ValueId result = ResultOf(plan_, index);
     if (absl::Status s = Allocate(result); !s.ok()) return s;
-    if (Compute(op, operands, workers_, &values_[result.index])) {
+    if (Compute(op, operands, workers_, &values_[result.index]) &&
+        (!rounded_[result.index] || Round(result))) {
       return absl::OkStatus();
     }
     return absl::CancelledError("The reference evaluation is cancelled.");
+  }
+
+  // To the value's nominal type; false once cancelled.
+  bool Round(ValueId value) {
+    const DataType type = descs_[value.index].dtype;
+    double* const elements = values_[value.index].data.get();
+    return workers_.Run(values_[value.index].size(), kConvertGrain,
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i) {
+                            elements[i] = RoundTo(type, elements[i]);
+                          }
+                        });
   }
 
   // Values that op `index` is the last to use.
@@ -203,6 +218,7 @@ class Evaluation {
   const int64_t limit_bytes_;
   std::vector<ReferenceTensor> values_;
   const std::vector<size_t> last_use_;
+  const std::vector<bool> rounded_;
 };
 
 absl::Status CheckCounts(const Plan& plan, size_t inputs, size_t outputs) {
