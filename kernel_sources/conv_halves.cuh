@@ -98,6 +98,16 @@ __device__ void StoreParts(const float (&x)[8], uint4* to, int step) {
   }
 }
 
+// Eight numbers of 16 bits side by side.
+__device__ inline uint4 PackBits(const unsigned (&x)[8]) {
+  unsigned pairs[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    pairs[i] = __byte_perm(x[2 * i], x[2 * i + 1], 0x5410);
+  }
+  return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+
 }  // namespace kiln
 
 #endif  // KILN_KERNEL_SOURCES_CONV_HALVES_CUH_

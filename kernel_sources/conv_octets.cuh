@@ -10,9 +10,30 @@
 
 namespace kiln {
 
+// A number between memory and a stage: its bits where they are multiplied as
+// they are stored, its value where it is scaled first.
+template <bool kScales>
+struct OctetNumber {
+  using Type = unsigned;
+  template <typename T>
+  static __device__ Type Of(T stored) {
+    return stored.bits;
+  }
+};
+template <>
+struct OctetNumber<true> {
+  using Type = float;
+  template <typename T>
+  static __device__ Type Of(T stored) {
+    return ToFloat(stored);
+  }
+};
+
 template <typename Spec>
 class ConvOctets {
  public:
+  using Number = OctetNumber<Spec::kScales>;
+  using Octet = typename Number::Type[8];
   using Index = typename Spec::Index;
   using Tensors = typename Spec::Tensors;
   using Tile = ConvTile<Spec>;
@@ -28,7 +49,7 @@ class ConvOctets {
   // first channel is `from`; zeros outside. The chunk has so many channels, 0
   // if nothing is to be read.
   static __device__ void Read(const Tensors& t, Index from, int column,
-                              int octet, int channels, float (&values)[8]) {
+                              int octet, int channels, Octet& values) {
     if constexpr (Spec::kOctetColumns > 1) {
       ReadColumns(t, from, column, channels > 0, values);
     } else {
@@ -41,25 +62,30 @@ class ConvOctets {
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
 
+  static __device__ typename Number::Type Get(const Tensors& t, bool read,
+                                              Index at) {
+    return read ? Number::Of(t.input[at]) : typename Number::Type{};
+  }
+
   static __device__ void ReadEight(const Tensors& t, Index from, int channel,
-                                   int channels, float (&values)[8]) {
+                                   int channels, Octet& values) {
     constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const bool read = kWhole ? channels > 0 : channel + k < channels;
-      values[k] = read ? Load(t.input, from + (channel + k) * kPlane) : 0.0f;
+      values[k] = Get(t, read, from + (channel + k) * kPlane);
     }
   }
 
   static __device__ void ReadColumns(const Tensors& t, Index from, int column,
-                                     bool has_row, float (&values)[8]) {
+                                     bool has_row, Octet& values) {
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int right = k / Tile::kInputs * Spec::kDilationW;
       const bool read = k < Tile::kInputs * Spec::kOctetColumns && has_row &&
                         PatchPositions<Spec>::IsColumn(column + right);
       const Index at = from + k % Tile::kInputs * kPlane + right;
-      values[k] = read ? Load(t.input, at) : 0.0f;
+      values[k] = Get(t, read, at);
     }
   }
 };

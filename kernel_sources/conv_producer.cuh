@@ -60,8 +60,8 @@ class ConvProducer {
       }
       Begin(chunk % Tile::kChunks);
       if (carries && batch == 0) TakeCarried();
-      if (kScales && keep_ != Keep::kAll) {
-        Select(keep_ == Keep::kFinite, values);
+      if constexpr (kScales) {
+        if (keep_ != Keep::kAll) Select(keep_ == Keep::kFinite, values);
       }
       Write(batch, carries, values);
       if (++batch < Batches::CountOf(thread_, carries)) continue;
@@ -104,7 +104,8 @@ class ConvProducer {
   using Octets = ConvOctets<Spec>;
   using Carry = ConvCarry<Spec>;
   using Batches = ConvBatches<Spec>;
-  using Values = float[Batches::kAtOnce][Batches::kSlices][8];
+  using Values =
+      typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
 
   __device__ void KeepWeights() {
     constexpr unsigned kBytes = Group::kWeights * 16;
@@ -325,12 +326,15 @@ class ConvProducer {
       for (int k = 0; k < Batches::kSlices; ++k) {
         const int octet = Batches::OctetOf(thread_, batch, k);
         if (!Batches::HasOctet(octet)) continue;
+        uint4* const unit = to + Group::UnitOf(octet, position);
         if constexpr (kScales) {
           const int image = Positions::ImageOf(position);
           most_.Take(image, Scale(OfImage(scales, image), values[n][k]));
+          StoreParts<false, Spec::kInputParts>(values[n][k], unit,
+                                               Group::kPart);
+        } else {
+          *unit = PackBits(values[n][k]);
         }
-        StoreParts<Spec::kIsBFloat16, Spec::kInputParts>(
-            values[n][k], to + Group::UnitOf(octet, position), Group::kPart);
       }
     }
   }

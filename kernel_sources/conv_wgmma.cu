@@ -173,7 +173,7 @@ class ConvConsumer {
       const int stage = cursor_.stage;
       ptx::Wait(stages_.full(stage), cursor_.round());
       const auto note = stages_.note(stage)->Of(image_);
-      const float stage_factor = note.factors[0];
+      const float stage_factor = Spec::kScales ? note.factors[0] : 1.0f;
       TakeTurn();
       if constexpr (kSumsChunks) {
         Multiply(stage, chunk, false, note.only_large, products_, [] {});

@@ -15,8 +15,8 @@ class Demanding {
 
   ConvDemands Run(const std::vector<const KernelGroup*>& joining,
                   bool stores) && {
-    demands_.stores =
-        stores || joining.empty() || IsOutput(NodeAt(conv_.anchor));
+    demands_.stores = stores || joining.empty();
+    AddStores(NodeAt(conv_.anchor));
     AddOps(elements_, conv_.epilogue);
     for (const KernelGroup* const group : joining) Add(*group);
     return demands_;
@@ -53,7 +53,18 @@ class Demanding {
     demands_.reads += ReadsOf(std::move(inner), nodes);
     for (const int node : nodes) {
       demands_.instructions += InstructionsOf(NodeAt(node).op);
-      demands_.stores |= IsOutput(NodeAt(node));
+      AddStores(NodeAt(node));
+    }
+  }
+
+  // The type of the last result counts, which is what most kernels store.
+  void AddStores(const Node& node) {
+    const int value = node.results[0];
+    demands_.stored_type = plan_.values[value].desc.dtype;
+    for (const PlanOutput& output : plan_.outputs) {
+      if (output.value.index != value) continue;
+      demands_.stores = true;
+      demands_.stored_type = output.dtype;
     }
   }
 
@@ -68,10 +79,6 @@ class Demanding {
       inner.insert(statistic);
     }
     AddOps(std::move(inner), group.shares);
-  }
-
-  bool IsOutput(const Node& node) const {
-    return plan_.AnyIsOutput(node.results);
   }
 
   // Roughly, from the generated code.

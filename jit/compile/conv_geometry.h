@@ -52,6 +52,7 @@ struct ConvDemands {
   int64_t instructions = 0;
   int64_t reads = 0;
   bool stores = false;
+  DataType stored_type = DataType::kF32;  // of that tensor
   bool has_statistics = false;
   bool reduces_images = false;  // each channel's
   bool has_softmax = false;     // over channels; the results are written

@@ -63,6 +63,17 @@ constexpr double kInstructionsPerPart = 15.4;
 constexpr double kCyclesPerRound = 2610.0;
 constexpr double kCyclesPerOctet = 80.7;
 constexpr double kCyclesPerBlock = 5500.0;
+// The same of operands that are multiplied as they are stored, and of results
+// of 16 bits, which are stored no faster than those of 32; fitted to 418 tiles
+// of 33 plans.
+constexpr double kInstructionsPerRawOctet = 40.0;
+constexpr double kCyclesPerRawRound = 1000.0;
+constexpr double kCyclesPerRawOctet = 390.0;
+constexpr double kRawL2BytesPerCycle = 29.0;
+constexpr double kRawShareOfOthers = 0.306;
+constexpr double kSlowedByOneRawProducer = 1.043;
+constexpr double kInstructionsPerScatteredHalf = 53.0;
+constexpr double kInstructionsOfHalfPlanes = 11.6;
 // What a position that the tile above has costs of one that comes from memory.
 // By hand: with a quarter or none, tiles of three plans are chosen that take 10
 // to 25 % longer; with three quarters, those of four plans that take 4 to 9 %
@@ -77,14 +88,17 @@ bool Pools(const ConvDemands& demands) {
 // For each element.
 double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   const double ops = static_cast<double>(demands.instructions);
+  const bool is_half = demands.stored_type != DataType::kF32;
   if (!g.channel_rows) {
-    const double stored = g.StagesResults(demands) ? kInstructionsPerStaged
-                                                   : kInstructionsPerScattered;
+    const double scattered =
+        is_half ? kInstructionsPerScatteredHalf : kInstructionsPerScattered;
+    const double stored =
+        g.StagesResults(demands) ? kInstructionsPerStaged : scattered;
     const double each = demands.stores ? stored : kInstructionsPerElement;
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
   if (!demands.in_registers()) {
-    return kInstructionsOfPlanes + ops +
+    return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops +
            (Pools(demands) ? kInstructionsOfPooling : 0.0);
   }
   return kInstructionsPerSum + ops +
@@ -123,6 +137,7 @@ class GroupTileCost {
   GroupTileCost(const ConvGeometry& g, const ConvDemands& demands)
       : g_(g),
         demands_(demands),
+        is_raw_(g.problem.takes_as_stored()),
         groups_(g.groups() * g.resident_blocks),
         chunks_(static_cast<double>(g.chunks())),
         turn_(CyclesOfTurn(g)),
@@ -132,9 +147,9 @@ class GroupTileCost {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
     after_ = elements_ * TailInstructions(g, demands) + sums;
     if (demands.stores) {
-      const double of_row = g.tile_w * sizeof(float);
-      bytes_ = elements_ * 128 * groups_ * sizeof(float) *
-               (1 + kSectorBytes / of_row);
+      const auto size = static_cast<double>(ElementSize(demands.stored_type));
+      const double of_row = g.tile_w * size;
+      bytes_ = elements_ * 128 * groups_ * size * (1 + kSectorBytes / of_row);
     }
   }
 
@@ -143,7 +158,8 @@ class GroupTileCost {
                         Products(), Stored(), ThroughL2()};
     const double most = std::max(parts);
     const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
-    return Slowed() * (most + kShareOfOthers * (all - most)) + Meetings();
+    const double share = is_raw_ ? kRawShareOfOthers : kShareOfOthers;
+    return Slowed() * (most + share * (all - most)) + Meetings();
   }
 
  private:
@@ -163,21 +179,26 @@ class GroupTileCost {
   double Bring() const {
     const int sharing = g_.producers / g_.chunk_producers();
     const double rounds = std::ceil(octets_ / sharing / g_.octets_at_once());
-    return chunks_ *
-           (kCyclesPerRound * rounds + kCyclesPerOctet * octets_ / sharing) /
+    const double of_round = is_raw_ ? kCyclesPerRawRound : kCyclesPerRound;
+    const double of_octet = is_raw_ ? kCyclesPerRawOctet : kCyclesPerOctet;
+    return chunks_ * (of_round * rounds + of_octet * octets_ / sharing) /
            g_.chunk_producers();
   }
   double Issue() const {
+    const double scaled =
+        kInstructionsPerOctet + kInstructionsPerPart * g_.input_parts();
     const double brought =
-        chunks_ * octets_ *
-        (kInstructionsPerOctet + kInstructionsPerPart * g_.input_parts());
+        chunks_ * octets_ * (is_raw_ ? kInstructionsPerRawOctet : scaled);
     return (groups_ * after_ + g_.resident_blocks * brought) /
            kIssuedByScheduler;
   }
   double Products() const {
     return groups_ * chunks_ * (turn_ + kCyclesBetweenTurns);
   }
-  double Stored() const { return bytes_ / kStoredBytesPerCycle; }
+  double Stored() const {
+    const bool is_half = demands_.stored_type != DataType::kF32;
+    return (is_half ? 2 : 1) * bytes_ / kStoredBytesPerCycle;
+  }
   // Of all groups, for each eight channels.
   double Meetings() const {
     if (!Pools(demands_) || g_.channel_rows) return 0.0;
@@ -192,16 +213,18 @@ class GroupTileCost {
     const double input = g_.images * chunks_ * g_.chunk * rows * of_row;
     const double weights =
         g_.keeps_weights ? 0.0 : kShareOfWeights * WeightBytes(g_);
-    return ((input + weights) * g_.resident_blocks + bytes_) / kL2BytesPerCycle;
+    const double rate = is_raw_ ? kRawL2BytesPerCycle : kL2BytesPerCycle;
+    return ((input + weights) * g_.resident_blocks + bytes_) / rate;
   }
   double Slowed() const {
-    const bool waits = g_.resident_blocks == 1 && g_.producers == 1 &&
-                       g_.groups() <= kFewGroups;
-    return waits ? kSlowedByOneProducer : 1.0;
+    if (g_.resident_blocks > 1 || g_.producers > 1) return 1.0;
+    if (is_raw_) return kSlowedByOneRawProducer;
+    return g_.groups() <= kFewGroups ? kSlowedByOneProducer : 1.0;
   }
 
   const ConvGeometry& g_;
   const ConvDemands& demands_;
+  const bool is_raw_;
   const int groups_;  // of the multiprocessor
   const double chunks_;
   const double turn_;
