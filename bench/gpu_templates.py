@@ -102,6 +102,21 @@ PLANS = {
     + "y = group_norm(c, num_groups=8)\noutput y\n",
     "transpose_k3_s2": _conv("1,16,14,14", "16,32,3,3", transposed=1, stride=2)
     + "y = relu(c)\noutput y\n",
+    # Phases without some taps, and those of the rows of a dilated filter.
+    "transpose_k5_s3": _conv("1,48,14,14", "48,32,5,5", transposed=1, stride=3)
+    + "y = group_norm(c, num_groups=4)\noutput y\n",
+    "conv_interleaved": _conv("2,64,40,32", "64,64,3,3", padding=12,
+                              dilation=12)
+    + "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",
+    "conv_interleaved_f16": _conv("2,64,40,32", "64,64,3,3", "f16", padding=6,
+                                  dilation=6)
+    + "y = relu(c)\noutput y\n",
+    # unfold.cu, and convolutions of what is rounded.
+    "unfold": _conv("4,3,80,83", "96,3,8,8", stride=8)
+    + "y = gelu(c)\noutput y\n",
+    "conv_twice_f16": _conv("2,64,28,28", "64,64,3,3", "f16", padding=1)
+    + "n = group_norm(c, num_groups=8)\nr = silu(n)\n"
+    + "d = conv2d(r, w, padding=1)\ny = add(d, x)\noutput y\n",
     # Units of several columns.
     "conv_3_channels": _conv("32,3,40,40", "64,3,7,7", stride=2, padding=3)
     + "r = relu(c)\ny = max_pool2d(r, kernel_size=3, stride=2, padding=1)\n"

@@ -83,7 +83,8 @@ class ChannelPacker {
   // there is none. A transposed convolution mirrors its filter.
   static __device__ int FilterTap(int phase, int row, int column) {
     if constexpr (!Spec::kTransposed) return row * Spec::kKernelW + column;
-    const int y = FilterOffset(phase / Spec::kPhasesW, row, Spec::kPhasesH,
+    const int y = FilterOffset(phase / Spec::kPhasesW, row,
+                               Spec::kPhasesH / Spec::kInterleave,
                                Spec::kPhaseStartH, Spec::kTapsH);
     const int x = FilterOffset(phase % Spec::kPhasesW, column, Spec::kPhasesW,
                                Spec::kPhaseStartW, kColumns);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -167,12 +168,94 @@ Plans OddWidths() {
   return plans;
 }
 
+// Transposed convolutions whose filter the stride does not divide: some phases
+// of the output have a tap less than others, or none.
+Plans UnevenPhases() {
+  Plans plans;
+  for (const DataType type : {kF32, kBF16}) {
+    for (const auto& [kernel, stride] :
+         {std::pair(3, 2), {5, 2}, {5, 3}, {4, 3}, {2, 3}}) {
+      plans.push_back(
+          {fmt::format("uneven_phases__{}__k{}_s{}", DataTypeName(type), kernel,
+                       stride),
+           fmt::format("input x: {0}[2,40,15,17]\nparam w: {0}[40,72,{1},{1}]\n"
+                       "param b: {0}[72]\nc = conv_transpose2d(x, w, b, "
+                       "stride={2}, padding=1, output_padding=1)\n"
+                       "n = group_norm(c, num_groups=9)\ny = relu(n)\n"
+                       "output y\n",
+                       DataTypeName(type), kernel, stride)});
+    }
+  }
+  return plans;
+}
+
+// Filters that reach far, of which rows of the image make phases.
+Plans WideDilations() {
+  Plans plans;
+  for (const DataType type : {kF32, kF16}) {
+    for (const int64_t dilation : {3, 6, 12, 24}) {
+      plans.push_back(
+          {fmt::format("wide_dilations__{}__{}", DataTypeName(type), dilation),
+           fmt::format("input x: {0}[2,48,33,35]\nparam w: {0}[64,48,3,3]\n"
+                       "param b: {0}[64]\nc = conv2d(x, w, b, padding={1}, "
+                       "dilation={1})\nn = group_norm(c, num_groups=8)\n"
+                       "y = relu(n)\noutput y\n",
+                       DataTypeName(type), dilation)});
+    }
+  }
+  return plans;
+}
+
+// Filters that step by their own size, as the first of a vision transformer.
+Plans Patches() {
+  Plans plans;
+  for (const DataType type : {kF32, kF16}) {
+    for (const int64_t size : {4, 8, 14, 16}) {
+      plans.push_back(
+          {fmt::format("patches__{}__{}", DataTypeName(type), size),
+           fmt::format("input x: {0}[3,3,67,115]\nparam w: {0}[96,3,{1},{1}]\n"
+                       "param b: {0}[96]\nc = conv2d(x, w, b, stride={1})\n"
+                       "y = group_norm(c, num_groups=1)\noutput y\n",
+                       DataTypeName(type), size)});
+    }
+  }
+  return plans;
+}
+
+// Convolutions of what the plan has computed from values of 16 bits.
+Plans RoundedOperands() {
+  Plans plans;
+  for (const DataType type : {kF16, kBF16}) {
+    const std::string_view name = DataTypeName(type);
+    plans.push_back(
+        {fmt::format("rounded_operands__residual_{}", name),
+         fmt::format("input x: {0}[2,64,28,30]\nparam w: {0}[64,64,3,3]\n"
+                     "param v: {0}[64,64,3,3]\n"
+                     "n = group_norm(x, num_groups=8)\ns = silu(n)\n"
+                     "c = conv2d(s, w, padding=1)\n"
+                     "m = group_norm(c, num_groups=8)\nt = silu(m)\n"
+                     "d = conv2d(t, v, padding=1)\ny = add(d, x)\n"
+                     "output y\n",
+                     name)});
+    plans.push_back(
+        {fmt::format("rounded_operands__bottleneck_{}", name),
+         fmt::format("input x: {0}[2,96,17,19]\nparam u: {0}[32,96,1,1]\n"
+                     "param w: {0}[32,32,3,3]\nparam v: {0}[96,32,1,1]\n"
+                     "a = conv2d(x, u)\nr = relu(a)\n"
+                     "b = conv2d(r, w, padding=1)\nq = relu(b)\n"
+                     "c = conv2d(q, v)\ny = add(c, x)\noutput y\noutput q\n",
+                     name)});
+  }
+  return plans;
+}
+
 }  // namespace
 
 std::vector<NamedPlan> ConvolutionTails() {
   Plans plans = ReducedImages();
   for (const Plans& more :
-       {SmallImages(), WideChunks(), SoftmaxOfChannels(), OddWidths()}) {
+       {SmallImages(), WideChunks(), SoftmaxOfChannels(), OddWidths(),
+        UnevenPhases(), WideDilations(), Patches(), RoundedOperands()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

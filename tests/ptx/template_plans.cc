@@ -1,25 +1,11 @@
 #include "tests/ptx/template_plans.h"
 
 #include "fmt/format.h"
+#include "tests/ptx/conv_plan_text.h"
+#include "tests/ptx/phase_plans.h"
 
 namespace kiln::ptx {
 namespace {
-
-// A convolution `c` of tensors with these extents and attributes, and `rest`.
-std::string Conv(const std::string& x, const std::string& w,
-                 const std::string& attributes, const std::string& rest,
-                 const std::string& dtype = "f32",
-                 const std::string& op = "conv2d") {
-  return fmt::format(
-      "input x: {0}[{1}]\nparam w: {0}[{2}]\nc = {3}(x, w{4})\n{5}\n"
-      "output y\n",
-      dtype, x, w, op, attributes.empty() ? "" : ", " + attributes, rest);
-}
-
-std::string Transpose(const std::string& x, const std::string& w,
-                      const std::string& attributes, const std::string& rest) {
-  return Conv(x, w, attributes, rest, "f32", "conv_transpose2d");
-}
 
 // Statistics and what follows them.
 std::vector<std::pair<std::string, std::string>> Moments() {
@@ -246,7 +232,7 @@ std::vector<TemplatePlan> CarryingPlans() {
        target, true},
       // Beside warps that finish earlier images.
       {"conv_carries_finish", file,
-       Conv("10,32,54,38", "16,32,3,3", "padding=1, dilation=2",
+       Conv("10,32,54,38", "16,32,5,5", "padding=2",
             "n = group_norm(c, num_groups=4)\ny = relu(n)"),
        "sm_90a/4", true},
       {"conv_carries_ahead", file,
@@ -268,8 +254,8 @@ std::vector<TemplatePlan> WarpProductPlans() {
        Conv("2,3,32,32", "48,3,4,4", "stride=4",
             "y = group_norm(c, num_groups=4)", "bf16"),
        "sm_90a/132", true},
-      {"transpose_k3_s2", file,
-       Transpose("1,16,14,14", "16,32,3,3", "stride=2", "y = relu(c)"),
+      {"transpose_k2_s3", file,
+       Transpose("1,16,14,14", "16,32,2,2", "stride=3", "y = relu(c)"),
        "sm_90a/132", true},
       {"sm_80_moments", file,
        Conv("2,64,20,30", "64,64,3,3", "padding=1",
@@ -359,8 +345,8 @@ std::vector<TemplatePlan> TemplatePlans() {
     plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/1", true});
   }
   for (const std::vector<TemplatePlan>& list :
-       {SmallDevicePlans(), CarryingPlans(), WarpProductPlans(), RowPlans(),
-        PlainPlans()}) {
+       {SmallDevicePlans(), CarryingPlans(), PhasePlans(), WarpProductPlans(),
+        RowPlans(), PlainPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;

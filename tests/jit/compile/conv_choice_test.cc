@@ -350,11 +350,15 @@ TEST(ConvChoiceTest, TransposedStridesAreMultipliedPhaseByPhase) {
   ExpectSound(*even, h100);
   EXPECT_EQ(even->phases(0) * even->phases(1), 4);
   EXPECT_EQ(even->taps(0), 2);
+  EXPECT_FALSE(even->has_uneven_phases());
   // Three taps do not divide into two phases.
   const auto odd =
       ChooseConvGeometry(Transposed(3), {}, {Grade::kFp32, h100, 0});
   ASSERT_TRUE(odd.has_value());
-  EXPECT_FALSE(odd->has_groups());
+  ASSERT_TRUE(odd->has_groups());
+  ExpectSound(*odd, h100);
+  EXPECT_TRUE(odd->has_uneven_phases());
+  EXPECT_EQ(odd->taps(0), 2);
 }
 
 TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {

@@ -1,0 +1,143 @@
+// How convolutions are cut or rewritten before tiles are chosen: phases of
+// transposed and of dilated ones, patches, and operands that the plan rounds.
+// Prevents that such a convolution silently takes a path that is several times
+// slower.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/specialize.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ConvGeometry GeometryOf(const std::string& text) {
+  for (const Kernel& kernel : Fastest(text).kernels) {
+    if (kernel.conv && !kernel.packs) return *kernel.conv;
+  }
+  ADD_FAILURE() << "no kernel on tensor cores: " << text;
+  return {};
+}
+
+std::string LastUnit(const std::string& text) {
+  const Schedule schedule = Fastest(text);
+  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels.back()));
+}
+
+std::vector<std::string> Files(const std::string& text, const Target& target) {
+  const Schedule schedule = Fastest(text, target);
+  std::vector<std::string> files;
+  for (const Kernel& kernel : schedule.kernels) {
+    files.push_back(MakeKernelSpec(schedule, kernel).source_file);
+  }
+  return files;
+}
+
+std::string Transposed(int kernel, int stride, int channels = 64) {
+  return fmt::format(
+      "input x: f32[2,{0},32,32]\nparam w: f32[{0},64,{1},{1}]\n"
+      "y = conv_transpose2d(x, w, stride={2})\noutput y\n",
+      channels, kernel, stride);
+}
+
+std::string Dilated(int dilation, const std::string& more = "") {
+  return fmt::format(
+      "input x: f16[2,256,64,64]\nparam w: f16[256,256,3,3]\n"
+      "y = conv2d(x, w, padding={0}, dilation={0}{1})\noutput y\n",
+      dilation, more);
+}
+
+TEST(ConvPhasesTest, PhasesWithFewerTapsHaveGuardedProducts) {
+  EXPECT_TRUE(GeometryOf(Transposed(3, 2)).has_groups());
+  const std::string unit = LastUnit(Transposed(3, 2));
+  for (const char* guard : {"@row wgmma", "@column wgmma", "@both wgmma"}) {
+    EXPECT_THAT(unit, HasSubstr(guard));
+  }
+  EXPECT_THAT(LastUnit(Transposed(4, 2)), Not(HasSubstr("@row")));
+}
+
+// A guarded product has channels of one tap.
+TEST(ConvPhasesTest, FewChannelsOrPhasesWithoutTapsGoToWarps) {
+  EXPECT_FALSE(GeometryOf(Transposed(3, 2, 8)).has_groups());
+  EXPECT_FALSE(GeometryOf(Transposed(2, 3)).has_groups());
+  EXPECT_EQ(GeometryOf(Transposed(3, 2, 24)).chunk, 16);
+}
+
+TEST(ConvPhasesTest, RowsOfAWideDilationMakePhases) {
+  const ConvGeometry g = GeometryOf(Dilated(12));
+  EXPECT_TRUE(g.interleaves);
+  EXPECT_EQ(g.phases(0), 12);
+  EXPECT_EQ(g.phases(1), 1);
+  EXPECT_EQ(g.halo(0), 2);
+  EXPECT_EQ(g.halo(1), 24);
+  // All phases have the same weights.
+  EXPECT_EQ(g.packed_bytes(), GeometryOf(Dilated(24)).packed_bytes());
+}
+
+TEST(ConvPhasesTest, WindowsAndStridesKeepDilatedRowsTogether) {
+  EXPECT_FALSE(GeometryOf(Dilated(12, ", stride=2")).interleaves);
+  EXPECT_FALSE(
+      GeometryOf("input x: f16[2,64,64,64]\nparam w: f16[64,64,3,3]\n"
+                 "c = conv2d(x, w, padding=4, dilation=4)\n"
+                 "y = max_pool2d(c, kernel_size=2)\noutput y\n")
+          .interleaves);
+}
+
+std::string Patches(const std::string& options, const std::string& more = "") {
+  return "input x: f16[8,3,224,224]\nparam w: f16[256,3,16,16]\n" + more +
+         "y = conv2d(x, w" + options + ")\noutput y\n";
+}
+
+TEST(UnfoldPatchesTest, MakesOneByOneConvolutionsOfPatches) {
+  for (const Target& target : {kH100, kA100}) {
+    EXPECT_EQ(Files(Patches(", stride=16"), target)[0], "unfold.cu");
+  }
+  const ConvGeometry g = GeometryOf(Patches(", stride=16"));
+  EXPECT_TRUE(g.has_groups());
+  EXPECT_EQ(g.problem.group_inputs(), 768);
+  EXPECT_EQ(g.problem.taps(), 1);
+  const Schedule schedule = Fastest(Patches(", stride=16"));
+  EXPECT_GT(schedule.prepared_bytes, 0) << "weights are packed once";
+}
+
+TEST(UnfoldPatchesTest, LeavesOthersAsTheyAre) {
+  const Target turing = {"sm_75", 40};
+  EXPECT_NE(Files(Patches(", stride=16"), turing)[0], "unfold.cu");
+  for (const char* options :
+       {", stride=8", ", stride=16, padding=1", ", stride=[16,8]"}) {
+    EXPECT_NE(Files(Patches(options), kH100)[0], "unfold.cu") << options;
+  }
+  const std::string computed =
+      "input x: f16[8,3,224,224]\nparam v: f16[256,3,16,16]\nw = abs(v)\n"
+      "y = conv2d(x, w, stride=16)\noutput y\n";
+  EXPECT_THAT(Files(computed, kH100), Not(testing::Contains("unfold.cu")));
+}
+
+TEST(RoundedOperandsTest, AreStoredAndMultipliedIn16Bits) {
+  const std::string text =
+      "input x: f16[2,64,28,28]\nparam w: f16[64,64,3,3]\n"
+      "n = group_norm(x, num_groups=8)\ns = silu(n)\n"
+      "y = conv2d(s, w, padding=1)\noutput y\n";
+  EXPECT_TRUE(GeometryOf(text).problem.takes_as_stored());
+  EXPECT_EQ(Fastest(text).workspace_bytes, 2 * 64 * 28 * 28 * 2);
+}
+
+// Both have the type, so one tensor in memory is enough.
+TEST(RoundedOperandsTest, AreReadFromTheOutputThatHoldsThem) {
+  EXPECT_EQ(Fastest("input x: f16[2,64,28,28]\nparam w: f16[64,64,3,3]\n"
+                    "s = silu(x)\ny = conv2d(s, w, padding=1)\noutput y\n"
+                    "output s\n")
+                .workspace_bytes,
+            0);
+}
+
+}  // namespace
+}  // namespace kiln

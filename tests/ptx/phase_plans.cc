@@ -1,0 +1,51 @@
+#include "tests/ptx/phase_plans.h"
+
+#include "tests/ptx/conv_plan_text.h"
+
+namespace kiln::ptx {
+
+std::vector<TemplatePlan> PhasePlans() {
+  const std::string file = "conv_wgmma.cu";
+  const std::string target = "sm_90a/4";
+  return {
+      {"transpose_k3_s2", file,
+       Transpose("2,24,14,17", "24,32,3,3",
+                 "stride=2, padding=1, output_padding=1",
+                 "y = group_norm(c, num_groups=4)"),
+       target, true},
+      {"transpose_k5_s3_by_k3_s2", file,
+       Transpose("1,40,9,11", "40,24,5,3", "stride=[3,2], padding=[2,0]",
+                 "y = gelu(c)"),
+       target, true},
+      {"transpose_k3_s2_bf16", file,
+       Transpose("2,64,9,12", "64,40,3,3", "stride=2, padding=1",
+                 "y = relu(c)", "bf16"),
+       target, true},
+      {"conv_interleaved", file,
+       Conv("2,40,37,24", "48,40,3,3", "padding=6, dilation=6",
+            "n = group_norm(c, num_groups=4)\ny = relu(n)"),
+       target, true},
+      {"transpose_interleaved", file,
+       Transpose("2,24,11,18", "24,40,3,2",
+                 "padding=[1,0], dilation=[3,1]", "y = relu(c)"),
+       target, true},
+      {"conv_interleaved_f16", file,
+       Conv("1,64,37,32", "32,64,3,2", "padding=[12,1], dilation=[12,1]",
+            "y = mean(c, dim=[2,3])", "f16"),
+       target, true},
+      {"conv_of_patches", "unfold.cu",
+       "input z: f32[2,3,40,37]\nparam w: f32[72,3,8,8]\n"
+       "x = mul(z, 0.5)\nc = conv2d(x, w, stride=8)\n"
+       "y = group_norm(c, num_groups=1)\noutput y\n",
+       target, true},
+      {"conv_of_rounded", file,
+       "input x: f16[2,32,14,14]\nparam w: f16[32,32,3,3]\n"
+       "n = group_norm(x, num_groups=4)\ns = silu(n)\n"
+       "c = conv2d(s, w, padding=1)\nt = relu(c)\n"
+       "d = conv2d(t, w, padding=1)\ny = add(d, t)\noutput y\n"
+       "output s: f32\n",
+       target, true},
+  };
+}
+
+}  // namespace kiln::ptx
