@@ -1,6 +1,7 @@
 // How a producer's threads share what a chunk brings from memory: each has it
 // in batches, so many slices of so many positions, which are on their way
-// before the first is used.
+// before the first is used. Two positions count as one where they are taken
+// together.
 #ifndef KILN_KERNEL_SOURCES_CONV_BATCHES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_BATCHES_CUH_
 
@@ -14,16 +15,23 @@ template <typename Spec>
 class ConvBatches {
   using Group = GroupTile<Spec>;
   using Carry = ConvCarry<Spec>;
+  static constexpr int kTogether = Spec::kTakesPairs ? 2 : 1;
+  static_assert(Group::kPatch % kTogether == 0 &&
+                    Spec::kRowPitch % kTogether == 0,
+                "Two positions lie in one row.");
+  static_assert(!Spec::kTakesPairs || Spec::kCarriedRows == 0);
   // Of what most tiles bring; a whole patch has more of the same.
-  using Share = PatchShare<Carry::kFresh, ConvStages<Spec>::kProducerThreads, 1,
-                           Group::kOctets, Group::kPatch>;
+  using Share = PatchShare<Carry::kFresh / kTogether,
+                           ConvStages<Spec>::kProducerThreads, 1,
+                           Group::kOctets, Group::kPatch / kTogether>;
 
   // A block of few tiles waits for its first, which carries nothing, for a
   // larger part of its time (measured: docs/kernel-notes.md).
   static constexpr int kFewTiles = 6;
   static constexpr int kUsual =
       Spec::kTilesPerBlock < kFewTiles ? Group::kPatch : Carry::kFresh;
-  static constexpr int kSteps = (kUsual + Share::kStep - 1) / Share::kStep;
+  static constexpr int kSteps =
+      (kUsual / kTogether + Share::kStep - 1) / Share::kStep;
 
  public:
   // Octets of a position in a batch, and its positions, kStep apart.
@@ -36,10 +44,20 @@ class ConvBatches {
 
   // How many batches the warp of `thread` has of a chunk.
   static __device__ int CountOf(int thread, bool carries) {
-    constexpr int kOfAll = (Group::kPatch + kBatchStep - 1) / kBatchStep;
-    const int left = Carry::CountOf(carries) - Share::First(thread) / 32 * 32;
+    constexpr int kOfAll =
+        (Group::kPatch / kTogether + kBatchStep - 1) / kBatchStep;
+    const int left = PositionsOf(carries) - Share::First(thread) / 32 * 32;
     const int own = (left + kBatchStep - 1) / kBatchStep;
     return (kOfAll == 1 ? 1 : max(own, 1)) * kOfPositions;
+  }
+
+  // How many come from memory, and which is the i-th of them, or the first of
+  // two.
+  static __device__ int PositionsOf(bool carries) {
+    return Carry::CountOf(carries) / kTogether;
+  }
+  static __device__ int PositionOf(int i, bool carries) {
+    return Carry::PositionOf(i * kTogether, carries);
   }
 
   // The first position of a batch, counted among those from memory.

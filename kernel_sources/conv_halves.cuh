@@ -98,12 +98,13 @@ __device__ void StoreParts(const float (&x)[8], uint4* to, int step) {
   }
 }
 
-// Eight numbers of 16 bits side by side.
-__device__ inline uint4 PackBits(const unsigned (&x)[8]) {
+// The lower halves of eight words side by side, or the upper ones.
+template <bool kUpper>
+__device__ uint4 PackHalvesOf(const unsigned (&x)[8]) {
   unsigned pairs[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    pairs[i] = __byte_perm(x[2 * i], x[2 * i + 1], 0x5410);
+    pairs[i] = __byte_perm(x[2 * i], x[2 * i + 1], kUpper ? 0x7632 : 0x5410);
   }
   return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }

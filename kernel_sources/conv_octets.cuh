@@ -1,6 +1,6 @@
 // The eight numbers that conv_wgmma.cu has of a position, as they are read: of
-// eight channels; or of few channels those of kOctetColumns pixels, as far
-// apart as columns of the filter.
+// eight channels, of one pixel or of it and the next; or of few channels those
+// of kOctetColumns pixels, as far apart as columns of the filter.
 #ifndef KILN_KERNEL_SOURCES_CONV_OCTETS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_OCTETS_CUH_
 
@@ -45,16 +45,22 @@ class ConvOctets {
            kPlane;
   }
 
+  // Whether two pixels are one word: the tensor may begin between words.
+  static __device__ bool IsAligned(const Tensors& t) {
+    return reinterpret_cast<unsigned long long>(t.input) % 4 == 0;
+  }
+
   // Of a position in column `column` of the input, whose element of the chunk's
   // first channel is `from`; zeros outside. The chunk has so many channels, 0
-  // if nothing is to be read.
+  // if nothing is to be read. kAligned: see IsAligned.
+  template <bool kAligned>
   static __device__ void Read(const Tensors& t, Index from, int column,
                               int octet, int channels, Octet& values) {
     if constexpr (Spec::kOctetColumns > 1) {
       ReadColumns(t, from, column, channels > 0, values);
     } else {
       const bool inside = PatchPositions<Spec>::IsColumn(column);
-      ReadEight(t, from, octet * 8, inside ? channels : 0, values);
+      ReadEight<kAligned>(t, from, octet * 8, inside ? channels : 0, values);
     }
   }
 
@@ -62,18 +68,35 @@ class ConvOctets {
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
 
-  static __device__ typename Number::Type Get(const Tensors& t, bool read,
-                                              Index at) {
+  // Two neighbours.
+  template <bool kAligned, typename T>
+  static __device__ unsigned PairAt(const T* from, bool read) {
+    if constexpr (kAligned) {
+      return read ? __ldg(reinterpret_cast<const unsigned*>(from)) : 0u;
+    } else {
+      const unsigned first = read ? from[0].bits : 0u;
+      return first | (read ? static_cast<unsigned>(from[1].bits) << 16 : 0u);
+    }
+  }
+
+  static __device__ typename Number::Type NumberAt(const Tensors& t, Index at,
+                                                   bool read) {
     return read ? Number::Of(t.input[at]) : typename Number::Type{};
   }
 
+  template <bool kAligned>
   static __device__ void ReadEight(const Tensors& t, Index from, int channel,
                                    int channels, Octet& values) {
     constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
+    const auto* const first = t.input + (from + channel * kPlane);
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const bool read = kWhole ? channels > 0 : channel + k < channels;
-      values[k] = Get(t, read, from + (channel + k) * kPlane);
+      if constexpr (Spec::kTakesPairs) {
+        values[k] = PairAt<kAligned>(first + k * kPlane, read);
+      } else {
+        values[k] = NumberAt(t, from + (channel + k) * kPlane, read);
+      }
     }
   }
 
@@ -84,8 +107,7 @@ class ConvOctets {
       const int right = k / Tile::kInputs * Spec::kDilationW;
       const bool read = k < Tile::kInputs * Spec::kOctetColumns && has_row &&
                         PatchPositions<Spec>::IsColumn(column + right);
-      const Index at = from + k % Tile::kInputs * kPlane + right;
-      values[k] = Get(t, read, at);
+      values[k] = NumberAt(t, from + k % Tile::kInputs * kPlane + right, read);
     }
   }
 };

@@ -279,8 +279,17 @@ class ConvProducer {
   }
 
   // Of a chunk, counted over all tiles of the block; zeros outside the input.
-  __device__ void Read(int chunk_of_block, int batch, bool carries,
+  __device__ void Read(int chunk, int batch, bool carries,
                        Values& values) const {
+    if (!Spec::kTakesPairs || Octets::IsAligned(t_)) {
+      ReadBatch<true>(chunk, batch, carries, values);
+    } else {
+      ReadBatch<false>(chunk, batch, carries, values);
+    }
+  }
+  template <bool kAligned>
+  __device__ void ReadBatch(int chunk_of_block, int batch, bool carries,
+                            Values& values) const {
     const int tile = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
     const int top = Positions::TopOf(block_, tile);
@@ -290,11 +299,11 @@ class ConvProducer {
 #pragma unroll
     for (int n = 0; n < Batches::kAtOnce; ++n) {
       const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
-      const int position = Carry::PositionOf(i, carries);
+      const int position = Batches::PositionOf(i, carries);
       const int row = Positions::RowOf(top, position);
       const int column = Positions::ColumnOf(left, position);
       // No branch keeps the loads of positions apart.
-      const bool has_row = (i < Carry::CountOf(carries)) &
+      const bool has_row = (i < Batches::PositionsOf(carries)) &
                            Positions::IsOfImage(position) &
                            Positions::IsRow(row);
       const Index from = first + Positions::FirstOfImage(position) +
@@ -303,8 +312,8 @@ class ConvProducer {
       for (int k = 0; k < Batches::kSlices; ++k) {
         const int octet = Batches::OctetOf(thread_, batch, k);
         const bool has_octet = has_row & Batches::HasOctet(octet);
-        Octets::Read(t_, from, column, octet, has_octet ? channels : 0,
-                     values[n][k]);
+        Octets::template Read<kAligned>(t_, from, column, octet,
+                                        has_octet ? channels : 0, values[n][k]);
       }
     }
   }
@@ -320,8 +329,8 @@ class ConvProducer {
 #pragma unroll
     for (int n = 0; n < Batches::kAtOnce; ++n) {
       const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
-      if (i >= Carry::CountOf(carries)) break;
-      const int position = Carry::PositionOf(i, carries);
+      if (i >= Batches::PositionsOf(carries)) break;
+      const int position = Batches::PositionOf(i, carries);
 #pragma unroll
       for (int k = 0; k < Batches::kSlices; ++k) {
         const int octet = Batches::OctetOf(thread_, batch, k);
@@ -333,7 +342,11 @@ class ConvProducer {
           StoreParts<false, Spec::kInputParts>(values[n][k], unit,
                                                Group::kPart);
         } else {
-          *unit = PackBits(values[n][k]);
+          *unit = PackHalvesOf<false>(values[n][k]);
+          if constexpr (Spec::kTakesPairs) {
+            to[Group::UnitOf(octet, position + 1)] =
+                PackHalvesOf<true>(values[n][k]);
+          }
         }
       }
     }

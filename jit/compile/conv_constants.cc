@@ -32,7 +32,8 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
   const bool has_groups = g.has_groups();
   append({fmt::format("static constexpr Index kGroups = {};", p.groups),
           PairText("Kernel", p.kernel), PairText("Stride", p.stride),
-          PairText("Padding", {g.padding(0), g.padding(1)}),
+          PairText("Padding",
+                   {g.padding(0), g.padding(1) + (has_groups ? g.lead() : 0)}),
           PairText("Dilation", p.dilation),
           PairText("Phases", {g.phases(0), g.phases(1)}),
           IntText("kInterleave", g.interleave()),
@@ -63,6 +64,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       IntText("kOctetColumns", g.octet_columns),
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
       BoolText("kHasUnevenPhases", g.has_uneven_phases()),
+      BoolText("kTakesPairs", g.takes_pairs),
       PairText("Planes", {g.planes(0), g.planes(1)}),
       IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),
       IntsText("kImagePositions", g.image_positions(), "kCarriedRows",

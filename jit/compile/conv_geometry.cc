@@ -1,6 +1,7 @@
 #include "jit/compile/conv_geometry.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "jit/compile/rounding.h"
 
@@ -138,6 +139,7 @@ int64_t ConvGeometry::Splits(int64_t group_channels) const {
 }
 
 int64_t ConvGeometry::lead() const {
+  if (takes_pairs) return std::abs(padding(1)) % 2;
   return copies_four ? (4 - problem.padding[1] % 4) % 4 : 0;
 }
 int64_t ConvGeometry::patch_width() const {
@@ -176,7 +178,9 @@ int64_t ConvGeometry::brought() const {
   return images > 1 ? positions()
                     : planes(0) * planes(1) * plane_height() * pitch;
 }
-int64_t ConvGeometry::octets() const { return chunk / 8 * brought(); }
+int64_t ConvGeometry::octets() const {
+  return chunk / 8 * brought() / (takes_pairs ? 2 : 1);
+}
 // Not where the stage of the tile above is filled again before, nor where
 // numbers are not scaled (a vote on scales is what threads that bring a chunk
 // meet at), nor where producers take turns, which would wait for each other,
@@ -200,7 +204,7 @@ int64_t ConvGeometry::positions() const { return images * image_positions(); }
 int64_t ConvGeometry::image_positions() const {
   const int64_t patch = planes(0) * planes(1) * plane_height() * pitch;
   const int64_t run_of_image = run() / images;
-  const int64_t multiple = octets_of_row() == 2 ? 8 : 1;
+  const int64_t multiple = octets_of_row() == 2 ? 8 : takes_pairs ? 2 : 1;
   if (problem.stride == Pair{1, 1}) {
     const int64_t last = TapOffset(taps(0) * taps(1) - 1) + run_of_image;
     return RoundUp(std::max(patch, last), multiple);
@@ -221,7 +225,7 @@ int64_t ConvGeometry::TapOffset(int64_t tap) const {
   const int64_t x = ColumnOfTap(tap % taps(1)) * dilation(1);
   const int64_t plane =
       y % problem.stride[0] * planes(1) + x % problem.stride[1];
-  return (plane * plane_height() + y / problem.stride[0]) * pitch +
+  return (plane * plane_height() + y / problem.stride[0]) * pitch + lead() +
          x / problem.stride[1];
 }
 int64_t ConvGeometry::OffsetOf(int64_t eight) const {

@@ -98,6 +98,10 @@ struct ConvGeometry {
   // numbers have the same remainder modulo the dilation, and in which the
   // filter's rows are neighbours.
   bool interleaves = false;
+  // Whether producers take two neighbouring pixels at once: the operands are
+  // multiplied as they are stored, and patches begin at even columns, of rows
+  // of an even width.
+  bool takes_pairs = false;
   bool channel_rows = false;  // of the product, instead of pixels
   int pitch = 0;              // of the patch's rows
   int producers = 1;          // warpgroups that bring the input
@@ -144,8 +148,10 @@ struct ConvGeometry {
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;
 
+  // Columns that a patch begins early, so that four of them are copied at once,
+  // by warps, or two.
+  int64_t lead() const;
   // Of warps.
-  int64_t lead() const;  // columns that a patch begins early to copy four
   int64_t patch_width() const;
   int64_t patch() const;         // its pixels
   int64_t rows() const;          // of the product, of all images
@@ -158,7 +164,9 @@ struct ConvGeometry {
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
   int64_t brought() const;  // positions of the patch that producers bring
-  int64_t octets() const;   // of a chunk, for a whole patch
+  // Of a chunk, for a whole patch; of two positions, where these are taken
+  // together.
+  int64_t octets() const;
   // Rows of each plane that a tile takes from the one above in shared memory.
   int64_t carried_rows() const;
   int64_t carried_positions() const;  // the same of the patch

@@ -64,16 +64,18 @@ constexpr double kCyclesPerRound = 2610.0;
 constexpr double kCyclesPerOctet = 80.7;
 constexpr double kCyclesPerBlock = 5500.0;
 // The same of operands that are multiplied as they are stored, and of results
-// of 16 bits, which are stored no faster than those of 32; fitted to 418 tiles
+// of 16 bits, which are stored no faster than those of 32; fitted to 554 tiles
 // of 33 plans.
-constexpr double kInstructionsPerRawOctet = 40.0;
-constexpr double kCyclesPerRawRound = 1000.0;
-constexpr double kCyclesPerRawOctet = 390.0;
-constexpr double kRawL2BytesPerCycle = 29.0;
-constexpr double kRawShareOfOthers = 0.306;
-constexpr double kSlowedByOneRawProducer = 1.043;
-constexpr double kInstructionsPerScatteredHalf = 53.0;
-constexpr double kInstructionsOfHalfPlanes = 11.6;
+constexpr double kInstructionsPerRawOctet = 42.1;
+constexpr double kCyclesPerRawRound = 948.0;
+constexpr double kCyclesPerRawOctet = 394.0;
+constexpr double kRawL2BytesPerCycle = 30.6;
+constexpr double kRawShareOfOthers = 0.312;
+constexpr double kSlowedByOneRawProducer = 1.037;
+constexpr double kInstructionsPerScatteredHalf = 53.4;
+constexpr double kInstructionsOfHalfPlanes = 17.8;
+// Of the octets of two pixels that are taken together, in those of one.
+constexpr double kOctetsPerPair = 1.25;
 // What a position that the tile above has costs of one that comes from memory.
 // By hand: with a quarter or none, tiles of three plans are chosen that take 10
 // to 25 % longer; with three quarters, those of four plans that take 4 to 9 %
@@ -143,7 +145,8 @@ class GroupTileCost {
         turn_(CyclesOfTurn(g)),
         elements_(static_cast<double>(g.run() * g.block_channels()) /
                   g.groups() / 128),
-        octets_(g.chunk / 8 * PositionsToPay(g) / 128) {
+        octets_(g.chunk / 8 * PositionsToPay(g) / 128 *
+                (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)) {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
     after_ = elements_ * TailInstructions(g, demands) + sums;
     if (demands.stores) {

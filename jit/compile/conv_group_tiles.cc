@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,8 @@ constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where values of many channels or a
 // window of pixels are reduced.
 constexpr int64_t kRegistersOfReduction = 16;
+// Of places of results that lie apart, by what ptxas refused.
+constexpr int64_t kRegistersOfPhases = 16;
 // Each sum beyond these takes another register before a softmax, by what ptxas
 // refused.
 constexpr int64_t kSumsBesidePowers = 32;
@@ -27,7 +30,10 @@ constexpr int64_t kSumsBesidePowers = 32;
 // of the ten plans and grades of bench/generality.py and the chains that can
 // have one. Where fewer are launched, GroupSumsFit refuses those tiles anyway.
 constexpr int64_t kRegistersOfProduct = 24;
-constexpr int64_t kMaxSums = 96;  // of a thread that holds all its channels
+// Of a thread that holds all its channels; of operands as they are stored, which
+// leave more room.
+constexpr int64_t kMaxSums = 96;
+constexpr int64_t kMaxRawSums = 128;
 constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kRowsOfGroup = 64;  // of a warpgroup's product
@@ -52,6 +58,7 @@ class GroupTiles {
         g.groups_m = m;
         g.groups_n = n;
         g.octet_columns = octet_columns;
+        g.takes_pairs = CanTakePairs();
         g.resident_blocks = resident;
         g.producers = producers;
         TryLayouts(g);
@@ -74,10 +81,13 @@ class GroupTiles {
     return tiles_.options().target.arch == "sm_90a";
   }
 
-  // Patches then have no rows that no tap reads.
+  // Patches then have no rows that no tap reads. Of two phases alone tiles gain
+  // less by that than by rows that the tile above has (measured in `tf32`),
+  // which operands that are multiplied as they are stored do not take from it.
   bool CanInterleave() const {
     const ConvProblem& p = tiles_.base().problem;
-    return p.dilation[0] > 1 && p.kernel[0] > 1 && p.stride == Pair{1, 1} &&
+    if (p.dilation[0] < (p.takes_as_stored() ? 2 : 3)) return false;
+    return p.kernel[0] > 1 && p.stride == Pair{1, 1} &&
            p.insert == Pair{1, 1} && demands_.window == Pair{1, 1};
   }
 
@@ -87,9 +97,21 @@ class GroupTiles {
     return !demands_.all_channels_in_a_block;
   }
 
+  bool CanTakePairs() const {
+    const ConvProblem& p = tiles_.base().problem;
+    return p.takes_as_stored() && p.octet_columns() == 1 && p.stride[1] == 1 &&
+           p.insert[1] == 1 && p.input[3] % 2 == 0;
+  }
+
   void TryLayouts(const ConvGeometry& g) {
     TryPixelRows(g);
     if (CanHaveChannelRows()) TryChannelRows(g);
+  }
+
+  // What divides the width of a tile beside others: they begin with a whole
+  // window, and at an even column.
+  int64_t WidthsOf(const ConvGeometry& g) const {
+    return std::lcm(demands_.window[1], int64_t{g.takes_pairs ? 2 : 1});
   }
 
   // Widths of tiles that share a row of the output equally.
@@ -97,7 +119,7 @@ class GroupTiles {
     const int64_t width = CeilDiv(g.problem.output[3], g.phases(1));
     std::vector<int> widths;
     for (const int64_t across : {1, 2, 3, 4, 6, 8, 12}) {
-      const int64_t each = RoundUp(CeilDiv(width, across), demands_.window[1]);
+      const int64_t each = RoundUp(CeilDiv(width, across), WidthsOf(g));
       const int tile_w = static_cast<int>(across == 1 ? width : each);
       if (tile_w < 8 && across > 1) break;
       if (widths.empty() || widths.back() != tile_w) widths.push_back(tile_w);
@@ -123,7 +145,8 @@ class GroupTiles {
 
   void TryRunOfRows(ConvGeometry g, int tile_w) {
     g.tile_w = tile_w;
-    g.pitch = static_cast<int>(tile_w + g.halo(1));
+    g.pitch = static_cast<int>(g.lead() + tile_w + g.halo(1));
+    if (g.takes_pairs) g.pitch = static_cast<int>(RoundUp(g.pitch, 2));
     if (tile_w > g.rows()) return;
     const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
     const int64_t rows = (g.rows() - tile_w) / g.pitch + 1;
@@ -159,13 +182,13 @@ class GroupTiles {
     if (g.block_channels() >= g.problem.group_outputs() + 64) return;
     if (!tiles_.KeepsGroupsWhole(g)) return;
     for (const int tile_w : TileWidths(g)) {
-      g.pitch = static_cast<int>(RoundUp(tile_w + g.halo(1), 8));
+      const int64_t beside = g.lead() + g.halo(1);
+      g.pitch = static_cast<int>(RoundUp(tile_w + beside, 8));
       const int64_t across =
           CeilDiv(CeilDiv(g.problem.output[3], g.phases(1)), int64_t{tile_w});
       g.tile_w = across == 1 ? tile_w
-                             : static_cast<int>((g.pitch - g.halo(1)) /
-                                                demands_.window[1] *
-                                                demands_.window[1]);
+                             : static_cast<int>((g.pitch - beside) /
+                                                WidthsOf(g) * WidthsOf(g));
       const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
       const int most =
           demands_.needs_planes() ? kMaxColumnsOfPlanes : kMaxColumns;
@@ -228,13 +251,15 @@ class GroupTiles {
       beside =
           std::max(kRegistersBesideSums, kRegistersBesideStatistics - products +
                                              tiles_.StatisticsRegisters(g));
+      if (g.phases(1) > 1) beside += kRegistersOfPhases;
       if (demands_.all_channels_in_a_block || demands_.window != Pair{1, 1}) {
         beside += kRegistersOfReduction * (g.tiles_m - 1);
         if (demands_.has_softmax) {
           beside += std::max(int64_t{0}, sums - kSumsBesidePowers);
         }
       }
-      if (sums > kMaxSums) return false;
+      const bool is_raw = g.problem.takes_as_stored();
+      if (sums > (is_raw ? kMaxRawSums : kMaxSums)) return false;
     }
     return sums * parts + beside + tiles_.spare_registers() <=
            g.consumer_registers();
