@@ -27,6 +27,19 @@ def _scaled(x):
     return x.mul(x.param(x.dims[1], 1, 1))
 
 
+def _diffusion(x, groups):
+    """The residual block of a diffusion model: norms before convolutions."""
+    channels = x.dims[1]
+    inner = x.group_norm(groups).silu().conv(channels, 3, padding=1)
+    return inner.group_norm(groups).silu().conv(channels, 3, padding=1).add(x)
+
+
+def _bottleneck(x, channels):
+    inner = x.conv(channels, 1, bias=False).batch_norm().relu()
+    inner = inner.conv(channels, 3, padding=1, bias=False).batch_norm().relu()
+    return inner.conv(x.dims[1], 1, bias=False).batch_norm().add(x).relu()
+
+
 ROWS = {
     # Norms and what stands before and after them.
     "norm_channels_3": Chain("f32", 32, 3, 512, 512).group_norm(3),
@@ -95,6 +108,14 @@ ROWS = {
         64, 3, padding=1).group_norm(8).silu(),
     "conv_bf16_k1": Chain("bf16", 16, 128, 64, 64).conv(128, 1).gelu(),
     "conv_projected_residual": _residual(Chain("f32", 16, 32, 96, 96), 64),
+    "conv_f16_k1_1024": Chain("f16", 8, 1024, 28, 28).conv(1024, 1).relu(),
+    "conv_f16_k16_patches": Chain("f16", 32, 3, 224, 224).conv(
+        768, 16, stride=16),
+    "conv_aspp_d12": Chain("f32", 8, 256, 64, 64).conv(
+        256, 3, padding=12, dilation=12, bias=False).batch_norm().relu(),
+    # Several convolutions.
+    "conv_f16_diffusion": _diffusion(Chain("f16", 2, 320, 64, 64), 32),
+    "conv_f16_bottleneck": _bottleneck(Chain("f16", 32, 256, 56, 56), 64),
     # Chains that end in a reduction or a pool.
     "end_logsumexp_batch_4":
         _conv_residual(Chain("f32", 4, 8, 128, 128), 64, 16).reduce(
@@ -121,6 +142,8 @@ ROWS = {
         64, 2, stride=2).relu(),
     "transpose_k4_s2": Chain("f32", 8, 64, 64, 64).conv_transpose(
         32, 4, stride=2, padding=1, bias=False).batch_norm().relu(),
+    "transpose_k3_s2": Chain("f32", 8, 128, 64, 64).conv_transpose(
+        128, 3, stride=2, padding=1).relu(),
     "transpose_k3_f16": Chain("f16", 16, 64, 96, 96).conv_transpose(
         64, 3).gelu().group_norm(8),
     "transpose_k5": Chain("f32", 8, 32, 96, 96).conv_transpose(

@@ -21,9 +21,9 @@ class ConvBatches {
                 "Two positions lie in one row.");
   static_assert(!Spec::kTakesPairs || Spec::kCarriedRows == 0);
   // Of what most tiles bring; a whole patch has more of the same.
-  using Share = PatchShare<Carry::kFresh / kTogether,
-                           ConvStages<Spec>::kProducerThreads, 1,
-                           Group::kOctets, Group::kPatch / kTogether>;
+  using Share =
+      PatchShare<Carry::kFresh / kTogether, ConvStages<Spec>::kProducerThreads,
+                 1, Group::kOctets, Group::kPatch / kTogether>;
 
   // A block of few tiles waits for its first, which carries nothing, for a
   // larger part of its time (measured: docs/kernel-notes.md).

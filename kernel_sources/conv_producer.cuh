@@ -104,8 +104,7 @@ class ConvProducer {
   using Octets = ConvOctets<Spec>;
   using Carry = ConvCarry<Spec>;
   using Batches = ConvBatches<Spec>;
-  using Values =
-      typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
+  using Values = typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
 
   __device__ void KeepWeights() {
     constexpr unsigned kBytes = Group::kWeights * 16;

@@ -19,10 +19,9 @@ __device__ int AbsentTaps(const ConvBlock<Spec>& block) {
                   Spec::kPhasesH * (Spec::kTapsH - 1);
   const int column = (block.phase_w + Spec::kPhaseStartW) % Spec::kPhasesW +
                      Spec::kPhasesW * (Spec::kTapsW - 1);
-  return __shfl_sync(~0u,
-                     (row < Spec::kKernelH ? 0 : 1) |
-                         (column < Spec::kKernelW ? 0 : 2),
-                     0);
+  return __shfl_sync(
+      ~0u, (row < Spec::kKernelH ? 0 : 1) | (column < Spec::kKernelW ? 0 : 2),
+      0);
 }
 
 template <typename Spec>

@@ -10,8 +10,8 @@
 //
 // A transposed convolution of stride s is s * s convolutions, one for each
 // phase: the pixels whose coordinates have the same remainders modulo s. So are
-// the rows of a convolution of dilation kInterleave, with the same weights. Tiles
-// then count pixels of a phase.
+// the rows of a convolution of dilation kInterleave, with the same weights.
+// Tiles then count pixels of a phase.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 
@@ -116,8 +116,7 @@ struct ConvBlock {
   __device__ int weights(int chunk) const {
     const int phase = phase_h / Spec::kInterleave * Spec::kPhasesW + phase_w;
     const int own = group * Tile::kWeightPhases + phase;
-    return (own * Tile::kChannelBlocks + channel_block) * Tile::kChunks +
-           chunk;
+    return (own * Tile::kChannelBlocks + channel_block) * Tile::kChunks + chunk;
   }
 };
 

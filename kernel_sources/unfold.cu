@@ -28,9 +28,8 @@ __device__ void Unfold(const typename Spec::Tensors& t) {
     const Index x = at.c % Spec::kKernelW;
     const Index y = at.c / Spec::kKernelW % Spec::kKernelH;
     const Index c = at.c / (Spec::kKernelW * Spec::kKernelH);
-    const auto from =
-        PointAt<Input, Index>(at.n, c, at.h * Spec::kKernelH + y,
-                              at.w * Spec::kKernelW + x);
+    const auto from = PointAt<Input, Index>(at.n, c, at.h * Spec::kKernelH + y,
+                                            at.w * Spec::kKernelW + x);
     Spec::Element(t, at, Spec::Read(t, from));
   }
 }

@@ -30,8 +30,8 @@ constexpr int64_t kSumsBesidePowers = 32;
 // of the ten plans and grades of bench/generality.py and the chains that can
 // have one. Where fewer are launched, GroupSumsFit refuses those tiles anyway.
 constexpr int64_t kRegistersOfProduct = 24;
-// Of a thread that holds all its channels; of operands as they are stored, which
-// leave more room.
+// Of a thread that holds all its channels; of operands as they are stored,
+// which leave more room.
 constexpr int64_t kMaxSums = 96;
 constexpr int64_t kMaxRawSums = 128;
 constexpr int kMaxColumns = 256;  // of a warpgroup's product

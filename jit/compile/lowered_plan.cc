@@ -49,8 +49,7 @@ class Lowering {
       lowered_.values.push_back(std::move(value));
       current_.push_back(static_cast<int>(i));
     }
-    const std::vector<bool> rounded =
-        RoundedValues(plan_.plan, plan_.values);
+    const std::vector<bool> rounded = RoundedValues(plan_.plan, plan_.values);
     for (size_t i = 0; i < plan_.plan.ops.size(); ++i) {
       const int result = static_cast<int>(num_inputs + i);
       LowerOp(plan_.plan.ops[i], result);
@@ -124,8 +123,8 @@ class Lowering {
   void AddStatistics(const Op& op, int result, const Dims& dims,
                      std::array<const char*, 2> names,
                      std::vector<Operand>* operands) {
-    Node node{NodeKind::kReduce, op.kind, op.attributes,
-              {operands->front()}, {},    "statistics of " + TextOf(result)};
+    Node node{NodeKind::kReduce,   op.kind, op.attributes,
+              {operands->front()}, {},      "statistics of " + TextOf(result)};
     for (size_t i = 0; i < names.size(); ++i) {
       const int value = static_cast<int>(lowered_.values.size());
       lowered_.values.push_back(

@@ -37,7 +37,7 @@ enum class Exactness : uint8_t {
 // index; behind them stand the statistics that lowering adds, and what
 // RoundedValues rounds, which takes the place of the value that it is made of.
 struct LoweredValue {
-  std::string name;       // "i0", "v3", "v3_mean": valid in C++
+  std::string name;  // "i0", "v3", "v3_mean": valid in C++
   // dtype: of inputs, as bound; of casts, what they round to; else f32.
   TensorDesc desc;
   int producer = -1;      // index into LoweredPlan::nodes; -1 for inputs

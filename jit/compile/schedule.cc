@@ -457,9 +457,8 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
-  const LoweredPlan lowered = ComputeCapability(target) < 80
-                                  ? Lower(plan)
-                                  : UnfoldPatches(Lower(plan));
+  const LoweredPlan lowered =
+      ComputeCapability(target) < 80 ? Lower(plan) : UnfoldPatches(Lower(plan));
   std::vector<Schedule> commuted = MakeFast(
       Scheduling(plan, target, CommutePooling(lowered)), spare, tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;

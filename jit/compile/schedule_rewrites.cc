@@ -27,6 +27,7 @@ class Rewrites {
 
   std::vector<std::string> Run() && {
     AddPoolingRewrite();
+    AddPatchRewrites();
     AddConvolutionRewrites();
     AddCallRewrites();
     return std::move(rewrites_);
@@ -53,6 +54,26 @@ class Rewrites {
       AddRewrite(
           "pooling could be moved in front of the norm, but is not: no kernel "
           "of a convolution pools beside the statistics");
+    }
+  }
+
+  // What is cut or taken apart before tiles are chosen.
+  void AddPatchRewrites() {
+    for (const Node& node : schedule_.lowered.nodes) {
+      if (node.kind != NodeKind::kUnfold) continue;
+      AddRewrite(
+          "patches become the channels of single pixels, for few filters of "
+          "their size would fill a tile: {}",
+          node.text);
+    }
+    std::set<int> named;
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (!kernel.conv || !kernel.conv->interleaves || kernel.packs) continue;
+      if (!named.insert(kernel.group.anchor).second) continue;
+      AddRewrite(
+          "rows of the image in {} phases, in each of which the filter's rows "
+          "are neighbours: {}",
+          kernel.conv->interleave(), NodeAt(kernel.group.anchor).text);
     }
   }
 

@@ -107,10 +107,10 @@ class ProductWriter {
     lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_ + 1,
                                  w + g_.block_channels() * 65536));
     lines_.push_back("      \"mov.b64 w, {lower, rows};\"");
-    lines_.push_back(
-        fmt::format("      \"{}wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
-                    "\"",
-                    Guard(step), columns_, type_, type_));
+    lines_.push_back(fmt::format(
+        "      \"{}wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
+        "\"",
+        Guard(step), columns_, type_, type_));
     lines_.push_back(fmt::format("      KILN_SUMS \"{}, {}, 1, 1, 0, 0;\"",
                                  g_.channel_rows ? "w, x" : "x, w", keep));
   }

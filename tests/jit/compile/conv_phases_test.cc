@@ -10,12 +10,14 @@
 
 #include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
+#include "jit/compile/schedule_rewrites.h"
 #include "jit/compile/specialize.h"
 #include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -55,6 +57,11 @@ std::string Dilated(int dilation, const std::string& more = "") {
       dilation, more);
 }
 
+std::string Patches(const std::string& options, const std::string& more = "") {
+  return "input x: f16[8,3,224,224]\nparam w: f16[256,3,16,16]\n" + more +
+         "y = conv2d(x, w" + options + ")\noutput y\n";
+}
+
 TEST(ConvPhasesTest, PhasesWithFewerTapsHaveGuardedProducts) {
   EXPECT_TRUE(GeometryOf(Transposed(3, 2)).has_groups());
   const std::string unit = LastUnit(Transposed(3, 2));
@@ -82,18 +89,23 @@ TEST(ConvPhasesTest, RowsOfAWideDilationMakePhases) {
   EXPECT_EQ(g.packed_bytes(), GeometryOf(Dilated(24)).packed_bytes());
 }
 
-TEST(ConvPhasesTest, WindowsAndStridesKeepDilatedRowsTogether) {
-  EXPECT_FALSE(GeometryOf(Dilated(12, ", stride=2")).interleaves);
-  EXPECT_FALSE(
-      GeometryOf("input x: f16[2,64,64,64]\nparam w: f16[64,64,3,3]\n"
-                 "c = conv2d(x, w, padding=4, dilation=4)\n"
-                 "y = max_pool2d(c, kernel_size=2)\noutput y\n")
-          .interleaves);
+TEST(ConvPhasesTest, ExplainSaysSo) {
+  const auto rewrites = [](const std::string& text) {
+    const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
+    return RewritesOf(plan, MakeSchedules(plan, kH100).front());
+  };
+  EXPECT_THAT(rewrites(Dilated(12)),
+              Contains(HasSubstr("rows of the image in 12 phases")));
+  EXPECT_THAT(rewrites(Patches(", stride=16")),
+              Contains(HasSubstr("unfold(i0, kernel_size=[16, 16])")));
 }
 
-std::string Patches(const std::string& options, const std::string& more = "") {
-  return "input x: f16[8,3,224,224]\nparam w: f16[256,3,16,16]\n" + more +
-         "y = conv2d(x, w" + options + ")\noutput y\n";
+TEST(ConvPhasesTest, WindowsAndStridesKeepDilatedRowsTogether) {
+  EXPECT_FALSE(GeometryOf(Dilated(12, ", stride=2")).interleaves);
+  EXPECT_FALSE(GeometryOf("input x: f16[2,64,64,64]\nparam w: f16[64,64,3,3]\n"
+                          "c = conv2d(x, w, padding=4, dilation=4)\n"
+                          "y = max_pool2d(c, kernel_size=2)\noutput y\n")
+                   .interleaves);
 }
 
 TEST(UnfoldPatchesTest, MakesOneByOneConvolutionsOfPatches) {
@@ -118,7 +130,7 @@ TEST(UnfoldPatchesTest, LeavesOthersAsTheyAre) {
   const std::string computed =
       "input x: f16[8,3,224,224]\nparam v: f16[256,3,16,16]\nw = abs(v)\n"
       "y = conv2d(x, w, stride=16)\noutput y\n";
-  EXPECT_THAT(Files(computed, kH100), Not(testing::Contains("unfold.cu")));
+  EXPECT_THAT(Files(computed, kH100), Not(Contains("unfold.cu")));
 }
 
 TEST(RoundedOperandsTest, AreStoredAndMultipliedIn16Bits) {
