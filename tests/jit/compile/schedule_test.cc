@@ -176,8 +176,7 @@ class WorkspaceOwners {
   void Write(const KernelSpec& spec, const Store& store) {
     const LoweredValue& value = schedule_.lowered.values[store.value];
     const int64_t begin = store.place.offset_bytes;
-    const int64_t end =
-        begin + SizeBytes({store.place.dtype, value.desc.dims});
+    const int64_t end = begin + SizeBytes({store.place.dtype, value.desc.dims});
     EXPECT_LE(end, schedule_.workspace_bytes);
     for (const KernelTensor& tensor : spec.tensors) {
       if (tensor.place.slot >= 0 || tensor.is_output) continue;
