@@ -151,7 +151,7 @@ def _apply(kind, operands, attributes, dtype):
         target = DTYPES[attributes["dtype"]]
         if dtype is None:
             return operands[0].to(target)
-        return round_to(operands[0].to(torch.float64), target).to(dtype)
+        return _rounded(operands[0], target)
     return _CALLS[kind](operands, _Attributes(attributes))
 
 

@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class has all states of a chunk.
 // The warpgroups of conv_wgmma.cu that bring chunks of the input from memory to
 // shared memory: eight channels of a pixel become one unit of 16 bytes, for
 // each part, scaled and rounded (conv_octets.cuh, conv_halves.cuh). Weights,

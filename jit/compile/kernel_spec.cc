@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class describes a kernel of each template.
 #include "jit/compile/kernel_spec.h"
 
 #include <algorithm>
