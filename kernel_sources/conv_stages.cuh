@@ -60,11 +60,9 @@ struct StageNote {
   // the lane reads that says when the stage is free: racecheck does not follow
   // that the others have read before.
   __device__ StageNote<1> Of(int image) const {
-    StageNote<1> own = {};
-    if (threadIdx.x % 32 == 0) own = {{factors[image]}, is_again, only_large};
-    return {{__shfl_sync(~0u, own.factors[0], 0)},
-            __shfl_sync(~0u, own.is_again, 0),
-            __shfl_sync(~0u, own.only_large, 0)};
+    return {{factors[image]},
+            __shfl_sync(~0u, is_again, 0),
+            __shfl_sync(~0u, only_large, 0)};
   }
 };
 
@@ -109,7 +107,7 @@ class ConvStages {
       for (int stage = 0; stage < Spec::kStages; ++stage) {
         ptx::InitBarrier(full(stage),
                          kProducerThreads + (Spec::kKeepsWeights ? 0 : 1));
-        ptx::InitBarrier(empty(stage), ConvTile<Spec>::kThreads / 32);
+        ptx::InitBarrier(empty(stage), ConvTile<Spec>::kThreads);
       }
       ptx::InitBarrier(kept_weights_full(), 1);
       for (int group = 0; group < Spec::kWarpgroups; ++group) {

@@ -183,8 +183,7 @@ class ConvConsumer {
           if (Tile::kChunks == 1) prepare(stage_factor);
         });
       }
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.empty(stage));
+      ptx::Arrive(stages_.empty(stage));
       cursor_.Use();
       if (!note.is_again) {
         cursor_.Advance(1);
