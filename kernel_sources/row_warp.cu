@@ -86,6 +86,22 @@ __device__ void CountWarpRow(const WarpRow<Spec>& row, float* x,
   state->m2 = m2 < Infinity() ? corrected : m2;
 }
 
+// Of any other reduction.
+template <typename Spec, typename Reducer>
+__device__ void CountWarpRow(const WarpRow<Spec>& row, const float* x,
+                             Reducer* state) {
+#pragma unroll
+  for (int step = 0; step < WarpRow<Spec>::kSteps; ++step) {
+    if (row.IsPast(step)) continue;
+    float some[Spec::kVector];
+#pragma unroll
+    for (int k = 0; k < Spec::kVector; ++k)
+      some[k] = x[step * Spec::kVector + k];
+    Take(state, some);
+  }
+  MergeLanes<Spec::kLanes>(threadIdx.x % Spec::kLanes, state);
+}
+
 // Leaves e^(x - largest) in the place of x where Spec::kKeepsPowers.
 template <typename Spec>
 __device__ void CountWarpRow(const WarpRow<Spec>&, float* x,

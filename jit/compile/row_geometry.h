@@ -35,6 +35,8 @@ struct RowWork {
   std::vector<int> stored_bytes;  // of an element of each result
   bool copies = false;  // one operand is kept as it is: row_places.cuh
   int kept_bytes = 4;   // of an element of what is kept
+  // What is kept is the copy, of which statistics' operand is computed again.
+  bool reads_again = false;
   // Elements of which a reduction makes one output, where nothing else reads
   // the results; 0: results are written.
   int64_t segment = 0;
@@ -60,6 +62,7 @@ struct RowGeometry {
   int cluster = 1;
   bool copies = false;  // see RowWork
   int kept_bytes = 4;
+  bool reads_again = false;
   int64_t segment = 0;
   int segment_lanes = 1;   // threads that share one
   int segment_vector = 1;  // elements of one access of theirs

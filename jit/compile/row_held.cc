@@ -49,7 +49,7 @@ const KernelTensor& RowHeld::CopiedTensor() const {
 // nothing else is kept.
 bool RowHeld::IsHeldAlready(const KernelTensor& tensor, bool reads) const {
   if (!rows().copies || &tensor != &CopiedTensor()) return false;
-  return reads || rows().kept_bytes != sizeof(float);
+  return reads || rows().reads_again;
 }
 
 std::vector<std::string> RowHeld::Lines() const {

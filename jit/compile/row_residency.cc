@@ -19,6 +19,11 @@ bool Contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
+// Not a reduction of the plan, but what lowering makes of a norm or a softmax.
+bool IsOfNorm(const Node& reduce) {
+  return reduce.op == OpKind::kGroupNorm || reduce.op == OpKind::kSoftmax;
+}
+
 bool IsPointwise(const KernelGroup& group) {
   return group.anchor < 0 && group.tail < 0 && !group.epilogue.empty();
 }
@@ -73,19 +78,39 @@ class RowMerging {
     return readers;
   }
 
+  // Whether kernels keep the rows of which `node`, of extents `input`, is
+  // taken: those of norms and softmax are neighbours in memory or lie side by
+  // side; those of which other reductions are taken are neighbours, and its
+  // result is one for each.
+  bool TakesRows(const Node& node, const Dims& input) const {
+    const ReduceView view = ViewOf(node, input);
+    if (view.reduced1 != 1 || view.kept2 != 1) return false;
+    if (IsOfNorm(node)) return true;
+    if (view.kept1 != 1) return false;
+    Dims4 per_row = AlignDims(input);
+    int64_t length = 1;
+    for (size_t i = per_row.size(); i > 0 && length < view.reduced0; --i) {
+      length *= std::exchange(per_row[i - 1], 1);
+    }
+    return AlignDims(DimsOf(node.results[0])) == per_row;
+  }
+
   // The pointwise group over the same elements that alone uses statistic
-  // `index`, if its rows are neighbours in memory or lie side by side; else -1.
+  // `index`, or what is computed of that; else -1.
   int UserOfRows(int index) const {
     const KernelGroup& group = groups_[index].group;
-    if (group.anchor < 0 || !group.epilogue.empty()) return -1;
+    if (group.anchor < 0 || groups_[index].rows) return -1;
     const Node& node = NodeAt(group.anchor);
-    if (node.op != OpKind::kGroupNorm && node.op != OpKind::kSoftmax) return -1;
-    if (node.kind != NodeKind::kReduce || groups_[index].rows) return -1;
+    if (node.kind != NodeKind::kReduce) return -1;
     const Dims& input = DimsOf(ValueOf(node.operands[0]));
+    if (!TakesRows(node, input)) return -1;
     const ReduceView view = ViewOf(node, input);
-    if (view.reduced1 != 1 || view.kept2 != 1) return -1;
-    if (plan_.AnyIsOutput(node.results)) return -1;
-    const std::vector<int> readers = Readers(index, {group.anchor});
+    std::vector<int> nodes = group.epilogue;
+    nodes.push_back(group.anchor);
+    for (const int made : nodes) {
+      if (plan_.AnyIsOutput(NodeAt(made).results)) return -1;
+    }
+    const std::vector<int> readers = Readers(index, nodes);
     if (readers.size() != 1 || readers[0] < index) return -1;
     const RowGroup& user = groups_[readers[0]];
     if (user.rows) return -1;
@@ -152,12 +177,13 @@ class RowMerging {
     KernelGroup merged = groups_[index].group;
     merged.domain = DimsOf(ValueOf(NodeAt(merged.anchor).operands[0]));
     const KernelGroup& using_rows = groups_[user].group;
-    if (using_rows.anchor >= 0) {
-      merged.epilogue = using_rows.prologue;
+    const bool has_tail = using_rows.anchor >= 0;
+    const std::vector<int>& more =
+        has_tail ? using_rows.prologue : using_rows.epilogue;
+    merged.epilogue.insert(merged.epilogue.end(), more.begin(), more.end());
+    if (has_tail) {
       merged.tail = using_rows.anchor;
       merged.tail_epilogue = using_rows.epilogue;
-    } else {
-      merged.epilogue = using_rows.epilogue;
     }
     if (source >= 0) merged.prologue = groups_[source].group.epilogue;
 
@@ -205,7 +231,7 @@ class RowMerging {
       work.staged_bytes.push_back(BytesOf(value));
     }
     work.stored_bytes = StoredBytes(group);
-    work.publishes = group.tail < 0;
+    work.publishes = group.tail < 0 && IsOfNorm(statistic);
     if (group.tail >= 0) {
       work.segment = ViewOf(NodeAt(group.tail), group.domain).reduced0;
     }
@@ -216,7 +242,8 @@ class RowMerging {
   }
 
   // What stays on the chip: the one operand that the statistics are computed
-  // from, as it is, or what they are taken of.
+  // from, as it is, or what they are taken of. The former if it has 16 bits or
+  // is used as it is, too.
   void ChooseKept(const KernelGroup& group, RowWork* work) const {
     KernelGroup reading = group;
     reading.epilogue.clear();
@@ -225,9 +252,14 @@ class RowMerging {
     const std::vector<int> read = StagedOf(reading);
     if (read.size() != 1) return;
     const int bytes = BytesOf(read[0]);
-    const bool again = NodeAt(group.anchor).op == OpKind::kGroupNorm &&
-                       group.prologue.size() <= kMaxComputedAgain;
-    work->copies = bytes == kF32Bytes || again;
+    const bool may_again = NodeAt(group.anchor).op != OpKind::kSoftmax &&
+                           group.prologue.size() <= kMaxComputedAgain;
+    const bool is_used =
+        std::any_of(group.epilogue.begin(), group.epilogue.end(),
+                    [&](int node) { return NodeAt(node).Reads(read[0]); });
+    work->reads_again = may_again && (bytes != kF32Bytes ||
+                                      (!group.prologue.empty() && is_used));
+    work->copies = bytes == kF32Bytes || work->reads_again;
     if (work->copies) work->kept_bytes = bytes;
   }
 

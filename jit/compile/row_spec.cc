@@ -135,7 +135,7 @@ class RowSpecWriter {
       if (KeepsPowers() && IsSoftmax(NodeAt(node))) {
         AddShare(NodeAt(node).results[0]);
       } else {
-        element_.Compute(NodeAt(node));
+        AddToElement(NodeAt(node));
       }
     }
     const std::string argument =
@@ -149,6 +149,16 @@ class RowSpecWriter {
     for (const Store& store : kernel_.stores) element_.StoreTo(store);
     spec_.element_body = element_.lines();
     spec_.element_argument = argument;
+  }
+
+  // What a whole row has in common is a local like any other, which the
+  // compiler moves out of loops.
+  void AddToElement(const Node& node) {
+    element_.Compute(node);
+    const int result = node.results[0];
+    if (ValueAt(result).desc.dims != kernel_.group.domain) {
+      element_.DefineAs(result, element_.NameOf(result));
+    }
   }
 
   bool HasTail() const { return kernel_.group.tail >= 0; }
@@ -286,7 +296,7 @@ class RowSpecWriter {
   // Whether the thread puts in its places what Read gives.
   bool PutsRead() const {
     if (!rows_.copies) return true;
-    return rows_.kept_bytes == sizeof(float) && !Makers({input_}, -1).empty();
+    return !rows_.reads_again && !Makers({input_}, -1).empty();
   }
 
   // How statistics are taken, and what a thread keeps of its elements; the
@@ -297,9 +307,8 @@ class RowSpecWriter {
                     "kKeepsPowers = {};",
                     anchor_.op == OpKind::kSoftmax, KeepsPowers()));
     if (rows_.keeper == RowKeeper::kWarp) return;
-    const bool keeps_read = rows_.kept_bytes == sizeof(float);
     Constant(fmt::format("static constexpr bool kCopied = {}, kKeepsRead = {},",
-                         rows_.copies, keeps_read));
+                         rows_.copies, !rows_.reads_again));
     Constant(fmt::format("                      kPutsRead = {}, kHasTail = {};",
                          PutsRead(), HasTail()));
     Constant(fmt::format("using Kept = {};",
