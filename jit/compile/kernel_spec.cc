@@ -8,6 +8,7 @@
 #include "jit/compile/conv_spec.h"
 #include "jit/compile/held_text.h"
 #include "jit/compile/pack_spec.h"
+#include "jit/compile/rounding.h"
 #include "jit/compile/row_spec.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/window_geometry.h"
@@ -167,6 +168,9 @@ class SpecWriter {
       case NodeKind::kUnfold:
         spec_.source_file = "unfold.cu";
         return Unfold(node);
+      case NodeKind::kTurn:
+        spec_.source_file = "turn.cu";
+        return Turn(node);
       case NodeKind::kReduce:
         return Reduce(node);
       case NodeKind::kPointwise:
@@ -278,6 +282,34 @@ class SpecWriter {
     element_.Define(node.results[0]);
     AddEntryOf("kiln_unfold", "kiln::Unfold",
                NumElements(kernel_.group.domain));
+  }
+
+  void Turn(const Node& node) {
+    constexpr int64_t kSide = 32;  // of a block's square, as turn.cu has it
+    const Dims& input = DimsOf(ValueOf(node.operands[0]));
+    const Dims& output = kernel_.group.domain;
+    const bool gathers = output[0] == 1;
+    const int64_t rows = gathers ? input[0] : input[1];
+    const int64_t pitch = NumElements(input) / rows;
+    const int64_t columns = gathers ? pitch : output[0];
+    const int64_t output_pitch = NumElements(output) / columns;
+    Append(ShapeText("Input", input));
+    Append(ShapeText("Output", output));
+    Append({fmt::format("static constexpr Index kRows = {}, kColumns = {};",
+                        rows, columns),
+            fmt::format("static constexpr Index kInputPitch = {}, "
+                        "kOutputPitch = {};",
+                        pitch, output_pitch)});
+    AddDirection();
+    AddRead(node, 1, "Input");
+    spec_.element_argument = "float " + NameOf(node.results[0]);
+    element_.Define(node.results[0]);
+    const int64_t squares =
+        CeilDiv(output_pitch, kSide) * CeilDiv(columns, kSide);
+    spec_.entries.push_back({"kiln_turn",
+                             "kiln::Turn",
+                             kThreads,
+                             {static_cast<uint32_t>(squares), 1, 1}});
   }
 
   // Spec::Read: one element of the anchor's input.

@@ -98,12 +98,27 @@ class Lowering {
       if (!dims.empty()) dims[softmax.dim] = 1;
       AddStatistics(op, result, dims, {"largest", "sum"}, &operands);
     }
-    AddNode({KindOf(op.kind),
-             op.kind,
-             op.attributes,
-             operands,
-             {result},
-             TextOf(result)});
+    Node node{KindOf(op.kind), op.kind,  op.attributes,
+              operands,        {result}, TextOf(result)};
+    if (PoolsImage(op)) ReduceImage(&node);
+    AddNode(std::move(node));
+  }
+
+  // Whether one window is all of an image.
+  bool PoolsImage(const Op& op) const {
+    const auto* pool = std::get_if<PoolAttributes>(&op.attributes);
+    if (pool == nullptr || pool->divisor_override) return false;
+    const Dims& dims = DimsOf(op);
+    return pool->padding == Pair{0, 0} && pool->dilation == Pair{1, 1} &&
+           pool->kernel_size == Pair{dims[dims.size() - 2], dims.back()};
+  }
+
+  // Makes a pooling a reduction of rows and columns.
+  void ReduceImage(Node* node) const {
+    const auto rank = static_cast<int64_t>(DimsOf(*node).size());
+    node->kind = NodeKind::kReduce;
+    node->op = node->op == OpKind::kMaxPool2d ? OpKind::kAmax : OpKind::kMean;
+    node->attributes = ReduceAttributes{{rank - 2, rank - 1}, true};
   }
 
   // The line of the plan's text that defines a value.
@@ -114,7 +129,9 @@ class Lowering {
     return text_.substr(at + 1, text_.find('\n', at + 1) - at - 1);
   }
 
-  const Dims& DimsOf(const Op& op) const {
+  // Of the first operand.
+  template <typename OpOrNode>
+  const Dims& DimsOf(const OpOrNode& op) const {
     return lowered_.values[ValueOf(op.operands[0])].desc.dims;
   }
 

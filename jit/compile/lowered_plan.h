@@ -24,6 +24,7 @@ enum class NodeKind : uint8_t {
   kPool2d,
   kReduce,
   kUnfold,  // unfold_patches.h
+  kTurn,    // gather_pixels.h
 };
 
 // Which errors of a value count; the strictest first.
@@ -50,6 +51,8 @@ struct LoweredValue {
 //   pointwise  those of the op; group_norm: input, mean, rstd, weight, bias;
 //              softmax: input, largest, sum
 //   kUnfold    input; attributes are those of a pooling of the same windows
+//   kTurn      input; of [N, ...] a row for each image, or of [1, O, ...] one
+//              for each channel, becomes a column
 //   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
 //              sum
 //   others     those of the op
@@ -77,8 +80,8 @@ struct LoweredPlan {
 };
 
 // Splits group_norm into its statistics (a reduction) and a pointwise rest,
-// and softmax likewise; adds a cast behind each of RoundedValues; leaves
-// everything else as it is.
+// and softmax likewise; makes pooling of whole images a reduction; adds a cast
+// behind each of RoundedValues; leaves everything else as it is.
 LoweredPlan Lower(const CanonicalPlan& plan);
 
 // The value in an operand's place, or -1 for a constant or nothing.

@@ -10,6 +10,7 @@
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_states.h"
+#include "jit/compile/gather_pixels.h"
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lent_output.h"
 #include "jit/compile/row_residency.h"
@@ -457,8 +458,10 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
   if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
-  const LoweredPlan lowered =
-      ComputeCapability(target) < 80 ? Lower(plan) : UnfoldPatches(Lower(plan));
+  LoweredPlan lowered = Lower(plan);
+  if (ComputeCapability(target) >= 80) {
+    lowered = GatherPixels(UnfoldPatches(std::move(lowered)));
+  }
   std::vector<Schedule> commuted = MakeFast(
       Scheduling(plan, target, CommutePooling(lowered)), spare, tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;

@@ -167,6 +167,9 @@ class Reporting {
       return "makes a convolution of 1 x 1 pixels of one whose filters would "
              "fill a tile of pixels";
     }
+    if (node.kind == NodeKind::kTurn) {
+      return "a tile of pixels would hold one of each image";
+    }
     const std::string split =
         kernel.reduce->splits == 1
             ? ""

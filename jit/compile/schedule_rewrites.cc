@@ -66,6 +66,15 @@ class Rewrites {
           "their size would fill a tile: {}",
           node.text);
     }
+    for (const Node& node : schedule_.lowered.nodes) {
+      if (node.kind != NodeKind::kTurn) continue;
+      const int input = ValueOf(node.operands[0]);
+      if (schedule_.lowered.values[input].desc.dims[0] == 1) continue;
+      AddRewrite(
+          "pixels of all images become those of one, for a tile would hold one "
+          "of each: {}",
+          node.text);
+    }
     std::set<int> named;
     for (const Kernel& kernel : schedule_.kernels) {
       if (!kernel.conv || !kernel.conv->interleaves || kernel.packs) continue;

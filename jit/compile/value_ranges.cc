@@ -143,6 +143,7 @@ class RangeSearch {
       case NodeKind::kPool2d:
         return OfPool(node);
       case NodeKind::kUnfold:
+      case NodeKind::kTurn:
         return Operand0(node);
       case NodeKind::kReduce:
         return OfReduction(node);
