@@ -1,8 +1,10 @@
-// Softmax over an axis whose steps are apart in memory, in two touches: each
-// block reads a strip of rows side by side, keeps them in shared memory, and
-// writes the results.
+// Softmax, or what is computed of a reduction, over an axis whose steps are
+// apart in memory, in two touches: each block reads a strip of rows side by
+// side, keeps them in shared memory, and writes the results.
 //
-//   row statistics = largest x, sum of e^(x - largest), of x = Spec::Read
+//   row statistics = Spec::Reducer over x = Spec::Read; where that sums powers
+//                    (Spec::kTwoPasses), the largest x and the sum of
+//                    e^(x - largest)
 //   outputs        = Spec::Element(element, x or power, statistics)
 //
 // A row is Spec::kRowLength elements, Spec::kPitch apart; the neighbours of an
@@ -70,12 +72,21 @@ __device__ void CopyColumns(const typename Spec::Tensors& t,
   }
 }
 
-// The largest of the thread's elements in each of its rows, kAtOnce vectors at
-// a time; keeps them.
-template <typename Spec>
+// An element; the last of a thread may be taken again, where it `is_again`.
+__device__ inline void TakeOne(Largest* state, float x, bool) {
+  state->value = fmaxf(state->value, x);
+}
+template <typename Reducer>
+__device__ void TakeOne(Reducer* state, float x, bool is_again) {
+  if (!is_again) state->Add(x);
+}
+
+// Takes the thread's elements in each of its rows, kAtOnce vectors at a time;
+// keeps them.
+template <typename Spec, typename State>
 __device__ void TakeColumns(const typename Spec::Tensors& t,
                             const ColumnPart<Spec>& part,
-                            const Places<Spec>& places, Largest* largest) {
+                            const Places<Spec>& places, State* states) {
   constexpr int kVector = Spec::kVector;
   constexpr int kAtOnce = Spec::kAtOnce;
   constexpr int kSteps = ColumnPart<Spec>::kSteps;
@@ -95,13 +106,24 @@ __device__ void TakeColumns(const typename Spec::Tensors& t,
     for (int k = 0; k < kAtOnce; ++k) {
 #pragma unroll
       for (int j = 0; j < kVector; ++j) {
-        largest[j].value = fmaxf(largest[j].value, x[k][j]);
+        TakeOne(&states[j], x[k][j], step + k >= part.steps());
       }
       if constexpr (Spec::kPutsRead) {
         places.Put(min(step + k, kSteps - 1), x[k]);
       }
     }
     if constexpr (Spec::kCopied) CommitCopies();
+  }
+}
+
+// What the largest element is subtracted as (reducers.cuh); infinite ones make
+// softmax NaN.
+template <typename Spec>
+__device__ float Subtrahend(const Largest& largest) {
+  if constexpr (__is_base_of(SoftmaxSum, typename Spec::Reducer)) {
+    return largest.value;
+  } else {
+    return PivotOf(largest.value);
   }
 }
 
@@ -118,7 +140,7 @@ __device__ void TakePowers(const ColumnPart<Spec>& part,
     places.Get(step, &x);
 #pragma unroll
     for (int j = 0; j < Spec::kVector; ++j) {
-      x.elements[j] = Exp(x.elements[j] - largest[j].value);
+      x.elements[j] = Exp(x.elements[j] - Subtrahend<Spec>(largest[j]));
       sums[j].sum += x.elements[j];
     }
     if constexpr (Spec::kKeepsPowers) places.Put(step, x.elements);
@@ -162,25 +184,41 @@ __device__ void MergeColumns(const ColumnPart<Spec>& part, State* states) {
   }
 }
 
+// Gives each of the thread's rows its state.
+template <typename Spec, typename Reducer>
+__device__ void CountColumns(const typename Spec::Tensors& t,
+                             const ColumnPart<Spec>& part,
+                             const Places<Spec>& places, Reducer* states) {
+  if constexpr (Spec::kTwoPasses) {
+    Largest largest[Spec::kVector];
+    TakeColumns<Spec>(t, part, places, largest);
+    MergeColumns<Spec>(part, largest);
+    Sum sums[Spec::kVector];
+    TakePowers<Spec>(part, places, largest, sums);
+    MergeColumns<Spec>(part, sums);
+#pragma unroll
+    for (int j = 0; j < Spec::kVector; ++j) {
+      states[j].largest = largest[j].value;
+      states[j].scaled = sums[j];
+    }
+  } else {
+    TakeColumns<Spec>(t, part, places, states);
+    MergeColumns<Spec>(part, states);
+  }
+}
+
 template <typename Spec>
 __device__ void KeepColumns(const typename Spec::Tensors& t,
                             const Places<Spec>& places) {
   const ColumnPart<Spec> part(t);
-  Largest largest[Spec::kVector];
-  TakeColumns<Spec>(t, part, places, largest);
-  MergeColumns<Spec>(part, largest);
-  Sum sums[Spec::kVector];
-  TakePowers<Spec>(part, places, largest, sums);
-  MergeColumns<Spec>(part, sums);
+  typename Spec::Reducer states[Spec::kVector];
+  CountColumns<Spec>(t, part, places, states);
   if (!part.is_inside) return;
 
   typename Spec::Statistics statistics[Spec::kVector];
 #pragma unroll
   for (int j = 0; j < Spec::kVector; ++j) {
-    typename Spec::Reducer state;
-    state.largest = largest[j].value;
-    state.scaled = sums[j];
-    statistics[j] = Spec::Finish(state);
+    statistics[j] = Spec::Finish(states[j]);
   }
   const int steps = part.steps();
 #pragma unroll 1
@@ -198,15 +236,16 @@ __device__ void ColumnBlock(const typename Spec::Tensors& t) {
       "The lanes of a row are a power of two that divides the block.");
   static_assert(Spec::kPitch % Spec::kVector == 0,
                 "Vectors must not cross the end of a strip.");
-  static_assert(Spec::kTwoPasses && Spec::kKeepsRead,
-                "What is kept are values of f32, taken twice.");
+  static_assert(Spec::kKeepsRead || !Spec::kTwoPasses,
+                "Powers are taken of values of f32.");
   constexpr int kKept =
       ColumnPart<Spec>::kSteps * Spec::kVector * Spec::kThreads;
   if constexpr (Spec::kDynamicShared) {
     extern __shared__ float4 dynamic_shared[];
-    KeepColumns<Spec>(t, {reinterpret_cast<float*>(dynamic_shared)});
+    KeepColumns<Spec>(t,
+                      {reinterpret_cast<typename Spec::Kept*>(dynamic_shared)});
   } else {
-    alignas(16) __shared__ float static_shared[kKept];
+    alignas(16) __shared__ typename Spec::Kept static_shared[kKept];
     KeepColumns<Spec>(t, {static_shared});
   }
 }

@@ -79,19 +79,18 @@ class RowMerging {
   }
 
   // Whether kernels keep the rows of which `node`, of extents `input`, is
-  // taken: those of norms and softmax are neighbours in memory or lie side by
-  // side; those of which other reductions are taken are neighbours, and its
-  // result is one for each.
+  // taken: they are neighbours in memory or lie side by side, and of reductions
+  // that the plan has, results have an extent of 1 in the place of each row.
   bool TakesRows(const Node& node, const Dims& input) const {
     const ReduceView view = ViewOf(node, input);
     if (view.reduced1 != 1 || view.kept2 != 1) return false;
     if (IsOfNorm(node)) return true;
-    if (view.kept1 != 1) return false;
     Dims4 per_row = AlignDims(input);
-    int64_t length = 1;
-    for (size_t i = per_row.size(); i > 0 && length < view.reduced0; --i) {
-      length *= std::exchange(per_row[i - 1], 1);
-    }
+    size_t axis = per_row.size();
+    int64_t count = 1;
+    while (count < view.kept1) count *= per_row[--axis];
+    count = 1;
+    while (count < view.reduced0) count *= std::exchange(per_row[--axis], 1);
     return AlignDims(DimsOf(node.results[0])) == per_row;
   }
 
@@ -139,7 +138,8 @@ class RowMerging {
   }
 
   // The pointwise group that makes the statistic's input, if it can move to
-  // `user`: what reads its results comes there or later. Else -1.
+  // `user`: what reads its results comes there or later, or is there where rows
+  // end in a reduction and nothing of them is stored. Else -1.
   int SourceOfRows(int index, int user) const {
     const KernelGroup& group = groups_[index].group;
     if (!group.prologue.empty()) return -1;
@@ -150,12 +150,21 @@ class RowMerging {
       if (groups_[i].rows || !IsPointwise(source)) continue;
       if (!Contains(source.epilogue, producer)) continue;
       if (AlignDims(source.domain) != AlignDims(DimsOf(input))) return -1;
+      const bool stores = groups_[user].group.anchor < 0;
       for (const int reader : Readers(i, source.epilogue)) {
-        if (reader < user && reader != index) return -1;
+        const bool is_inside = reader == index || reader == user;
+        if (!is_inside && (reader < user || !stores)) return -1;
       }
-      return i;
+      return stores || !HasOutput(source) ? i : -1;
     }
     return -1;
+  }
+
+  bool HasOutput(const KernelGroup& group) const {
+    const std::vector<int> nodes = group.Nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+      return plan_.AnyIsOutput(NodeAt(node).results);
+    });
   }
 
   std::optional<RowGeometry> Choose(const RowWork& work) const {
@@ -252,8 +261,11 @@ class RowMerging {
     const std::vector<int> read = StagedOf(reading);
     if (read.size() != 1) return;
     const int bytes = BytesOf(read[0]);
-    const bool may_again = NodeAt(group.anchor).op != OpKind::kSoftmax &&
-                           group.prologue.size() <= kMaxComputedAgain;
+    const OpKind op = NodeAt(group.anchor).op;
+    const bool of_powers =
+        op == OpKind::kSoftmax || (op == OpKind::kLogSumExp && work->pitch > 1);
+    const bool may_again =
+        !of_powers && group.prologue.size() <= kMaxComputedAgain;
     const bool is_used =
         std::any_of(group.epilogue.begin(), group.epilogue.end(),
                     [&](int node) { return NodeAt(node).Reads(read[0]); });

@@ -299,13 +299,20 @@ class RowSpecWriter {
     return !rows_.reads_again && !Makers({input_}, -1).empty();
   }
 
+  // Of rows side by side, sums of powers, too.
+  bool TakesTwoPasses() const {
+    return anchor_.op == OpKind::kSoftmax ||
+           (anchor_.op == OpKind::kLogSumExp &&
+            rows_.keeper == RowKeeper::kColumns);
+  }
+
   // How statistics are taken, and what a thread keeps of its elements; the
   // names are those of row_places.cuh.
   void AddKept() {
     Constant(
         fmt::format("static constexpr bool kTwoPasses = {}, "
                     "kKeepsPowers = {};",
-                    anchor_.op == OpKind::kSoftmax, KeepsPowers()));
+                    TakesTwoPasses(), KeepsPowers()));
     if (rows_.keeper == RowKeeper::kWarp) return;
     Constant(fmt::format("static constexpr bool kCopied = {}, kKeepsRead = {},",
                          rows_.copies, !rows_.reads_again));
