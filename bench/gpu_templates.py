@@ -111,7 +111,8 @@ PLANS = {
     "conv_interleaved_f16": _conv("2,64,40,32", "64,64,3,3", "f16", padding=6,
                                   dilation=6)
     + "y = relu(c)\noutput y\n",
-    # unfold.cu, and convolutions of what is rounded.
+    # turn.cu, unfold.cu, and convolutions of what is rounded.
+    "turn": _conv("133,24,3,2", "140,24,3,2") + "y = gelu(c)\noutput y\n",
     "unfold": _conv("4,3,80,83", "96,3,8,8", stride=8)
     + "y = gelu(c)\noutput y\n",
     "conv_twice_f16": _conv("2,64,28,28", "64,64,3,3", "f16", padding=1)
@@ -140,6 +141,22 @@ PLANS = {
                     "y = group_norm(x, num_groups=8)\noutput y\n",
     "rows_mean": "input x: f32[2,64,28,28]\nn = group_norm(x, num_groups=8)\n"
                  "y = mean(n, dim=[2,3])\noutput y\n",
+    "rows_warp_mean": "input x: f16[70,200]\n"
+                      "m = mean(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
+                      "output y\n",
+    "rows_root_mean_square":
+        "input x: bf16[9,3000]\nparam w: bf16[3000]\nq = mul(x, x)\n"
+        "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\ns = sqrt(e)\n"
+        "d = div(x, s)\ny = mul(d, w)\noutput y\n",
+    "rows_variance": "input x: f32[4,8,36,37]\n"
+                     "m = mean(x, dim=[2,3], keepdim=true)\nd = sub(x, m)\n"
+                     "q = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n",
+    "columns_mean": "input x: f16[2,64,20,21]\n"
+                    "m = mean(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
+                    "output y\n",
+    "columns_logsumexp": "input x: f32[2,50,20,20]\n"
+                         "m = logsumexp(x, dim=1, keepdim=true)\n"
+                         "y = sub(x, m)\noutput y\n",
     "columns": "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_team": "input x: f32[8,16,256,256]\n"
                  "y = group_norm(x, num_groups=1)\noutput y\n",
@@ -153,7 +170,7 @@ PLANS = {
                       "s = softmax(n, dim=3)\nc = softmax(s, dim=1)\n"
                       "y = amax(c, dim=[2,3])\noutput y\n",
     "backwards": "input x: f32[2,8,20,24]\n"
-                 "m = mean(x, dim=[2,3], keepdim=true)\nd = sub(x, m)\n"
+                 "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
                  "p = max_pool2d(d, kernel_size=2)\n"
                  "y = logsumexp(p, dim=[2,3])\noutput y\n",
     # pointwise.cu, pool2d.cu, reduce.cu.

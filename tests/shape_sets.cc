@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tests/conv_shape_plans.h"
+#include "tests/row_shape_plans.h"
 
 namespace kiln {
 namespace {
@@ -103,6 +104,8 @@ Plans Tiny() {
 
 Plans Tails() {
   Plans plans = ConvolutionTails();
+  const Plans rows = RowTails();
+  plans.insert(plans.end(), rows.begin(), rows.end());
   for (int64_t size : {15, 17, 31, 33, 63, 65, 127, 129}) {
     plans.push_back(Conv2dPlan(kF32, {1, 3, 5, size}, {5}));
     plans.push_back(Conv2dPlan(kF16, {1, size, 5, 6}, {size, 3, 1, 1}));

@@ -1,6 +1,7 @@
 #include "jit/compile/lowered_plan.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -101,13 +102,26 @@ class Lowering {
     Node node{KindOf(op.kind), op.kind,  op.attributes,
               operands,        {result}, TextOf(result)};
     if (PoolsImage(op)) ReduceImage(&node);
+    if (node.IsConvolution() || IsBehindConvolution(op)) {
+      behind_convolution_.insert(result);
+    }
     AddNode(std::move(node));
+  }
+
+  // Whether `op` is computed of a convolution's result, whose kernel pools.
+  bool IsBehindConvolution(const Op& op) const {
+    return std::any_of(
+        op.operands.begin(), op.operands.end(), [&](const Operand& operand) {
+          const int value = ValueOf(operand);
+          return value >= 0 && behind_convolution_.count(value) > 0;
+        });
   }
 
   // Whether one window is all of an image.
   bool PoolsImage(const Op& op) const {
     const auto* pool = std::get_if<PoolAttributes>(&op.attributes);
     if (pool == nullptr || pool->divisor_override) return false;
+    if (IsBehindConvolution(op)) return false;
     const Dims& dims = DimsOf(op);
     return pool->padding == Pair{0, 0} && pool->dilation == Pair{1, 1} &&
            pool->kernel_size == Pair{dims[dims.size() - 2], dims.back()};
@@ -164,7 +178,8 @@ class Lowering {
   const CanonicalPlan& plan_;
   const std::string text_;
   LoweredPlan lowered_;
-  std::vector<int> current_;  // by value of the plan: what readers take
+  std::vector<int> current_;          // by value of the plan: what readers take
+  std::set<int> behind_convolution_;  // values of the plan
 };
 
 }  // namespace

@@ -80,8 +80,9 @@ struct LoweredPlan {
 };
 
 // Splits group_norm into its statistics (a reduction) and a pointwise rest,
-// and softmax likewise; makes pooling of whole images a reduction; adds a cast
-// behind each of RoundedValues; leaves everything else as it is.
+// and softmax likewise; makes pooling of whole images a reduction, but behind a
+// convolution; adds a cast behind each of RoundedValues; leaves everything else
+// as it is.
 LoweredPlan Lower(const CanonicalPlan& plan);
 
 // The value in an operand's place, or -1 for a constant or nothing.

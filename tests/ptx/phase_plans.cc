@@ -38,6 +38,10 @@ std::vector<TemplatePlan> PhasePlans() {
        "x = mul(z, 0.5)\nc = conv2d(x, w, stride=8)\n"
        "y = group_norm(c, num_groups=1)\noutput y\n",
        target, true},
+      {"conv_of_single_pixels", "turn.cu",
+       "input z: f32[133,24,3,2]\nparam w: f32[140,24,3,2]\n"
+       "x = mul(z, 0.5)\nc = conv2d(x, w)\ny = gelu(c)\noutput y\n",
+       target, true},
       {"conv_of_rounded", file,
        "input x: f16[2,32,14,14]\nparam w: f16[32,32,3,3]\n"
        "n = group_norm(x, num_groups=4)\ns = silu(n)\n"

@@ -75,7 +75,7 @@ TEST(LentOutputTest, AnotherTypeOrExtentsHaveNoRoom) {
 // What other kernels have written must stay.
 TEST(LentOutputTest, OutputsOfOtherKernelsStay) {
   EXPECT_EQ(SlotOfConvolution(
-                Chain("s = sigmoid(z)\nm = mean(s, dim=[2,3], keepdim=true)\n"
+                Chain("s = sigmoid(z)\nm = mean(s, dim=[0,2,3], keepdim=true)\n"
                       "y = mul(n, m)\noutput s\noutput y")),
             4);
 }

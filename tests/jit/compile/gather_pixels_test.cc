@@ -1,0 +1,68 @@
+// Convolutions that have a single pixel of each image for their result.
+// Prevents that a linear layer runs as thousands of tiles of one pixel, sixty
+// times slower.
+#include "jit/compile/gather_pixels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/schedule_rewrites.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Linear(int images, int outputs, const std::string& options = "",
+                   int size = 1) {
+  return fmt::format(
+      "input x: f32[{0},256,{3},{3}]\nparam w: f32[{1},256,{3},{3}]\n"
+      "c = conv2d(x, w{2})\ny = gelu(c)\noutput y\n",
+      images, outputs, options, size);
+}
+
+std::vector<std::string> Files(const std::string& text,
+                               const Target& target = kH100) {
+  const Schedule schedule = Fastest(text, target);
+  std::vector<std::string> files;
+  for (const Kernel& kernel : schedule.kernels) {
+    files.push_back(MakeKernelSpec(schedule, kernel).source_file);
+  }
+  return files;
+}
+
+TEST(GatherPixelsTest, ALinearLayerIsOneImage) {
+  EXPECT_THAT(
+      Files(Linear(1000, 512)),
+      ElementsAre("turn.cu", "pack_halves.cu", "conv_wgmma.cu", "turn.cu"));
+  const Schedule schedule = Fastest(Linear(1000, 512));
+  EXPECT_GT(schedule.prepared_bytes, 0) << "weights are packed once";
+  EXPECT_THAT(Files(Linear(1000, 512), kA100), Contains("turn.cu"));
+}
+
+TEST(GatherPixelsTest, SoIsAFilterAsLargeAsTheImage) {
+  EXPECT_THAT(Files(Linear(500, 512, "", 7)), Contains("turn.cu"));
+  EXPECT_THAT(Files(Linear(500, 512, ", stride=3", 7)), Contains("turn.cu"));
+}
+
+TEST(GatherPixelsTest, LeavesOthersAsTheyAre) {
+  EXPECT_THAT(Files(Linear(32, 256)), Not(Contains("turn.cu")));
+  EXPECT_THAT(Files(Linear(500, 512, ", padding=1", 3)),
+              Not(Contains("turn.cu")));
+  EXPECT_THAT(Files(Linear(500, 512), {"sm_75", 40}), Not(Contains("turn.cu")));
+}
+
+TEST(GatherPixelsTest, ExplainSaysSo) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(Linear(1000, 512)));
+  EXPECT_THAT(RewritesOf(plan, MakeSchedules(plan, kH100).front()),
+              Contains(HasSubstr("i0_gathered = turn(i0)")));
+}
+
+}  // namespace
+}  // namespace kiln
