@@ -56,9 +56,10 @@ struct StageNote {
   int is_again;            // the same stage follows, with the rest of the chunk
   int only_large;          // just the product of the large parts
 
-  // What concerns one image, known to be the same in all lanes of a warp. Only
-  // the lane reads that says when the stage is free: racecheck does not follow
-  // that the others have read before.
+  // What concerns one image; flags are known to be the same in all lanes of a
+  // warp. All read, and all say when the stage is free: where one lane alone
+  // did either, racecheck took the others' reads for races, or products began
+  // later (docs/kernel-notes.md).
   __device__ StageNote<1> Of(int image) const {
     return {{factors[image]},
             __shfl_sync(~0u, is_again, 0),
@@ -66,7 +67,7 @@ struct StageNote {
   }
 };
 
-// A producer waits for `empty`, fills, arrives at `full`; every warp that
+// A producer waits for `empty`, fills, arrives at `full`; every thread that
 // multiplies waits for `full`, reads, arrives at `empty`. Chunks take stages in
 // turn, and producers take stages in turn.
 //
