@@ -1,5 +1,6 @@
-// Normalisation in two touches: each block, or cluster of blocks, reads its
-// rows, keeps them in shared memory, and writes the results.
+// Norms, softmax and what else is computed of a reduction over rows, in two
+// touches: each block, or cluster of blocks, reads its rows, keeps them in shared
+// memory, and writes the results.
 //
 //   row statistics = reducer over Spec::Read of the row's elements
 //   outputs        = Spec::Element(element, its Spec::Read, statistics)

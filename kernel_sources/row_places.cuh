@@ -5,7 +5,7 @@
 //                     that go on behind the thread's back; else by the thread
 //   Spec::kKeepsRead  places hold what Spec::Read gave, in f32; else the
 //                     tensor's own elements, on which it is called again: fewer
-//                     bytes for 16-bit types
+//                     bytes for 16-bit types, or used as they are, too
 //   Spec::kPutsRead   the thread puts it there; else the copy is the same
 //
 // Shared memory rather than registers, because loops over registers must be

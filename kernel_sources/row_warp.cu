@@ -1,5 +1,5 @@
-// Normalisation of rows so short that the lanes of a warp, or of a part of
-// one, hold them in registers.
+// Norms, softmax and what else is computed of a reduction over rows so short
+// that the lanes of a warp, or of a part of one, hold them in registers.
 //
 //   row statistics = reducer over x = Spec::Read of the row's elements
 //   outputs        = Spec::Element(element, x or power, statistics)

@@ -73,6 +73,14 @@ Plans RowsBesideOthers() {
        "input x: f32[50,700]\nm = mean(x, dim=1, keepdim=true)\n"
        "d = sub(x, m)\nq = mul(d, d)\nv = mean(q, dim=1, keepdim=true)\n"
        "e = add(v, 1e-5)\ns = sqrt(e)\ny = div(d, s)\noutput y\n"},
+      {"rows__statistic_behind_the_tail",
+       "input x: f32[64,1000]\ns = logsumexp(x, dim=1, keepdim=true)\n"
+       "q = exp(s)\nd = sub(x, s)\ng = tanh(d)\n"
+       "m = sum(g, dim=1, keepdim=true)\ny = mul(m, q)\noutput y\n"},
+      {"rows__beside_the_statistic",
+       "input x: f32[64,1000]\ninput a: f32[64,1]\ninput b: f32[1,1000]\n"
+       "t = add(a, b)\nu = mul(t, x)\ns = softmax(t, dim=1)\n"
+       "y = add(u, s)\noutput y\n"},
       {"rows__l2_of_channels",
        "input x: f16[3,64,24,25]\nq = mul(x, x)\n"
        "s = sum(q, dim=1, keepdim=true)\nr = sqrt(s)\nm = maximum(r, 1e-6)\n"

@@ -74,7 +74,7 @@ bool IsOfChannel(const std::string& index) {
 }
 
 std::string KernelTensors::Read(int value, const std::string& name) {
-  const Place& place = *schedule_.homes[value];
+  const Place& place = schedule_.homes[value].value();
   // Where the kernel also writes it reads through the same pointer.
   for (const Store& store : kernel_.stores) {
     if (store.place == place) return ReadWritten(store);

@@ -10,8 +10,10 @@
 namespace kiln {
 namespace {
 
-// Blocks that large devices run at once, and channels of one, each of which has
-// a pixel of its own: of fewer, two more kernels are not worth it.
+// A rule for all devices: where images are fewer, or blocks, each of which has
+// a pixel of its own, than large devices run at once, two more kernels are not
+// worth it.
+constexpr int64_t kFewestImages = 16;
 constexpr int64_t kFewestBlocks = 128;
 constexpr int64_t kChannelsOfBlock = 128;
 // Of the image of all pixels; tiles fit in it.
@@ -47,7 +49,8 @@ class Gathering {
     const Dims& filter = DescOf(node.operands[1]).dims;
     if (conv.groups != 1 || conv.padding != Pair{0, 0}) return false;
     const int64_t blocks = input[0] * CeilDiv(filter[0], kChannelsOfBlock);
-    if (conv.dilation != Pair{1, 1} || blocks <= kFewestBlocks) return false;
+    if (input[0] < kFewestImages || blocks <= kFewestBlocks) return false;
+    if (conv.dilation != Pair{1, 1}) return false;
     if (filter[2] != input[2] || filter[3] != input[3]) return false;
     return filter[2] * filter[3] == 1 ||
            ValueOf(node.operands[1]) < plan_.num_inputs;

@@ -12,7 +12,7 @@ constexpr int kF32Bytes = 4;
 // Shorter ones are not worth a reduction each.
 constexpr int64_t kMinSegment = 16;
 // Operations that are rather computed twice than that 16-bit values are kept in
-// f32.
+// f32, or that elements that are used as they are are read twice.
 constexpr size_t kMaxComputedAgain = 2;
 
 bool Contains(const std::vector<int>& list, int item) {
@@ -114,11 +114,20 @@ class RowMerging {
     const RowGroup& user = groups_[readers[0]];
     if (user.rows) return -1;
     if (view.kept1 == 1 && EndsInSegments(user.group, input, view.reduced0)) {
-      return readers[0];
+      return ReadsBehindTail(user.group, nodes) ? -1 : readers[0];
     }
     const bool fits = IsPointwise(user.group) &&
                       AlignDims(user.group.domain) == AlignDims(input);
     return fits ? readers[0] : -1;
+  }
+
+  // Whether what is computed of a reduction's result reads a result of `nodes`,
+  // too, which do not reach that far.
+  bool ReadsBehindTail(const KernelGroup& user,
+                       const std::vector<int>& nodes) const {
+    KernelGroup behind;
+    behind.epilogue = user.epilogue;
+    return ReadsAny(behind, nodes);
   }
 
   // Whether `user` is a reduction, each output of which is of neighbours within
@@ -197,7 +206,7 @@ class RowMerging {
     if (source >= 0) merged.prologue = groups_[source].group.epilogue;
 
     const RowWork work = WorkOf(merged);
-    if (work.staged.empty()) return;
+    if (work.staged.empty() || !UsesRows(merged)) return;
     std::optional<RowGeometry> rows = Choose(work);
     groups_[index].work = work;
     if (!rows) return;
@@ -205,6 +214,41 @@ class RowMerging {
     groups_[user] = {std::move(merged), rows, work};
     groups_[index].group = {};
     if (source >= 0) groups_[source].group = {};
+  }
+
+  // The statistic, and of the prologue what makes its operand.
+  KernelGroup UpToStatistic(const KernelGroup& group) const {
+    KernelGroup reading;
+    reading.anchor = group.anchor;
+    reading.domain = group.domain;
+    for (auto node = group.prologue.rbegin(); node != group.prologue.rend();
+         ++node) {
+      if (!ReadsAny(reading, {*node})) continue;
+      reading.prologue.insert(reading.prologue.begin(), *node);
+    }
+    return reading;
+  }
+
+  // Whether anything but what makes the statistic reads `value`.
+  bool IsReadBeside(int value, const KernelGroup& group,
+                    const KernelGroup& reading) const {
+    const std::vector<int> nodes = group.Nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+      return node != group.anchor && !Contains(reading.prologue, node) &&
+             NodeAt(node).Reads(value);
+    });
+  }
+
+  // Whether what is behind the statistic needs any element that it is taken of.
+  bool UsesRows(const KernelGroup& group) const {
+    const KernelGroup reading = UpToStatistic(group);
+    std::vector<int> elements = StagedOf(reading);
+    for (const int node : reading.prologue) {
+      elements.push_back(NodeAt(node).results[0]);
+    }
+    return std::any_of(elements.begin(), elements.end(), [&](int value) {
+      return IsReadBeside(value, group, reading);
+    });
   }
 
   int BytesOf(int value) const {
@@ -254,10 +298,7 @@ class RowMerging {
   // from, as it is, or what they are taken of. The former if it has 16 bits or
   // is used as it is, too.
   void ChooseKept(const KernelGroup& group, RowWork* work) const {
-    KernelGroup reading = group;
-    reading.epilogue.clear();
-    reading.tail_epilogue.clear();
-    reading.tail = -1;
+    const KernelGroup reading = UpToStatistic(group);
     const std::vector<int> read = StagedOf(reading);
     if (read.size() != 1) return;
     const int bytes = BytesOf(read[0]);
@@ -265,12 +306,10 @@ class RowMerging {
     const bool of_powers =
         op == OpKind::kSoftmax || (op == OpKind::kLogSumExp && work->pitch > 1);
     const bool may_again =
-        !of_powers && group.prologue.size() <= kMaxComputedAgain;
-    const bool is_used =
-        std::any_of(group.epilogue.begin(), group.epilogue.end(),
-                    [&](int node) { return NodeAt(node).Reads(read[0]); });
+        !of_powers && reading.prologue.size() <= kMaxComputedAgain;
+    const bool is_used = IsReadBeside(read[0], group, reading);
     work->reads_again = may_again && (bytes != kF32Bytes ||
-                                      (!group.prologue.empty() && is_used));
+                                      (!reading.prologue.empty() && is_used));
     work->copies = bytes == kF32Bytes || work->reads_again;
     if (work->copies) work->kept_bytes = bytes;
   }

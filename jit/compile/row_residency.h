@@ -11,9 +11,10 @@
 namespace kiln {
 
 // A kernel: plain where `rows` is empty. Otherwise the group's anchor is a
-// statistic whose results stay in the kernel; the prologue makes what it is
-// taken of, and the epilogue uses both. Every value but the statistics may be
-// needed elsewhere.
+// statistic whose results stay in the kernel, and so does what is computed of
+// these alone; the prologue makes what it is taken of, and the epilogue uses
+// both. Every other value may be needed elsewhere, but where rows end in a
+// reduction (a tail), whose outputs alone are stored.
 struct RowGroup {
   KernelGroup group;
   std::optional<RowGeometry> rows;

@@ -460,7 +460,7 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   const int spare = SpareRegisters(room);
   LoweredPlan lowered = Lower(plan);
   if (ComputeCapability(target) >= 80) {
-    lowered = GatherPixels(UnfoldPatches(std::move(lowered)));
+    lowered = UnfoldPatches(GatherPixels(std::move(lowered)));
   }
   std::vector<Schedule> commuted = MakeFast(
       Scheduling(plan, target, CommutePooling(lowered)), spare, tuning);

@@ -53,6 +53,7 @@ TEST(GatherPixelsTest, SoIsAFilterAsLargeAsTheImage) {
 
 TEST(GatherPixelsTest, LeavesOthersAsTheyAre) {
   EXPECT_THAT(Files(Linear(32, 256)), Not(Contains("turn.cu")));
+  EXPECT_THAT(Files(Linear(1, 20000)), Not(Contains("turn.cu")));
   EXPECT_THAT(Files(Linear(500, 512, ", padding=1", 3)),
               Not(Contains("turn.cu")));
   EXPECT_THAT(Files(Linear(500, 512), {"sm_75", 40}), Not(Contains("turn.cu")));

@@ -91,6 +91,13 @@ TEST(RowReductionsTest, WhatIsWantedItselfIsAKernelOfItsOwn) {
               "s = sqrt(m)\ny = sub(x, s)\noutput y\noutput s\n"));
 }
 
+// Nothing would be read less often.
+TEST(RowReductionsTest, RowsThatAreNotUsedAgainAreNotKept) {
+  EXPECT_TRUE(
+      IsApart("input x: f32[4096,4096]\ninput z: f32[4096,4096]\n"
+              "m = mean(x, dim=1, keepdim=true)\ny = sub(z, m)\noutput y\n"));
+}
+
 TEST(RowReductionsTest, RowsThatFitNowhereAreReadTwice) {
   EXPECT_TRUE(IsApart(Centered("32,64,128,128", "[0,1,2,3]")));
   EXPECT_TRUE(IsApart(Centered("32,64,128,128", "[0,2,3]")));
@@ -102,6 +109,37 @@ TEST(RowReductionsTest, AVarianceIsOneKernel) {
       "d = sub(x, m)\nq = mul(d, d)\nv = mean(q, dim=[2,3])\noutput v\n");
   ASSERT_EQ(schedule.kernels.size(), 1u);
   EXPECT_EQ(schedule.kernels[0].rows->segment, 128 * 128);
+}
+
+// Statistics do not reach what is computed of the rows' reduction.
+TEST(RowReductionsTest, AStatisticThatIsReadBehindTheTailIsStored) {
+  for (const char* rest :
+       {"y = div(x, s)\nm = amax(y, dim=1, keepdim=true)\nz = add(m, s)\n",
+        "e = exp(x)\nm = amax(e, dim=1, keepdim=true)\nz = add(s, m)\n",
+        "q = exp(s)\ny = sub(x, s)\nm = sum(y, dim=1, keepdim=true)\n"
+        "z = mul(m, q)\n"}) {
+    const Schedule schedule = Fastest(
+        std::string(
+            "input x: f32[64,4096]\ns = sum(x, dim=1, keepdim=true)\n") +
+        rest + "output z\n");
+    EXPECT_GE(schedule.kernels.size(), 2u) << rest;
+    for (const Kernel& kernel : schedule.kernels) {
+      const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+      EXPECT_FALSE(spec.source_file.empty());
+    }
+  }
+}
+
+// `x` is read by the prologue, and the statistic is not taken of it.
+TEST(RowReductionsTest, OnlyWhatTheStatisticIsTakenOfIsKept) {
+  const Schedule schedule = Fastest(
+      "input x: f32[64,4096]\ninput a: f32[64,1]\ninput b: f32[1,4096]\n"
+      "t = add(a, b)\nu = mul(t, x)\ns = sum(t, dim=1, keepdim=true)\n"
+      "y = div(u, s)\noutput y\n");
+  for (const Kernel& kernel : schedule.kernels) {
+    EXPECT_FALSE(WriteUnit(MakeKernelSpec(schedule, kernel)).empty());
+    if (kernel.rows) EXPECT_FALSE(kernel.rows->copies);
+  }
 }
 
 // A kernel whose rows end in a reduction stores nothing of them.
