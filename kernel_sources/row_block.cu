@@ -1,6 +1,6 @@
 // Norms, softmax and what else is computed of a reduction over rows, in two
-// touches: each block, or cluster of blocks, reads its rows, keeps them in shared
-// memory, and writes the results.
+// touches: each block, or cluster of blocks, reads its rows, keeps them in
+// shared memory, and writes the results.
 //
 //   row statistics = reducer over Spec::Read of the row's elements
 //   outputs        = Spec::Element(element, its Spec::Read, statistics)
