@@ -94,7 +94,9 @@ def round_to(value, dtype):
 
 
 def _rounded_values(plan):
-    """{name: type} of the computed values that convolutions take in 16 bits."""
+    """{name: type} of the computed values that convolutions take in 16 bits.
+    What no output depends on is not computed, and does not count."""
+    live = _live(plan)
     types = {declared.name: declared.dtype for declared in plan.inputs}
     ranks = {declared.name: len(declared.dims) for declared in plan.inputs}
     made = {op.name for op in plan.ops}
@@ -103,7 +105,7 @@ def _rounded_values(plan):
         operands = [o.name for o in op.operands if isinstance(o, Value)]
         if op.kind in ("conv2d", "conv_transpose2d"):
             both = operands[:2]
-            if types[both[0]] == types[both[1]] != "f32":
+            if op.name in live and types[both[0]] == types[both[1]] != "f32":
                 rounded.update({name: DTYPES[types[name]] for name in both
                                 if name in made})
         types[op.name] = _nominal(op, operands, types, ranks)
@@ -113,6 +115,15 @@ def _rounded_values(plan):
             count = len(dim) if isinstance(dim, list) else 1
             ranks[op.name] -= count or ranks[op.name]
     return rounded
+
+
+def _live(plan):
+    """Names of the values that outputs depend on."""
+    live = {output.name for output in plan.outputs}
+    for op in reversed(plan.ops):
+        if op.name in live:
+            live.update(o.name for o in op.operands if isinstance(o, Value))
+    return live
 
 
 def _nominal(op, operands, types, ranks):
