@@ -327,6 +327,24 @@ __device__ inline float Sub(float a, float b) { return a - b; }
 __device__ inline float Mul(float a, float b) { return a * b; }
 __device__ inline float Div(float a, float b) { return a / b; }
 
+// What many numbers are divided by: 1 / b, of b times `scale` where 1 / b
+// itself would overflow or be denormal.
+struct Divisor {
+  float reciprocal, scale;
+};
+__device__ inline Divisor DivisorOf(float b) {
+  const float magnitude = fabsf(b);
+  const float scale = magnitude < 0x1p-100f  ? 0x1p64f
+                      : magnitude > 0x1p100f ? 0x1p-64f
+                                             : 1.0f;
+  return {1.0f / (b * scale), scale};
+}
+
+// a / b within 1.5 ulp
+__device__ inline float DivBy(float a, Divisor b) {
+  return a * b.reciprocal * b.scale;
+}
+
 // (x - mean) * rstd * weight + bias. The difference comes first: it is exact
 // for x near the mean, however large both are. The factor is the same
 // throughout a channel, and there computed once.

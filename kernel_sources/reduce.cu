@@ -74,7 +74,8 @@ __device__ void ReadNeighbours(const typename Spec::Tensors& t, Index i,
   }
 }
 
-// Steps first, first + kStride, ... below end of one output, a vector each.
+// Steps first, first + kStride, ... below end of one output, kAtOnce vectors
+// at a time: all of them are in flight before the first is used.
 template <typename Spec, typename Index>
 __device__ void TakeSteps(const typename Spec::Tensors& t, Index output,
                           Index first, Index end,
@@ -83,26 +84,26 @@ __device__ void TakeSteps(const typename Spec::Tensors& t, Index output,
   constexpr int kCount = Spec::kVector;
   constexpr int kAtOnce = Spec::kAtOnce;
   constexpr int kStride = Spec::kLanes * kCount;
+  constexpr bool kIsWhole =
+      Spec::kSplits == 1 && kNumSteps<View> % (kAtOnce * kStride) == 0;
   const bool is_aligned = AreLoadsWhole<Spec>(t);
-  Index step = first;
 #pragma unroll 1
-  for (; step + (kAtOnce - 1) * kStride < end; step += kAtOnce * kStride) {
+  for (Index step = first; step < end; step += kAtOnce * kStride) {
     float x[kAtOnce * kCount];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      ReadNeighbours<Spec>(t, PositionOf<View>(output, step + k * kStride),
-                           is_aligned, x + k * kCount);
+      // Past the end, the last vector stands in: no branch delays a load.
+      const Index inside =
+          kIsWhole ? step + k * kStride : min(step + k * kStride, end - kCount);
+      ReadNeighbours<Spec>(t, PositionOf<View>(output, inside), is_aligned,
+                           x + k * kCount);
     }
-    Take(state, x);
-  }
-  // Code for a rest that cannot be costs time to compile.
-  if constexpr (kAtOnce > 1 && (Spec::kSplits > 1 ||
-                                kNumSteps<View> % (kAtOnce * kStride) != 0)) {
-#pragma unroll 1
-    for (; step < end; step += kStride) {
-      float x[kCount];
-      ReadNeighbours<Spec>(t, PositionOf<View>(output, step), is_aligned, x);
+    const bool all_inside = kIsWhole || (!kHasNeutral<typename Spec::Reducer> &&
+                                         step + (kAtOnce - 1) * kStride < end);
+    if (all_inside) {
       Take(state, x);
+    } else {
+      TakeFirst<kCount>((end - step + kStride - 1) / kStride, x, state);
     }
   }
 }

@@ -174,10 +174,11 @@ __device__ float SumOf(const float (&x)[kCount]) {
 }
 
 // Take: many values at once, while they are in registers.
+//
+// A few are summed in pairs, each of whose roundings is one of a small sum.
 template <int kCount>
 __device__ void Take(Sum* state, const float (&x)[kCount]) {
-#pragma unroll
-  for (int k = 0; k < kCount; ++k) state->Add(x[k]);
+  state->Add(SumOf(x));
 }
 
 template <int kCount>
@@ -230,6 +231,41 @@ __device__ void Take(Moments* state, const float (&x)[kCount]) {
     batch.m2 = fmaf(difference, difference, batch.m2);
   }
   state->Merge(batch);
+}
+
+// What changes nothing when it is taken, where there is such a value.
+template <typename Reducer>
+__device__ float NeutralOf() {
+  if constexpr (__is_base_of(Sum, Reducer)) return 0.0f;
+  if constexpr (__is_base_of(Amin, Reducer)) return Infinity();
+  return -Infinity();
+}
+
+template <typename Reducer>
+constexpr bool kHasNeutral = !__is_base_of(Moments, Reducer);
+
+// Takes the first `count` vectors of `x`; the others may be anything. Where no
+// value is neutral, one after another: the code of taking is long, so it is a
+// loop, through which the others move up.
+template <int kVector, int kCount, typename Index, typename Reducer>
+__device__ void TakeFirst(Index count, float (&x)[kCount], Reducer* state) {
+  if constexpr (kHasNeutral<Reducer>) {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      if (k / kVector >= count) x[k] = NeutralOf<Reducer>();
+    }
+    Take(state, x);
+  } else {
+#pragma unroll 1
+    for (Index k = 0; k < count; ++k) {
+      float first[kVector];
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) first[j] = x[j];
+      Take(state, first);
+#pragma unroll
+      for (int j = 0; j + kVector < kCount; ++j) x[j] = x[j + kVector];
+    }
+  }
 }
 
 }  // namespace kiln

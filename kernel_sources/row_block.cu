@@ -105,21 +105,6 @@ __device__ void CopyRow(const typename Spec::Tensors& t,
   }
 }
 
-// Takes the first `count` vectors of `x`, one after another: the code of taking
-// is long, so it is a loop, through which the others move up.
-template <int kVector, int kCount, typename Index, typename Reducer>
-__device__ void TakeFirst(Index count, float (&x)[kCount], Reducer* state) {
-#pragma unroll 1
-  for (Index k = 0; k < count; ++k) {
-    float first[kVector];
-#pragma unroll
-    for (int j = 0; j < kVector; ++j) first[j] = x[j];
-    Take(state, first);
-#pragma unroll
-    for (int j = 0; j + kVector < kCount; ++j) x[j] = x[j + kVector];
-  }
-}
-
 // Takes the thread's elements, kAtOnce vectors at a time, and keeps them.
 template <typename Spec, typename Reducer>
 __device__ void TakeRow(const typename Spec::Tensors& t,

@@ -34,10 +34,17 @@ struct WarpRow {
   }
 };
 
+// What a lane holds of the tensors, for each step.
+template <typename Spec>
+struct HeldRow {
+  typename Spec::template Held<Spec::kVector> steps[WarpRow<Spec>::kSteps];
+};
+
 // Reads the lane's elements; steps past the end give `neutral`.
 template <typename Spec>
 __device__ void ReadWarpRow(const typename Spec::Tensors& t,
                             const WarpRow<Spec>& row, float neutral,
+                            HeldRow<Spec>* held_row,
                             float (&x)[WarpRow<Spec>::kCount]) {
   using Domain = typename Spec::Domain;
   constexpr int kVector = Spec::kVector;
@@ -46,7 +53,7 @@ __device__ void ReadWarpRow(const typename Spec::Tensors& t,
     // Past its end, a row's last vector stands in: no branch delays a load.
     const int at = min(row.first + step * WarpRow<Spec>::kStride,
                        static_cast<int>(Spec::kRowLength) - kVector);
-    typename Spec::template Held<kVector> held;
+    auto& held = held_row->steps[step];
     const auto first = PointOf<Domain>(row.begin + at);
     Spec::FetchForRead(t, first, row.is_aligned, &held);
 #pragma unroll
@@ -122,23 +129,28 @@ __device__ void CountWarpRow(const WarpRow<Spec>&, float* x,
   }
 }
 
+// Of what was held when it was read where Spec::Element uses that, too: then x
+// is computed of it again, and else of `x`.
 template <typename Spec>
 __device__ void WriteWarpRow(const typename Spec::Tensors& t,
-                             const WarpRow<Spec>& row, const float* x,
+                             const WarpRow<Spec>& row,
+                             const HeldRow<Spec>& held_row, const float* x,
                              const typename Spec::Statistics& statistics) {
   using Domain = typename Spec::Domain;
   constexpr int kVector = Spec::kVector;
 #pragma unroll
   for (int step = 0; step < WarpRow<Spec>::kSteps; ++step) {
     if (row.IsPast(step)) continue;
-    typename Spec::template Held<kVector> held;
+    auto held = held_row.steps[step];
     const auto first =
         PointOf<Domain>(row.begin + row.first + step * WarpRow<Spec>::kStride);
     Spec::FetchForElement(t, first, row.is_aligned, &held);
 #pragma unroll
     for (int k = 0; k < kVector; ++k) {
-      Spec::Element(held, VectorPointOf<Domain, kVector>(first, k),
-                    x[step * kVector + k], statistics);
+      const auto at = VectorPointOf<Domain, kVector>(first, k);
+      const float read =
+          Spec::kKeepsRead ? x[step * kVector + k] : Spec::Read(held, at);
+      Spec::Element(held, at, read, statistics);
     }
     Spec::PutResults(t, first.i, row.is_aligned, held);
   }
@@ -160,12 +172,13 @@ __device__ void RowWarp(const typename Spec::Tensors& t) {
       min(number, Spec::kRows - 1) * Spec::kRowLength,
       static_cast<int>(threadIdx.x % Spec::kLanes) * Spec::kVector,
       Spec::IsAligned(t)};
+  HeldRow<Spec> held;
   float x[WarpRow<Spec>::kCount];
-  ReadWarpRow<Spec>(t, row, Spec::kTwoPasses ? -Infinity() : 0.0f, x);
+  ReadWarpRow<Spec>(t, row, Spec::kTwoPasses ? -Infinity() : 0.0f, &held, x);
   typename Spec::Reducer state;
   CountWarpRow<Spec>(row, x, &state);
   if (number < Spec::kRows) {
-    WriteWarpRow<Spec>(t, row, x, Spec::Finish(state));
+    WriteWarpRow<Spec>(t, row, held, x, Spec::Finish(state));
   }
 }
 

@@ -128,6 +128,10 @@ void ElementCode::DefineAs(int value, std::string text) {
   everywhere_[value] = std::move(text);
 }
 
+void ElementCode::DefineDivisor(int value, std::string text) {
+  divisors_[value] = std::move(text);
+}
+
 void ElementCode::Line(std::string line) { lines_.push_back(std::move(line)); }
 
 void ElementCode::Assign(const std::string& name,
@@ -371,6 +375,12 @@ std::string ElementCode::Expression(const Node& node) {
   std::vector<std::string> operands;
   for (const Operand& operand : node.operands) {
     operands.push_back(OperandText(operand));
+  }
+  if (node.op == OpKind::kDiv) {
+    const auto divisor = divisors_.find(ValueOf(node.operands[1]));
+    if (divisor != divisors_.end()) {
+      return fmt::format("kiln::DivBy({}, {})", operands[0], divisor->second);
+    }
   }
   const std::optional<CallRewrite> rewrite =
       RewriteCall(schedule_.lowered, node, operands);

@@ -65,6 +65,9 @@ class ElementCode {
   // Says that `value` is `text` wherever the code reads it.
   void DefineAs(int value, std::string text);
 
+  // Says that `text` is the kiln::Divisor of `value`.
+  void DefineDivisor(int value, std::string text);
+
   // From here on, what depends on the image and the channel alone is computed
   // apart, and read from the fields of a `channel`.
   void SeparateChannels() { separates_ = true; }
@@ -152,6 +155,7 @@ class ElementCode {
   std::map<std::string, std::string> accesses_;
   std::map<std::pair<int, std::string>, std::string> locals_;
   std::map<int, std::string> everywhere_;
+  std::map<int, std::string> divisors_;
 };
 
 // Whether what is read at `index`, not empty, is the same for all pixels of a

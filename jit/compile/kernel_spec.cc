@@ -28,7 +28,8 @@ constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
 constexpr size_t kMaxOpsForEight = 12;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
-constexpr size_t kMaxPrologueForTwo = 8;
+// Threads of a multiprocessor that have registers for everything in flight.
+constexpr int kThreadsInFlight = 1024;
 uint32_t Blocks(int64_t count, int threads) {
   return static_cast<uint32_t>((count + threads - 1) / threads);
 }
@@ -328,17 +329,6 @@ class SpecWriter {
     counts_.push_back(NumElements(DimsOf(input)));
   }
 
-  // Accesses of a thread that are in flight together.
-  int AtOnce(const ReduceGeometry& geometry) const {
-    if (schedule_.by_elements) return 1;
-    const size_t prologue = kernel_.group.prologue.size();
-    const int64_t per_thread = geometry.view.steps() /
-                               (geometry.lanes * geometry.splits) /
-                               (geometry.rows() ? geometry.vector : 1);
-    if (prologue <= kMaxPrologueForFour && per_thread >= 4) return 4;
-    return prologue <= kMaxPrologueForTwo && per_thread >= 2 ? 2 : 1;
-  }
-
   void Reduce(const Node& node) {
     const ReduceGeometry& geometry = *kernel_.reduce;
     const ReduceView& view = geometry.view;
@@ -358,7 +348,7 @@ class SpecWriter {
                         "kSplits = {};",
                         geometry.threads, geometry.lanes, geometry.splits),
             fmt::format("static constexpr int kVector = {}, kAtOnce = {};",
-                        geometry.vector, AtOnce(geometry))});
+                        geometry.vector, geometry.at_once)});
     AddDirection();
     counts_.push_back(view.outputs() * std::max(geometry.splits, kWarp));
     AddRead(node, geometry.vector, "");
@@ -377,11 +367,16 @@ class SpecWriter {
   }
 
   void AddReduceEntries(const ReduceGeometry& geometry) {
-    spec_.entries.push_back({"kiln_reduce",
-                             "kiln::Reduce",
-                             geometry.threads,
-                             {static_cast<uint32_t>(geometry.blocks()),
-                              static_cast<uint32_t>(geometry.splits), 1}});
+    EntrySpec reduce{"kiln_reduce",
+                     "kiln::Reduce",
+                     geometry.threads,
+                     {static_cast<uint32_t>(geometry.blocks()),
+                      static_cast<uint32_t>(geometry.splits), 1}};
+    if (geometry.rows() &&
+        kernel_.group.prologue.size() <= kMaxPrologueForFour) {
+      reduce.min_blocks = kThreadsInFlight / geometry.threads;
+    }
+    spec_.entries.push_back(std::move(reduce));
     if (geometry.splits == 1) return;
     spec_.entries.push_back(
         {"kiln_merge_splits",

@@ -1,14 +1,17 @@
 #include "jit/compile/reduce_geometry.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
+
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
 
-// Four f32 are an access of 16 bytes; eight f16 would be, but registers hold
-// f32, and several accesses are in flight anyway.
-constexpr int kVector = 4;
+constexpr int kAccessBytes = 16;
+// Outputs of a thread, each of which has a state.
+constexpr int kMaxColumns = 4;
 // Fewer steps for each thread than this are not worth a second kernel.
 constexpr int64_t kMinStepsPerSplitThread = 16;
 constexpr int64_t kMaxSplits = 1024;
@@ -16,11 +19,21 @@ constexpr int kWarp = 32;
 constexpr int kMaxLanesOfRow = 512;
 // Eight threads side by side still read whole lines of 128 bytes.
 constexpr int kMaxLanesOfColumn = 32;
-// Accesses that a thread has in flight. Rows have so many lanes, up to this
-// limit, that none loads twice: with fewer, each strides through more memory
-// than streams well.
-constexpr int64_t kAtOnce = 4;
+// Lanes of a row at least: side by side they read whole lines of 128 bytes.
+constexpr int kMinLanesOfRow = 8;
+// Rows have so many lanes, up to this limit, that none loads twice: what it
+// waits for, and then merging, is done once. The fewer lanes, the less there
+// is to merge.
 constexpr int kMaxLanesOfManyRows = 256;
+// Values in flight that leave registers for as many threads as hide the
+// latency of memory, and accesses, which code is written for.
+constexpr int kValuesInFlight = 32;
+constexpr int kMaxAtOnce = 8;
+// Accesses in flight where a thread loads more than once, and of columns.
+constexpr int kAtOnceOfMany = 4;
+// Longer prologues hide the latency of loads by themselves.
+constexpr int64_t kMaxPrologueForAll = 3;
+constexpr int64_t kMaxPrologueForTwo = 8;
 // Threads on a multiprocessor that keep enough loads in flight.
 constexpr int64_t kThreadsPerSm = 2048;
 
@@ -61,57 +74,137 @@ ReduceView ViewOf(const Node& node, const Dims& dims) {
   return view;
 }
 
+ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group,
+                        bool by_elements) {
+  ReduceWork work;
+  work.by_elements = by_elements;
+  work.prologue = static_cast<int64_t>(group.prologue.size());
+  KernelGroup reading;
+  reading.anchor = group.anchor;
+  reading.prologue = group.prologue;
+  const auto dims_of = [&](int value) {
+    return AlignDims(plan.values[value].desc.dims);
+  };
+  const Dims4 dims = dims_of(ValueOf(plan.nodes[group.anchor].operands[0]));
+  std::set<int> read = ValuesRead(plan, reading);
+  std::erase_if(read, [&](int value) { return dims_of(value) != dims; });
+  work.tensors = std::max(static_cast<int>(read.size()), 1);
+  work.bytes = read.empty() ? sizeof(float) : 0;
+  for (const int value : read) {
+    const DataType dtype = plan.values[value].desc.dtype;
+    work.bytes = std::max(work.bytes, static_cast<int>(ElementSize(dtype)));
+  }
+  return work;
+}
+
 namespace {
 
-// Lanes that leave each thread `min_steps` steps or more, at most `limit`.
-int LanesFor(int64_t steps, int64_t min_steps, int limit) {
-  int lanes = 1;
-  while (lanes < limit && lanes * 2 * min_steps <= steps) lanes *= 2;
-  return lanes;
-}
+class Chooser {
+ public:
+  Chooser(const ReduceView& view, const ReduceWork& work, int sm_count)
+      : work_(work),
+        wanted_threads_(std::max(sm_count, 1) * kThreadsPerSm),
+        geometry_{view} {}
 
-int LanesOfRow(const ReduceGeometry& geometry, int64_t wanted_threads) {
-  const int64_t steps = geometry.view.steps();
-  // Two accesses a thread.
-  const int64_t min_steps = geometry.vector > 1 ? 2 * geometry.vector : 4;
-  const int most = LanesFor(steps, min_steps, kMaxLanesOfRow);
-  int lanes =
-      std::max(std::min(most, kWarp),
-               LanesFor(steps, kAtOnce * geometry.vector, kMaxLanesOfManyRows));
-  while (lanes < most && geometry.view.outputs() * lanes < wanted_threads) {
-    lanes *= 2;
+  ReduceGeometry Choose() && {
+    geometry_.vector = Vector();
+    if (geometry_.rows()) {
+      ShareRow();
+    } else {
+      geometry_.lanes = LanesOfColumn();
+    }
+    geometry_.threads = std::max(geometry_.threads, geometry_.lanes);
+    geometry_.splits = Splits();
+    geometry_.at_once = AtOnce();
+    return geometry_;
   }
-  return lanes;
-}
 
-int LanesOfColumn(const ReduceGeometry& geometry, int64_t wanted_threads) {
-  const int most = LanesFor(geometry.view.steps(), kAtOnce, kMaxLanesOfColumn);
-  const int64_t columns = geometry.view.outputs() / geometry.vector;
-  int lanes = 1;
-  while (lanes < most && columns * lanes < wanted_threads) lanes *= 2;
-  return lanes;
-}
+ private:
+  int Vector() const {
+    if (work_.by_elements) return 1;
+    int vector = kAccessBytes / work_.bytes;
+    if (!geometry_.rows()) vector = std::min(vector, kMaxColumns);
+    while (vector >= kMaxColumns && geometry_.view.run() % vector != 0) {
+      vector /= 2;
+    }
+    return vector < kMaxColumns ? 1 : vector;
+  }
+
+  int MostAtOnce() const {
+    if (work_.by_elements || work_.prologue > kMaxPrologueForTwo) return 1;
+    if (work_.prologue > kMaxPrologueForAll) return 2;
+    if (!geometry_.rows()) return kAtOnceOfMany;
+    return std::clamp(kValuesInFlight / (geometry_.vector * work_.tensors), 1,
+                      kMaxAtOnce);
+  }
+
+  // Accesses of one output.
+  int64_t Accesses() const {
+    return CeilDiv(geometry_.view.steps(),
+                   geometry_.rows() ? geometry_.vector : 1);
+  }
+
+  // As few lanes as load everything at once, more where that leaves
+  // multiprocessors without enough threads, but two accesses for each.
+  void ShareRow() {
+    const int64_t accesses = Accesses();
+    const int at_once = std::max(MostAtOnce(), kAtOnceOfMany);
+    int& lanes = geometry_.lanes;
+    lanes = kMinLanesOfRow;
+    while (lanes < kMaxLanesOfManyRows && lanes * at_once < accesses) {
+      lanes *= 2;
+    }
+    while (lanes < kMaxLanesOfRow && lanes * 4 <= accesses &&
+           geometry_.view.outputs() * lanes < wanted_threads_) {
+      lanes *= 2;
+    }
+    while (lanes > 1 && lanes / 2 >= accesses) lanes /= 2;
+  }
+
+  int LanesOfColumn() const {
+    const int64_t columns = geometry_.view.outputs() / geometry_.vector;
+    int lanes = 1;
+    while (lanes < kMaxLanesOfColumn &&
+           lanes * 2 * kAtOnceOfMany <= geometry_.view.steps() &&
+           columns * lanes < wanted_threads_) {
+      lanes *= 2;
+    }
+    return lanes;
+  }
+
+  int Splits() const {
+    const int64_t wanted = wanted_threads_ / geometry_.threads;
+    const int64_t for_device = CeilDiv(wanted, geometry_.blocks());
+    const int64_t for_steps =
+        geometry_.view.steps() / (geometry_.lanes * kMinStepsPerSplitThread);
+    return static_cast<int>(
+        std::clamp<int64_t>(std::min(for_device, for_steps), 1, kMaxSplits));
+  }
+
+  // All of a row's accesses, if it has not too many. Of columns the last few
+  // are taken one by one, so that only whole rounds count.
+  int AtOnce() const {
+    const int64_t sharing = int64_t{geometry_.lanes} * geometry_.splits;
+    const int most = MostAtOnce();
+    const int64_t accesses =
+        geometry_.rows() ? CeilDiv(Accesses(), sharing) : Accesses() / sharing;
+    if (geometry_.rows() && accesses <= most) return static_cast<int>(accesses);
+    if (most >= kAtOnceOfMany && accesses >= kAtOnceOfMany) {
+      return kAtOnceOfMany;
+    }
+    return most >= 2 && accesses >= 2 ? 2 : 1;
+  }
+
+  const ReduceWork& work_;
+  int64_t wanted_threads_;
+  ReduceGeometry geometry_;
+};
 
 }  // namespace
 
-ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count,
-                                    bool by_elements) {
-  ReduceGeometry geometry{view};
-  if (!by_elements && view.run() % kVector == 0) geometry.vector = kVector;
-  const int64_t multiprocessors = std::max(sm_count, 1);
-  const int64_t wanted_threads = multiprocessors * kThreadsPerSm;
-  geometry.lanes = geometry.rows() ? LanesOfRow(geometry, wanted_threads)
-                                   : LanesOfColumn(geometry, wanted_threads);
-  geometry.threads = std::max(geometry.threads, geometry.lanes);
-
-  const int64_t wanted = wanted_threads / geometry.threads;
-  const int64_t for_device =
-      (wanted + geometry.blocks() - 1) / geometry.blocks();
-  const int64_t for_steps =
-      view.steps() / (geometry.lanes * kMinStepsPerSplitThread);
-  geometry.splits = static_cast<int>(
-      std::clamp<int64_t>(std::min(for_device, for_steps), 1, kMaxSplits));
-  return geometry;
+ReduceGeometry ChooseReduceGeometry(const ReduceView& view,
+                                    const ReduceWork& work, int sm_count) {
+  return Chooser(view, work, sm_count).Choose();
 }
 
 }  // namespace kiln

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
 
 namespace kiln {
@@ -42,6 +43,7 @@ struct ReduceGeometry {
   int threads = 256;  // of a block
   int lanes = 1;      // threads of a block that share one output
   int splits = 1;     // blocks that share one output
+  int at_once = 1;    // accesses that a thread has in flight
 
   bool rows() const { return view.reduces_innermost(); }
   int64_t outputs_per_block() const {
@@ -52,11 +54,23 @@ struct ReduceGeometry {
   }
 };
 
+// What a thread does for one element of the input.
+struct ReduceWork {
+  int tensors = 1;           // as large as the input, that it is computed of
+  int bytes = 4;             // of an element of the widest of them
+  int64_t prologue = 0;      // operations
+  bool by_elements = false;  // each access is one element
+};
+
+// Of `group`, whose anchor is a kReduce.
+ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group,
+                        bool by_elements);
+
 // As many lanes, and beyond a block's as many splits, as give each of the
 // device's `sm_count` multiprocessors work, but no fewer steps for a thread
-// than are worth it. `by_elements`: each access is one element.
-ReduceGeometry ChooseReduceGeometry(const ReduceView& view, int sm_count,
-                                    bool by_elements);
+// than are worth it.
+ReduceGeometry ChooseReduceGeometry(const ReduceView& view,
+                                    const ReduceWork& work, int sm_count);
 
 }  // namespace kiln
 

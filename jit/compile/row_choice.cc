@@ -144,7 +144,9 @@ class Choice {
     geometry.copies = work_.copies && (geometry.keeper == RowKeeper::kBlock ||
                                        geometry.keeper == RowKeeper::kColumns);
     geometry.kept_bytes = work_.kept_bytes;
-    geometry.reads_again = geometry.copies && work_.reads_again;
+    const bool holds =
+        geometry.keeper == RowKeeper::kWarp && work_.is_read_beside;
+    geometry.reads_again = (geometry.copies || holds) && work_.reads_again;
     if (seen_ != nullptr) seen_->push_back({geometry, cost, ""});
     if (cost >= best_cost_) return;
     best_cost_ = cost;

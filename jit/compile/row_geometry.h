@@ -37,6 +37,8 @@ struct RowWork {
   int kept_bytes = 4;   // of an element of what is kept
   // What is kept is the copy, of which statistics' operand is computed again.
   bool reads_again = false;
+  // The operand that it is computed of is read for the results, too.
+  bool is_read_beside = false;
   // Elements of which a reduction makes one output, where nothing else reads
   // the results; 0: results are written.
   int64_t segment = 0;

@@ -46,8 +46,12 @@ const KernelTensor& RowHeld::CopiedTensor() const {
 }
 
 // The copy is there when a vector is read, and when results are computed if
-// nothing else is kept.
+// nothing else is kept. A warp has then what it has read.
 bool RowHeld::IsHeldAlready(const KernelTensor& tensor, bool reads) const {
+  if (rows().keeper == RowKeeper::kWarp) {
+    return !reads && rows().reads_again &&
+           read_.accesses().count(tensor.name) > 0;
+  }
   if (!rows().copies || &tensor != &CopiedTensor()) return false;
   return reads || rows().reads_again;
 }

@@ -307,9 +307,10 @@ class RowMerging {
         op == OpKind::kSoftmax || (op == OpKind::kLogSumExp && work->pitch > 1);
     const bool may_again =
         !of_powers && reading.prologue.size() <= kMaxComputedAgain;
-    const bool is_used = IsReadBeside(read[0], group, reading);
-    work->reads_again = may_again && (bytes != kF32Bytes ||
-                                      (!reading.prologue.empty() && is_used));
+    work->is_read_beside =
+        !reading.prologue.empty() && IsReadBeside(read[0], group, reading);
+    work->reads_again =
+        may_again && (bytes != kF32Bytes || work->is_read_beside);
     work->copies = bytes == kF32Bytes || work->reads_again;
     if (work->copies) work->kept_bytes = bytes;
   }

@@ -1,6 +1,7 @@
 #include "jit/compile/row_spec.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@ class RowSpecWriter {
         input_(ValueOf(anchor_.operands[0])),
         tensors_(schedule, kernel),
         read_(schedule, kernel.group.domain, &tensors_),
+        row_(schedule, kernel.group.domain, &tensors_),
         element_(schedule, kernel.group.domain, &tensors_),
         tail_(schedule, TailDomain(), &tensors_),
         held_(kernel, tensors_, read_, element_) {}
@@ -114,9 +116,7 @@ class RowSpecWriter {
 
   void FillElement() {
     if (!KeepsPowers()) element_.Define(input_);
-    for (const int result : anchor_.results) {
-      element_.DefineAs(result, "row." + ValueAt(result).name);
-    }
+    for (const int result : anchor_.results) AddToRow(result);
     std::vector<int> roots;
     for (const int node : kernel_.group.epilogue) {
       for (const Operand& operand : NodeAt(node).operands) {
@@ -151,13 +151,47 @@ class RowSpecWriter {
     spec_.element_argument = argument;
   }
 
-  // What a whole row has in common is a local like any other, which the
+  // What is computed of the statistics alone is computed once for a row. What
+  // else a whole row has in common is a local like any other, which the
   // compiler moves out of loops.
   void AddToElement(const Node& node) {
-    element_.Compute(node);
     const int result = node.results[0];
+    if (IsOfRow(node)) {
+      row_.Compute(node);
+      AddToRow(result);
+      return;
+    }
+    if (node.op == OpKind::kDiv) DivideByRow(ValueOf(node.operands[1]));
+    element_.Compute(node);
     if (ValueAt(result).desc.dims != kernel_.group.domain) {
       element_.DefineAs(result, element_.NameOf(result));
+    }
+  }
+
+  bool IsOfRow(const Node& node) const {
+    return std::all_of(node.operands.begin(), node.operands.end(),
+                       [&](const Operand& operand) {
+                         const int value = ValueOf(operand);
+                         return value < 0 || of_row_.count(value) > 0;
+                       });
+  }
+
+  // Makes `value` a field of Spec::Statistics.
+  void AddToRow(int value) {
+    of_row_.insert(value);
+    const std::string name = ValueAt(value).name;
+    fields_.push_back(name);
+    row_.DefineAs(value, name);
+    element_.DefineAs(value, "row." + name);
+  }
+
+  void DivideByRow(int value) {
+    if (of_row_.count(value) == 0) return;
+    const std::string name = ValueAt(value).name;
+    element_.DefineDivisor(value, fmt::format("row.{}_divisor", name));
+    if (std::find(divisors_.begin(), divisors_.end(), name) ==
+        divisors_.end()) {
+      divisors_.push_back(name);
     }
   }
 
@@ -311,34 +345,39 @@ class RowSpecWriter {
   void AddKept() {
     Constant(
         fmt::format("static constexpr bool kTwoPasses = {}, "
-                    "kKeepsPowers = {};",
+                    "kKeepsPowers = {},",
                     TakesTwoPasses(), KeepsPowers()));
+    Constant(fmt::format("                      kKeepsRead = {};",
+                         !rows_.reads_again));
     if (rows_.keeper == RowKeeper::kWarp) return;
-    Constant(fmt::format("static constexpr bool kCopied = {}, kKeepsRead = {},",
-                         rows_.copies, !rows_.reads_again));
-    Constant(fmt::format("                      kPutsRead = {}, kHasTail = {};",
-                         PutsRead(), HasTail()));
+    Constant(fmt::format("static constexpr bool kCopied = {}, kPutsRead = {},",
+                         rows_.copies, PutsRead()));
+    Constant(fmt::format("                      kHasTail = {};", HasTail()));
     Constant(fmt::format("using Kept = {};",
                          rows_.copies ? held_.CopiedTensor().type : "float"));
   }
 
   // Spec::Statistics, and how the reducer's state becomes one.
   void AddStatistics() {
-    std::vector<std::string> names;
-    for (const int result : anchor_.results) {
-      names.push_back(ValueAt(result).name);
-    }
     Member("struct Statistics {");
-    Member(fmt::format("  float {};", fmt::join(names, ", ")));
+    Member(fmt::format("  float {};", fmt::join(fields_, ", ")));
+    for (const std::string& name : divisors_) {
+      Member(fmt::format("  kiln::Divisor {}_divisor;", name));
+    }
     Member("};");
     Member("static __device__ Statistics Finish(const Reducer& state) {");
-    Member("  Statistics row;");
     std::vector<std::string> results = ReducerResults(anchor_, rows_.length);
     if (KeepsPowers()) results.back() = "1.0f / " + results.back();
-    for (size_t i = 0; i < names.size(); ++i) {
-      Member(fmt::format("  row.{} = {};", names[i], results[i]));
+    for (size_t i = 0; i < results.size(); ++i) {
+      Member(fmt::format("  const float {} = {};",
+                         ValueAt(anchor_.results[i]).name, results[i]));
     }
-    Member("  return row;");
+    for (const std::string& line : row_.lines()) Member("  " + line);
+    std::vector<std::string> members = fields_;
+    for (const std::string& name : divisors_) {
+      members.push_back(fmt::format("kiln::DivisorOf({})", name));
+    }
+    Member(fmt::format("  return {{{}}};", fmt::join(members, ", ")));
     Member("}");
   }
 
@@ -395,11 +434,15 @@ class RowSpecWriter {
   const int input_;
   KernelTensors tensors_;
   ElementCode read_;
+  ElementCode row_;  // of what is computed of the statistics alone
   ElementCode element_;
   ElementCode tail_;  // of the outputs of a reduction behind the rows
   const RowHeld held_;
   KernelSpec spec_;
   std::vector<std::string> value_;  // lines of Spec::Value
+  std::set<int> of_row_;  // values that are fields of Spec::Statistics
+  std::vector<std::string> fields_;    // their names
+  std::vector<std::string> divisors_;  // of them, that elements are divided by
 };
 
 }  // namespace

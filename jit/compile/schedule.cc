@@ -246,8 +246,10 @@ class Scheduling {
 
     const ReduceView view =
         ViewOf(node, DescOf(ValueOf(node.operands[0])).dims);
-    kernel.reduce =
-        ChooseReduceGeometry(view, target_.sm_count, schedule_.by_elements);
+    kernel.reduce = ChooseReduceGeometry(
+        view,
+        ReduceWorkOf(schedule_.lowered, kernel.group, schedule_.by_elements),
+        target_.sm_count);
     if (kernel.reduce->splits == 1) return;
     kernel.partials = Place{};
     const int64_t states = view.outputs() * kernel.reduce->splits;
