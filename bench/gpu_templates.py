@@ -144,6 +144,16 @@ PLANS = {
     "rows_warp_mean": "input x: f16[70,200]\n"
                       "m = mean(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
                       "output y\n",
+    "rows_norm_of_heads": "input x: f32[70,100]\nq = mul(x, x)\n"
+                          "m = sum(q, dim=1, keepdim=true)\ns = sqrt(m)\n"
+                          "c = maximum(s, 1e-12)\ny = div(x, c)\noutput y\n",
+    "rows_streamed": "input x: f32[1350,3140]\ny = mean(x, dim=1)\n"
+                     "output y\n",
+    "rows_variance_streamed":
+        "input x: f32[100,24,42,42]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+        "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n",
+    "columns_streamed": "input x: f32[40,50,2100]\ny = amin(x, dim=1)\n"
+                        "output y\n",
     "rows_root_mean_square":
         "input x: bf16[9,3000]\nparam w: bf16[3000]\nq = mul(x, x)\n"
         "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\ns = sqrt(e)\n"

@@ -2,7 +2,7 @@
 // on while the thread does something else (sm_80 and up; PTX ISA 7.0). Before
 // sm_80, and where the access is too narrow, a copy is done at once.
 //
-//   kiln::BeginCopy<4>(t.input, i, is_aligned, place);
+//   kiln::BeginCopy<4, kStreams>(t.input, i, is_aligned, place);
 //   kiln::CommitCopies();    // those begun since the last time are a group
 //   kiln::WaitForCopies<1>();  // all groups but the last have arrived
 #ifndef KILN_KERNEL_SOURCES_ASYNC_COPY_CUH_
@@ -13,10 +13,17 @@
 namespace kiln {
 
 #if __CUDA_ARCH__ >= 800
-template <int kBytes>
+template <int kBytes, bool kStreams>
 __device__ void CopyAccess(void* shared, const void* global) {
   const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  if constexpr (kBytes == 16) {
+  if constexpr (kBytes == 16 && kStreams) {
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+                 :
+                 : "r"(to), "l"(global), "l"(policy)
+                 : "memory");
+  } else if constexpr (kBytes == 16) {
     // Past the first-level cache: nothing is read twice.
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                  :
@@ -31,12 +38,15 @@ __device__ void CopyAccess(void* shared, const void* global) {
 }
 #endif
 
-// Copies kCount neighbours, one access, from tensor + i to `place`.
-template <int kCount, typename T, typename Index>
+// Copies kCount neighbours, one access, from tensor + i to `place`. kStreams:
+// as FetchOnce does.
+template <int kCount, bool kStreams = false, typename T, typename Index>
 __device__ void BeginCopy(const T* tensor, Index i, bool is_aligned, T* place) {
 #if __CUDA_ARCH__ >= 800
   if constexpr (kCount * sizeof(T) >= 4) {
-    if (is_aligned) return CopyAccess<kCount * sizeof(T)>(place, tensor + i);
+    if (is_aligned) {
+      return CopyAccess<kCount * sizeof(T), kStreams>(place, tensor + i);
+    }
   }
 #endif
   // A loop: this is rare, and code costs time to compile.

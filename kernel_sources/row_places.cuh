@@ -7,6 +7,7 @@
 //                     tensor's own elements, on which it is called again: fewer
 //                     bytes for 16-bit types, or used as they are, too
 //   Spec::kPutsRead   the thread puts it there; else the copy is the same
+//   Spec::kStreams    copies are what nobody reads again
 //
 // Shared memory rather than registers, because loops over registers must be
 // unrolled, which costs time to compile.
@@ -39,8 +40,8 @@ struct Places {
                         int step) const {
 #pragma unroll
     for (int part = 0; part < kVector / kPart; ++part) {
-      BeginCopy<kPart>(tensor, i + part * kPart, is_aligned,
-                       PartOf(step, part));
+      BeginCopy<kPart, Spec::kStreams>(tensor, i + part * kPart, is_aligned,
+                                       PartOf(step, part));
     }
   }
   __device__ void Get(int step, Vector<Kept, kVector>* vector) const {

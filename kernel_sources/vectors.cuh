@@ -64,6 +64,24 @@ __device__ void Fetch(const T* tensor, Index i, bool is_aligned,
   }
 }
 
+// The same of what nobody reads again: it is the first that caches give up.
+template <typename T, typename Index, int kCount>
+__device__ void FetchOnce(const T* tensor, Index i, bool is_aligned,
+                          Vector<T, kCount>* vector) {
+  constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
+  constexpr int kAccess = kBytes < kMaxAccessBytes ? kBytes : kMaxAccessBytes;
+  if (is_aligned) {
+#pragma unroll
+    for (int k = 0; k < kBytes / kAccess; ++k) {
+      reinterpret_cast<Access<kAccess>*>(vector->elements)[k] =
+          __ldcs(reinterpret_cast<const Access<kAccess>*>(tensor + i) + k);
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) vector->elements[k] = tensor[i + k];
+  }
+}
+
 // Stores them likewise.
 template <typename T, typename Index, int kCount>
 __device__ void Put(const Vector<T, kCount>& vector, bool is_aligned, T* tensor,

@@ -62,7 +62,7 @@ std::vector<std::string> AlignedText(const std::vector<Member>& members,
 std::string Spaces(size_t count) { return std::string(count, ' '); }
 
 std::vector<std::string> FetchText(const std::vector<Member>& members,
-                                   const std::string& prefix) {
+                                   const std::string& prefix, bool streams) {
   const std::string head = "static __device__ void Fetch" + prefix + "Held(";
   std::vector<std::string> lines = {
       "template <int kCount>", head + "const Tensors& t,",
@@ -75,8 +75,9 @@ std::vector<std::string> FetchText(const std::vector<Member>& members,
       lines.push_back(fmt::format("  held->{0} = t.{0};", name));
     } else if (!member.tensor->is_output || member.tensor->is_read) {
       lines.push_back(
-          fmt::format("  kiln::Fetch(t.{0}, {1}, is_aligned, &held->{0});",
-                      name, member.index));
+          fmt::format("  kiln::{}(t.{}, {}, is_aligned, &held->{});",
+                      streams && member.index == "at.i" ? "FetchOnce" : "Fetch",
+                      name, member.index, name));
     }
   }
   lines.push_back("}");
@@ -103,7 +104,8 @@ std::vector<std::string> PutText(const std::vector<Member>& members) {
 
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,
-                   bool rows_hold_vectors, const std::string& prefix) {
+                   bool rows_hold_vectors, const std::string& prefix,
+                   bool streams) {
   const std::vector<Member> members =
       MembersOf(code, tensors, rows_hold_vectors);
   HeldText text;
@@ -112,7 +114,7 @@ HeldText WriteHeld(const ElementCode& code,
   };
   add(StructText(members, prefix));
   add(AlignedText(members, prefix));
-  add(FetchText(members, prefix));
+  add(FetchText(members, prefix, streams));
   const bool writes = std::any_of(
       members.begin(), members.end(),
       [](const Member& member) { return member.tensor->is_output; });

@@ -20,6 +20,7 @@ namespace kiln {
 // A tensor becomes a vector if `code` reads or writes it at at.i alone, or at
 // at.w alone where vectors do not cross the end of a row; any other stays a
 // pointer. `prefix` makes the names InputHeld, IsInputAligned, FetchInputHeld.
+// `streams`: whole tensors are not read again.
 struct HeldText {
   std::vector<std::string> lines;
   bool any_vector = false;
@@ -27,7 +28,8 @@ struct HeldText {
 
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,
-                   bool rows_hold_vectors, const std::string& prefix = "");
+                   bool rows_hold_vectors, const std::string& prefix = "",
+                   bool streams = false);
 
 }  // namespace kiln
 

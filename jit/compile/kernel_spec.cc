@@ -142,7 +142,8 @@ class SpecWriter {
                const std::string& prefix) {
     const bool rows_hold_vectors = AlignDims(domain)[3] % width == 0;
     const HeldText text =
-        WriteHeld(code, tensors_.list(), rows_hold_vectors, prefix);
+        WriteHeld(code, tensors_.list(), rows_hold_vectors, prefix,
+                  kernel_.reduce.has_value() && kernel_.reduce->streams);
     spec_.is_vectorised = true;
     spec_.members.insert(spec_.members.end(), text.lines.begin(),
                          text.lines.end());

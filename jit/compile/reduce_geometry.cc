@@ -88,7 +88,7 @@ ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group,
   const Dims4 dims = dims_of(ValueOf(plan.nodes[group.anchor].operands[0]));
   std::set<int> read = ValuesRead(plan, reading);
   std::erase_if(read, [&](int value) { return dims_of(value) != dims; });
-  work.tensors = std::max(static_cast<int>(read.size()), 1);
+  work.operands.assign(read.begin(), read.end());
   work.bytes = read.empty() ? sizeof(float) : 0;
   for (const int value : read) {
     const DataType dtype = plan.values[value].desc.dtype;
@@ -134,7 +134,8 @@ class Chooser {
     if (work_.by_elements || work_.prologue > kMaxPrologueForTwo) return 1;
     if (work_.prologue > kMaxPrologueForAll) return 2;
     if (!geometry_.rows()) return kAtOnceOfMany;
-    return std::clamp(kValuesInFlight / (geometry_.vector * work_.tensors), 1,
+    const int operands = std::max(static_cast<int>(work_.operands.size()), 1);
+    return std::clamp(kValuesInFlight / (geometry_.vector * operands), 1,
                       kMaxAtOnce);
   }
 

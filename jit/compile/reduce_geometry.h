@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_REDUCE_GEOMETRY_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
@@ -39,11 +40,12 @@ ReduceView ViewOf(const Node& node, const Dims& dims);
 // How threads share the work; the names are those of reduce.cu.
 struct ReduceGeometry {
   ReduceView view;
-  int vector = 1;     // neighbours in memory that are one access
-  int threads = 256;  // of a block
-  int lanes = 1;      // threads of a block that share one output
-  int splits = 1;     // blocks that share one output
-  int at_once = 1;    // accesses that a thread has in flight
+  int vector = 1;        // neighbours in memory that are one access
+  int threads = 256;     // of a block
+  int lanes = 1;         // threads of a block that share one output
+  int splits = 1;        // blocks that share one output
+  int at_once = 1;       // accesses that a thread has in flight
+  bool streams = false;  // caches give up first what it reads
 
   bool rows() const { return view.reduces_innermost(); }
   int64_t outputs_per_block() const {
@@ -56,7 +58,8 @@ struct ReduceGeometry {
 
 // What a thread does for one element of the input.
 struct ReduceWork {
-  int tensors = 1;           // as large as the input, that it is computed of
+  std::vector<int>
+      operands;              // values as large as the input, that it is made of
   int bytes = 4;             // of an element of the widest of them
   int64_t prologue = 0;      // operations
   bool by_elements = false;  // each access is one element

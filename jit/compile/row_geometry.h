@@ -65,6 +65,7 @@ struct RowGeometry {
   bool copies = false;  // see RowWork
   int kept_bytes = 4;
   bool reads_again = false;
+  bool streams = false;  // the copies are of what nobody reads again
   int64_t segment = 0;
   int segment_lanes = 1;   // threads that share one
   int segment_vector = 1;  // elements of one access of theirs

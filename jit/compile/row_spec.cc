@@ -352,7 +352,8 @@ class RowSpecWriter {
     if (rows_.keeper == RowKeeper::kWarp) return;
     Constant(fmt::format("static constexpr bool kCopied = {}, kPutsRead = {},",
                          rows_.copies, PutsRead()));
-    Constant(fmt::format("                      kHasTail = {};", HasTail()));
+    Constant(fmt::format("                      kStreams = {}, kHasTail = {};",
+                         rows_.streams, HasTail()));
     Constant(fmt::format("using Kept = {};",
                          rows_.copies ? held_.CopiedTensor().type : "float"));
   }

@@ -31,6 +31,9 @@ constexpr int64_t kTeamTagBytes = 8;
 
 constexpr int64_t kCountBytes = 4;  // of conv_finish.cuh
 
+// A third of what the L2 caches of an A100 or H100 hold.
+constexpr int64_t kStreamedBytes = int64_t{16} << 20;
+
 // Which kernels keep rows on chip.
 enum class RowUse : uint8_t {
   kNone,
@@ -239,22 +242,55 @@ class Scheduling {
   void AddReduceGeometry(int index) {
     Kernel& kernel = schedule_.kernels[index];
     if (kernel.conv.has_value()) return AddConvBuffers(index);
-    if (kernel.rows.has_value()) return AddRowNeeds(index);
+    if (kernel.rows.has_value()) {
+      StreamRows(index);
+      return AddRowNeeds(index);
+    }
     if (kernel.group.anchor < 0) return;
     const Node& node = NodeAt(kernel.group.anchor);
     if (node.kind != NodeKind::kReduce) return;
 
     const ReduceView view =
         ViewOf(node, DescOf(ValueOf(node.operands[0])).dims);
-    kernel.reduce = ChooseReduceGeometry(
-        view,
-        ReduceWorkOf(schedule_.lowered, kernel.group, schedule_.by_elements),
-        target_.sm_count);
+    const ReduceWork work =
+        ReduceWorkOf(schedule_.lowered, kernel.group, schedule_.by_elements);
+    kernel.reduce = ChooseReduceGeometry(view, work, target_.sm_count);
+    kernel.reduce->streams =
+        work.operands.size() == 1 && IsStreamed(work.operands[0], index);
     if (kernel.reduce->splits == 1) return;
     kernel.partials = Place{};
     const int64_t states = view.outputs() * kernel.reduce->splits;
     buffers_.push_back(
         {index, -1, {index, index, states * ReducerStateBytes(node)}});
+  }
+
+  // Rows of which nothing is left but a reduction: results as large as they are
+  // would take their place in the caches anyway.
+  void StreamRows(int index) {
+    Kernel& kernel = schedule_.kernels[index];
+    if (kernel.group.tail < 0 || !kernel.rows->copies) return;
+    std::set<int> read = ValuesRead(schedule_.lowered, kernel.group);
+    std::erase_if(read, [&](int value) {
+      return AlignDims(DescOf(value).dims) != AlignDims(kernel.group.domain);
+    });
+    kernel.rows->streams = read.size() == 1 && IsStreamed(*read.begin(), index);
+  }
+
+  // Whether `value` is large, and no kernel but `index` reads it: then to keep
+  // it would cost what the caches hold for others. Of two streams at once none
+  // is (docs/kernel-notes.md).
+  bool IsStreamed(int value, int index) const {
+    const std::optional<Place>& home = schedule_.homes[value];
+    for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
+      if (static_cast<int>(i) == index) continue;
+      for (const int read :
+           ValuesRead(schedule_.lowered, schedule_.kernels[i].group)) {
+        const bool is_alias = home.has_value() && schedule_.homes[read] == home;
+        if (read == value || is_alias) return false;
+      }
+    }
+    const TensorDesc& desc = DescOf(value);
+    return NumElements(desc.dims) * ElementSize(desc.dtype) >= kStreamedBytes;
   }
 
   // Packed weights of the workspace, and the partial states of a tail that

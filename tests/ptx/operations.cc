@@ -36,7 +36,7 @@ std::string PlainAccess(const std::string& opcode) {
                         part == "release";
     polls |= orders;
     if (orders || part == "gpu" || part == "cta" || part == "sys" ||
-        part == "cluster" || part == "weak" || part == "nc" ||
+        part == "cluster" || part == "weak" || part == "nc" || part == "cs" ||
         part.starts_with("L1::") || part.starts_with("L2::")) {
       continue;
     }

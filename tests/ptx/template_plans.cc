@@ -299,6 +299,17 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_variance", "row_block.cu",
        "input x: f32[4,8,36,37]\nm = mean(x, dim=[2,3], keepdim=true)\n"
        "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
+      {"rows_norm_of_heads", "row_warp.cu",
+       "input x: f32[70,100]\nq = mul(x, x)\n"
+       "m = sum(q, dim=1, keepdim=true)\ns = sqrt(m)\n"
+       "c = maximum(s, 1e-12)\ny = div(x, c)\noutput y\n"},
+      {"rows_streamed", "reduce.cu",
+       "input x: f16[2700,3136]\ny = mean(x, dim=1)\noutput y\n"},
+      {"rows_variance_streamed", "row_block.cu",
+       "input x: f32[100,24,42,42]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+       "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
+      {"columns_streamed", "reduce.cu",
+       "input x: f32[40,50,2100]\ny = amin(x, dim=1)\noutput y\n"},
       {"rows_cluster_amax", "row_block.cu",
        "input x: f32[2,60000]\nm = amax(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n"},

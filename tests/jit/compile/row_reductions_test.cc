@@ -74,6 +74,39 @@ TEST(RowReductionsTest, ElementsAreKeptAsTheyAreUsed) {
   }
 }
 
+// In each element, a root and a division would be most of what is computed.
+TEST(RowReductionsTest, WhatARowHasInCommonIsComputedOnce) {
+  for (const char* dims : {"65536,128", "8192,4096"}) {
+    const Schedule schedule = Fastest(
+        fmt::format("input x: f32[{}]\nq = mul(x, x)\n"
+                    "m = mean(q, dim=1, keepdim=true)\ns = sqrt(m)\n"
+                    "h = div(1, s)\nd = div(x, s)\ny = mul(d, h)\noutput y\n",
+                    dims));
+    const std::string unit =
+        WriteUnit(MakeKernelSpec(schedule, schedule.kernels.at(0)));
+    const size_t finish = unit.find("Statistics Finish(");
+    const size_t root = unit.find("kiln::Sqrt(");
+    EXPECT_GT(root, finish) << unit;
+    EXPECT_LT(root, unit.find("}", finish)) << unit;
+    EXPECT_EQ(unit.find("kiln::Sqrt(", root + 1), std::string::npos) << unit;
+    EXPECT_NE(unit.find("kiln::DivBy(i0, row."), std::string::npos) << unit;
+  }
+}
+
+// What each row is also multiplied with lies in memory, where the statistics
+// are not.
+TEST(RowReductionsTest, WhatARowReadsIsReadBesideItsElements) {
+  const Schedule schedule = Fastest(
+      "input x: f32[8192,128]\ninput g: f32[8192,1]\n"
+      "m = sum(x, dim=1, keepdim=true)\ns = mul(m, g)\nt = add(s, m)\n"
+      "y = div(x, t)\noutput y\n");
+  ASSERT_EQ(schedule.kernels.size(), 1u);
+  const std::string unit =
+      WriteUnit(MakeKernelSpec(schedule, schedule.kernels[0]));
+  EXPECT_EQ(unit.find("DivBy"), std::string::npos) << unit;
+  EXPECT_NE(unit.find("kiln::Div("), std::string::npos) << unit;
+}
+
 // As many as rows have, so they could be taken for those of another axis.
 TEST(RowReductionsTest, ResultsMustStandBesideTheirRows) {
   EXPECT_TRUE(
@@ -138,7 +171,9 @@ TEST(RowReductionsTest, OnlyWhatTheStatisticIsTakenOfIsKept) {
       "y = div(u, s)\noutput y\n");
   for (const Kernel& kernel : schedule.kernels) {
     EXPECT_FALSE(WriteUnit(MakeKernelSpec(schedule, kernel)).empty());
-    if (kernel.rows) EXPECT_FALSE(kernel.rows->copies);
+    if (kernel.rows) {
+      EXPECT_FALSE(kernel.rows->copies);
+    }
   }
 }
 
@@ -153,7 +188,9 @@ TEST(RowReductionsTest, ASourceThatIsWantedIsStored) {
     size_t stores = 0;
     for (const Kernel& kernel : schedule.kernels) {
       stores += kernel.stores.size();
-      if (kernel.group.tail >= 0) EXPECT_TRUE(kernel.group.prologue.empty());
+      if (kernel.group.tail >= 0) {
+        EXPECT_TRUE(kernel.group.prologue.empty());
+      }
     }
     EXPECT_GE(stores, 2u);
     EXPECT_EQ(schedule.kernels.size(), 2u);

@@ -99,7 +99,7 @@ struct Spec {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 4)
 kiln_reduce(const float* __restrict__ v0, float* __restrict__ v1_mean,
             float* __restrict__ v1_rstd) {
   kiln::AwaitPrevious();

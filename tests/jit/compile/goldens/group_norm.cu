@@ -60,7 +60,7 @@ struct Spec {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(512, 2)
 kiln_reduce(const float* __restrict__ i0, float* __restrict__ v0_mean,
             float* __restrict__ v0_rstd) {
   kiln::AwaitPrevious();

@@ -18,7 +18,7 @@ struct Spec {
   using Reducer = kiln::Sum;
   static constexpr bool kRows = true;
   static constexpr int kThreads = 512, kLanes = 512, kSplits = 128;
-  static constexpr int kVector = 4, kAtOnce = 4;
+  static constexpr int kVector = 8, kAtOnce = 2;
   static constexpr bool kBackwards = false;
   static_assert(sizeof(Reducer) == 8, "The workspace is laid out for this.");
 
@@ -58,7 +58,7 @@ struct Spec {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(512, 2)
 kiln_reduce(const kiln::BFloat16* __restrict__ i0,
             kiln::BFloat16* __restrict__ output0,
             Spec::Reducer* __restrict__ partials) {

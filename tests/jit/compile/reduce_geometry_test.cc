@@ -1,0 +1,156 @@
+// How the threads of a reduction share its input. Prevents rows that are waited
+// for more than once, multiprocessors without work, and caches that are emptied
+// for a tensor that nobody reads again.
+#include "jit/compile/reduce_geometry.h"
+
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/specialize.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kSms = 132;
+
+ReduceView Rows(int64_t rows, int64_t length) {
+  ReduceView view;
+  view.kept0 = rows;
+  view.reduced0 = length;
+  return view;
+}
+
+ReduceView Columns(int64_t steps, int64_t columns) {
+  ReduceView view;
+  view.reduced0 = steps;
+  view.kept1 = columns;
+  return view;
+}
+
+ReduceWork Of(int bytes, std::vector<int> operands = {0}) {
+  ReduceWork work;
+  work.bytes = bytes;
+  work.operands = std::move(operands);
+  return work;
+}
+
+// Elements that a thread has in flight before it uses the first.
+int64_t InFlight(const ReduceGeometry& g) {
+  return int64_t{g.lanes} * g.vector * g.at_once;
+}
+
+TEST(ReduceGeometryTest, RowsOfManyAreLoadedAtOnce) {
+  for (const int bytes : {2, 4}) {
+    for (const int64_t length : {64, 784, 3136, 4096, 8192}) {
+      const ReduceGeometry g =
+          ChooseReduceGeometry(Rows(8192, length), Of(bytes), kSms);
+      EXPECT_EQ(g.vector * bytes, 16) << length;
+      EXPECT_GE(InFlight(g), length) << length;
+      EXPECT_LT(InFlight(g) - length, int64_t{g.lanes} * g.vector) << length;
+      EXPECT_LE(g.vector * g.at_once, 32) << length;
+      EXPECT_EQ(g.splits, 1);
+    }
+  }
+}
+
+TEST(ReduceGeometryTest, FewLanesShareARow) {
+  EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 4096), Of(4), kSms).lanes, 128);
+  EXPECT_EQ(ChooseReduceGeometry(Rows(65536, 256), Of(4), kSms).lanes, 8);
+  EXPECT_EQ(ChooseReduceGeometry(Rows(65536, 5), Of(4), kSms).lanes, 8);
+  EXPECT_EQ(ChooseReduceGeometry(Rows(65536, 3), Of(4), kSms).lanes, 4);
+}
+
+TEST(ReduceGeometryTest, TwoOperandsTakeTheRegistersOfOne) {
+  const ReduceGeometry g =
+      ChooseReduceGeometry(Rows(65536, 256), Of(4, {0, 1}), kSms);
+  EXPECT_EQ(g.at_once, 4);
+  EXPECT_EQ(g.lanes, 16);
+}
+
+TEST(ReduceGeometryTest, FewRowsHaveMoreThreads) {
+  const ReduceGeometry many =
+      ChooseReduceGeometry(Rows(8192, 4096), Of(4), kSms);
+  const ReduceGeometry some =
+      ChooseReduceGeometry(Rows(600, 4096), Of(4), kSms);
+  const ReduceGeometry one =
+      ChooseReduceGeometry(Rows(1, int64_t{1} << 24), Of(4), kSms);
+  EXPECT_GT(some.lanes, many.lanes);
+  EXPECT_EQ(some.splits, 1);
+  EXPECT_GE(one.splits * one.threads, kSms * 2048);
+}
+
+TEST(ReduceGeometryTest, LongProloguesLoadLessAtOnce) {
+  ReduceWork work = Of(4);
+  work.prologue = 5;
+  EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 4096), work, kSms).at_once, 2);
+  work.prologue = 9;
+  EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 4096), work, kSms).at_once, 1);
+}
+
+TEST(ReduceGeometryTest, ColumnsLieSideBySide) {
+  const ReduceGeometry g =
+      ChooseReduceGeometry(Columns(256, 200704), Of(2), kSms);
+  EXPECT_FALSE(g.rows());
+  EXPECT_EQ(g.vector, 4);
+  EXPECT_EQ(g.at_once, 4);
+}
+
+bool Streams(const std::string& text) {
+  const Schedule schedule = Fastest(text);
+  const Kernel& kernel = schedule.kernels.front();
+  EXPECT_TRUE(kernel.reduce.has_value()) << text;
+  const std::string unit = WriteUnit(MakeKernelSpec(schedule, kernel));
+  const bool streams = unit.find("kiln::FetchOnce(t.i0") != std::string::npos;
+  EXPECT_EQ(streams, kernel.reduce->streams) << text;
+  return streams;
+}
+
+TEST(ReduceStreamTest, WhatIsReadOnceIsNotKept) {
+  EXPECT_TRUE(
+      Streams("input x: f32[4096,4096]\ny = mean(x, dim=1)\noutput y\n"));
+  EXPECT_TRUE(
+      Streams("input x: f32[64,256,56,56]\ny = amax(x, dim=1)\noutput y\n"));
+  EXPECT_TRUE(
+      Streams("input x: f32[64,256,56,56]\nq = mul(x, x)\n"
+              "y = sum(q, dim=[2,3])\noutput y\n"));
+}
+
+// Where a row's results are written, they take the place of what is read.
+TEST(ReduceStreamTest, RowsThatEndInAReductionAreNotKept) {
+  const auto streams = [](const std::string& end) {
+    const Schedule schedule = Fastest(
+        "input x: f32[32,64,128,128]\n"
+        "m = mean(x, dim=[2,3], keepdim=true)\nd = sub(x, m)\n" +
+        end + "output y\n");
+    const Kernel& kernel = schedule.kernels.front();
+    EXPECT_TRUE(kernel.rows.has_value());
+    const std::string unit = WriteUnit(MakeKernelSpec(schedule, kernel));
+    EXPECT_EQ(unit.find("kStreams = true") != std::string::npos,
+              kernel.rows->streams);
+    return kernel.rows->streams;
+  };
+  EXPECT_TRUE(streams("y = amax(d, dim=[2,3])\n"));
+  EXPECT_FALSE(streams("y = relu(d)\n"));
+}
+
+TEST(ReduceStreamTest, SmallTensorsStay) {
+  EXPECT_FALSE(
+      Streams("input x: f32[512,4096]\ny = mean(x, dim=1)\noutput y\n"));
+}
+
+TEST(ReduceStreamTest, WhatIsReadAgainStays) {
+  EXPECT_FALSE(
+      Streams("input x: f32[4096,4096]\ny = mean(x, dim=1)\n"
+              "z = amax(x, dim=0)\noutput y\noutput z\n"));
+}
+
+TEST(ReduceStreamTest, TwoStreamsDoNot) {
+  EXPECT_FALSE(
+      Streams("input x: f32[4096,4096]\ninput z: f32[4096,4096]\n"
+              "p = mul(x, z)\ny = sum(p, dim=1)\noutput y\n"));
+}
+
+}  // namespace
+}  // namespace kiln
