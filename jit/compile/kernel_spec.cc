@@ -28,8 +28,6 @@ constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
 constexpr size_t kMaxOpsForEight = 12;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
-// Threads of a multiprocessor that have registers for everything in flight.
-constexpr int kThreadsInFlight = 1024;
 uint32_t Blocks(int64_t count, int threads) {
   return static_cast<uint32_t>((count + threads - 1) / threads);
 }
@@ -373,10 +371,7 @@ class SpecWriter {
                      geometry.threads,
                      {static_cast<uint32_t>(geometry.blocks()),
                       static_cast<uint32_t>(geometry.splits), 1}};
-    if (geometry.rows() &&
-        kernel_.group.prologue.size() <= kMaxPrologueForFour) {
-      reduce.min_blocks = kThreadsInFlight / geometry.threads;
-    }
+    reduce.min_blocks = geometry.min_blocks;
     spec_.entries.push_back(std::move(reduce));
     if (geometry.splits == 1) return;
     spec_.entries.push_back(

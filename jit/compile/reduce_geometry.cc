@@ -29,6 +29,8 @@ constexpr int kMaxLanesOfManyRows = 256;
 // latency of memory, and accesses, which code is written for.
 constexpr int kValuesInFlight = 32;
 constexpr int kMaxAtOnce = 8;
+// Threads of a multiprocessor that have registers for all of them.
+constexpr int kThreadsInFlight = 1024;
 // Accesses in flight where a thread loads more than once, and of columns.
 constexpr int kAtOnceOfMany = 4;
 // Longer prologues hide the latency of loads by themselves.
@@ -116,6 +118,7 @@ class Chooser {
     geometry_.threads = std::max(geometry_.threads, geometry_.lanes);
     geometry_.splits = Splits();
     geometry_.at_once = AtOnce();
+    geometry_.min_blocks = MinBlocks();
     return geometry_;
   }
 
@@ -194,6 +197,13 @@ class Chooser {
       return kAtOnceOfMany;
     }
     return most >= 2 && accesses >= 2 ? 2 : 1;
+  }
+
+  // The compiler would rather load less at once than leave out a thread.
+  int MinBlocks() const {
+    return geometry_.rows() && work_.prologue <= kMaxPrologueForAll
+               ? kThreadsInFlight / geometry_.threads
+               : 0;
   }
 
   const ReduceWork& work_;

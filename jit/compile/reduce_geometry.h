@@ -40,11 +40,12 @@ ReduceView ViewOf(const Node& node, const Dims& dims);
 // How threads share the work; the names are those of reduce.cu.
 struct ReduceGeometry {
   ReduceView view;
-  int vector = 1;        // neighbours in memory that are one access
-  int threads = 256;     // of a block
-  int lanes = 1;         // threads of a block that share one output
-  int splits = 1;        // blocks that share one output
-  int at_once = 1;       // accesses that a thread has in flight
+  int vector = 1;      // neighbours in memory that are one access
+  int threads = 256;   // of a block
+  int lanes = 1;       // threads of a block that share one output
+  int splits = 1;      // blocks that share one output
+  int at_once = 1;     // accesses that a thread has in flight
+  int min_blocks = 0;  // on a multiprocessor at once; 0: the compiler's choice
   bool streams = false;  // caches give up first what it reads
 
   bool rows() const { return view.reduces_innermost(); }
@@ -58,11 +59,10 @@ struct ReduceGeometry {
 
 // What a thread does for one element of the input.
 struct ReduceWork {
-  std::vector<int>
-      operands;              // values as large as the input, that it is made of
-  int bytes = 4;             // of an element of the widest of them
-  int64_t prologue = 0;      // operations
-  bool by_elements = false;  // each access is one element
+  std::vector<int> operands;  // values that it is made of, as large as it
+  int bytes = 4;              // of an element of the widest of them
+  int64_t prologue = 0;       // operations
+  bool by_elements = false;   // each access is one element
 };
 
 // Of `group`, whose anchor is a kReduce.
