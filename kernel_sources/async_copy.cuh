@@ -39,7 +39,7 @@ __device__ void CopyAccess(void* shared, const void* global) {
 #endif
 
 // Copies kCount neighbours, one access, from tensor + i to `place`. kStreams:
-// as FetchOnce does.
+// as Fetch does once (PTX ISA 7.4).
 template <int kCount, bool kStreams = false, typename T, typename Index>
 __device__ void BeginCopy(const T* tensor, Index i, bool is_aligned, T* place) {
 #if __CUDA_ARCH__ >= 800

@@ -327,22 +327,29 @@ __device__ inline float Sub(float a, float b) { return a - b; }
 __device__ inline float Mul(float a, float b) { return a * b; }
 __device__ inline float Div(float a, float b) { return a / b; }
 
-// What many numbers are divided by: 1 / b, of b times `scale` where 1 / b
-// itself would overflow or be denormal.
+// What many numbers are divided by: b times `scale`, 1 but where 1 / b would
+// overflow or be denormal, and its reciprocal. `value` is zero where there is
+// nothing to correct.
 struct Divisor {
-  float reciprocal, scale;
+  float value, reciprocal, scale;
 };
 __device__ inline Divisor DivisorOf(float b) {
   const float magnitude = fabsf(b);
   const float scale = magnitude < 0x1p-100f  ? 0x1p64f
                       : magnitude > 0x1p100f ? 0x1p-64f
                                              : 1.0f;
-  return {1.0f / (b * scale), scale};
+  const float scaled = b * scale;
+  const bool is_finite = fabsf(scaled) < __int_as_float(0x7f800000);
+  return {is_finite ? scaled : 0.0f, 1.0f / scaled, scale};
 }
 
-// a / b within 1.5 ulp
+// a / b, rounded correctly but for denormals
 __device__ inline float DivBy(float a, Divisor b) {
-  return a * b.reciprocal * b.scale;
+  const float quotient = a * b.reciprocal;
+  const float better =
+      fmaf(fmaf(-b.value, quotient, a), b.reciprocal, quotient);
+  const bool is_finite = fabsf(quotient) < __int_as_float(0x7f800000);
+  return (is_finite ? better : quotient) * b.scale;
 }
 
 // (x - mean) * rstd * weight + bias. The difference comes first: it is exact

@@ -16,7 +16,8 @@ namespace kiln {
 __device__ inline float Infinity() { return __int_as_float(0x7f800000); }
 
 // A running sum with the rounding errors summed beside it (Neumaier 1974, by
-// Knuth's exact two-sum): right to about one rounding of the result.
+// Knuth's exact two-sum): right to about one rounding of the result, and to
+// what Take loses.
 struct Sum {
   float sum = 0.0f;
   float error = 0.0f;

@@ -46,7 +46,8 @@ template <int kBytes>
 using Access = typename AccessType<kBytes>::Type;
 
 // Loads kCount neighbours, 16 bytes an access if `tensor + i` allows that.
-template <typename T, typename Index, int kCount>
+// kOnce: nobody reads them again, and caches give them up first.
+template <bool kOnce = false, typename T, typename Index, int kCount>
 __device__ void Fetch(const T* tensor, Index i, bool is_aligned,
                       Vector<T, kCount>* vector) {
   constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
@@ -55,26 +56,14 @@ __device__ void Fetch(const T* tensor, Index i, bool is_aligned,
   if (is_aligned) {
 #pragma unroll
     for (int k = 0; k < kBytes / kAccess; ++k) {
-      reinterpret_cast<Access<kAccess>*>(vector->elements)[k] =
-          reinterpret_cast<const Access<kAccess>*>(tensor + i)[k];
-    }
-  } else {
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) vector->elements[k] = tensor[i + k];
-  }
-}
-
-// The same of what nobody reads again: it is the first that caches give up.
-template <typename T, typename Index, int kCount>
-__device__ void FetchOnce(const T* tensor, Index i, bool is_aligned,
-                          Vector<T, kCount>* vector) {
-  constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
-  constexpr int kAccess = kBytes < kMaxAccessBytes ? kBytes : kMaxAccessBytes;
-  if (is_aligned) {
-#pragma unroll
-    for (int k = 0; k < kBytes / kAccess; ++k) {
-      reinterpret_cast<Access<kAccess>*>(vector->elements)[k] =
-          __ldcs(reinterpret_cast<const Access<kAccess>*>(tensor + i) + k);
+      const auto* from =
+          reinterpret_cast<const Access<kAccess>*>(tensor + i) + k;
+      auto* to = reinterpret_cast<Access<kAccess>*>(vector->elements) + k;
+      if constexpr (kOnce) {
+        *to = __ldcs(from);
+      } else {
+        *to = *from;
+      }
     }
   } else {
 #pragma unroll

@@ -74,10 +74,10 @@ std::vector<std::string> FetchText(const std::vector<Member>& members,
     if (member.index.empty()) {
       lines.push_back(fmt::format("  held->{0} = t.{0};", name));
     } else if (!member.tensor->is_output || member.tensor->is_read) {
-      lines.push_back(
-          fmt::format("  kiln::{}(t.{}, {}, is_aligned, &held->{});",
-                      streams && member.index == "at.i" ? "FetchOnce" : "Fetch",
-                      name, member.index, name));
+      lines.push_back(fmt::format(
+          "  kiln::{}(t.{}, {}, is_aligned, &held->{});",
+          streams && member.index == "at.i" ? "Fetch<true>" : "Fetch", name,
+          member.index, name));
     }
   }
   lines.push_back("}");

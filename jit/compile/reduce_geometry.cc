@@ -1,6 +1,7 @@
 #include "jit/compile/reduce_geometry.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <vector>
 
@@ -15,7 +16,6 @@ constexpr int kMaxColumns = 4;
 // Fewer steps for each thread than this are not worth a second kernel.
 constexpr int64_t kMinStepsPerSplitThread = 16;
 constexpr int64_t kMaxSplits = 1024;
-constexpr int kWarp = 32;
 constexpr int kMaxLanesOfRow = 512;
 // Eight threads side by side still read whole lines of 128 bytes.
 constexpr int kMaxLanesOfColumn = 32;
@@ -29,7 +29,9 @@ constexpr int kMaxLanesOfManyRows = 256;
 // latency of memory, and accesses, which code is written for.
 constexpr int kValuesInFlight = 32;
 constexpr int kMaxAtOnce = 8;
-// Threads of a multiprocessor that have registers for all of them.
+// Threads of a multiprocessor that have registers for all of them, behind a
+// prologue of so many operations.
+constexpr int64_t kMaxPrologueInFlight = 1;
 constexpr int kThreadsInFlight = 1024;
 // Accesses in flight where a thread loads more than once, and of columns.
 constexpr int kAtOnceOfMany = 4;
@@ -89,7 +91,9 @@ ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group,
   };
   const Dims4 dims = dims_of(ValueOf(plan.nodes[group.anchor].operands[0]));
   std::set<int> read = ValuesRead(plan, reading);
-  std::erase_if(read, [&](int value) { return dims_of(value) != dims; });
+  work.reads_more = std::erase_if(read, [&](int value) {
+                      return dims_of(value) != dims;
+                    }) > 0;
   work.operands.assign(read.begin(), read.end());
   work.bytes = read.empty() ? sizeof(float) : 0;
   for (const int value : read) {
@@ -138,7 +142,8 @@ class Chooser {
     if (work_.prologue > kMaxPrologueForAll) return 2;
     if (!geometry_.rows()) return kAtOnceOfMany;
     const int operands = std::max(static_cast<int>(work_.operands.size()), 1);
-    return std::clamp(kValuesInFlight / (geometry_.vector * operands), 1,
+    const int most = kValuesInFlight / (geometry_.vector * operands);
+    return std::clamp(static_cast<int>(std::bit_floor(unsigned(most))), 1,
                       kMaxAtOnce);
   }
 
@@ -185,23 +190,28 @@ class Chooser {
         std::clamp<int64_t>(std::min(for_device, for_steps), 1, kMaxSplits));
   }
 
-  // All of a row's accesses, if it has not too many. Of columns the last few
-  // are taken one by one, so that only whole rounds count.
+  // All of a row's accesses, if it has not too many: a power of two, of which
+  // the mean of equal values is exact. Of columns the last few are taken one by
+  // one, so that only whole rounds count.
   int AtOnce() const {
     const int64_t sharing = int64_t{geometry_.lanes} * geometry_.splits;
     const int most = MostAtOnce();
     const int64_t accesses =
         geometry_.rows() ? CeilDiv(Accesses(), sharing) : Accesses() / sharing;
-    if (geometry_.rows() && accesses <= most) return static_cast<int>(accesses);
+    if (geometry_.rows() && accesses <= most) {
+      return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(accesses)));
+    }
     if (most >= kAtOnceOfMany && accesses >= kAtOnceOfMany) {
       return kAtOnceOfMany;
     }
     return most >= 2 && accesses >= 2 ? 2 : 1;
   }
 
-  // The compiler would rather load less at once than leave out a thread.
+  // The compiler would rather load less at once than leave out a thread. What
+  // else is held or computed may need more registers than that leaves.
   int MinBlocks() const {
-    return geometry_.rows() && work_.prologue <= kMaxPrologueForAll
+    return geometry_.rows() && work_.prologue <= kMaxPrologueInFlight &&
+                   !work_.reads_more
                ? kThreadsInFlight / geometry_.threads
                : 0;
   }

@@ -60,6 +60,7 @@ struct ReduceGeometry {
 // What a thread does for one element of the input.
 struct ReduceWork {
   std::vector<int> operands;  // values that it is made of, as large as it
+  bool reads_more = false;    // and others, that are broadcast
   int bytes = 4;              // of an element of the widest of them
   int64_t prologue = 0;       // operations
   bool by_elements = false;   // each access is one element

@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class writes the members of one Spec.
 #include "jit/compile/row_spec.h"
 
 #include <algorithm>

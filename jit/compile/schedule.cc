@@ -255,8 +255,9 @@ class Scheduling {
     const ReduceWork work =
         ReduceWorkOf(schedule_.lowered, kernel.group, schedule_.by_elements);
     kernel.reduce = ChooseReduceGeometry(view, work, target_.sm_count);
-    kernel.reduce->streams =
-        work.operands.size() == 1 && IsStreamed(work.operands[0], index);
+    kernel.reduce->streams = kernel.reduce->vector > 1 &&
+                             work.operands.size() == 1 &&
+                             IsStreamed(work.operands[0], index);
     if (kernel.reduce->splits == 1) return;
     kernel.partials = Place{};
     const int64_t states = view.outputs() * kernel.reduce->splits;
@@ -264,11 +265,21 @@ class Scheduling {
         {index, -1, {index, index, states * ReducerStateBytes(node)}});
   }
 
+  // AddCopies has made it, of no nodes.
+  static bool Copies(const Kernel& kernel, int value) {
+    return kernel.group.Nodes().empty() &&
+           std::any_of(
+               kernel.stores.begin(), kernel.stores.end(),
+               [&](const Store& store) { return store.value == value; });
+  }
+
   // Rows of which nothing is left but a reduction: results as large as they are
   // would take their place in the caches anyway.
   void StreamRows(int index) {
     Kernel& kernel = schedule_.kernels[index];
-    if (kernel.group.tail < 0 || !kernel.rows->copies) return;
+    const bool is_read_once =
+        kernel.group.prologue.empty() || kernel.rows->reads_again;
+    if (kernel.group.tail < 0 || !kernel.rows->copies || !is_read_once) return;
     std::set<int> read = ValuesRead(schedule_.lowered, kernel.group);
     std::erase_if(read, [&](int value) {
       return AlignDims(DescOf(value).dims) != AlignDims(kernel.group.domain);
@@ -283,6 +294,7 @@ class Scheduling {
     const std::optional<Place>& home = schedule_.homes[value];
     for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
       if (static_cast<int>(i) == index) continue;
+      if (Copies(schedule_.kernels[i], value)) return false;
       for (const int read :
            ValuesRead(schedule_.lowered, schedule_.kernels[i].group)) {
         const bool is_alias = home.has_value() && schedule_.homes[read] == home;

@@ -308,6 +308,10 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_variance_streamed", "row_block.cu",
        "input x: f32[100,24,42,42]\nm = mean(x, dim=[2,3], keepdim=true)\n"
        "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
+      {"rows_of_maxima", "row_block.cu",
+       "input x: f32[9,3000]\nm = amax(x, dim=1, keepdim=true)\n"
+       "d = div(x, m)\nq = mul(d, d)\ns = sub(1, q)\n"
+       "a = abs(s)\ny = sqrt(a)\noutput y\n"},
       {"columns_streamed", "reduce.cu",
        "input x: f32[40,50,2100]\ny = amin(x, dim=1)\noutput y\n"},
       {"rows_cluster_amax", "row_block.cu",

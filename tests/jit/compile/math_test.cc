@@ -190,5 +190,38 @@ TEST(MathTest, QuotientsAreThoseOfDivision) {
   }
 }
 
+// Divisors of any size, whose reciprocals may be infinite or denormal; and each
+// number over itself, which one multiplication would leave below one.
+TEST(MathTest, DivByIsDivision) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {
+      0.0f,      -0.0f,           1.0f,        3.0f,
+      infinity,  -infinity,       0x1p-140f,   0x1.8p-127f,
+      0x1p-101f, 0x1.fffffep127f, 0x1.234p126f};
+  for (uint64_t bits = 1; bits < 0x7f800000; bits += 0x1f351d) {
+    values.push_back(HostBitCast<float>(static_cast<uint32_t>(bits)));
+  }
+  for (const float b : values) {
+    const Divisor divisor = DivisorOf(b);
+    for (const float a : values) {
+      const float exact = a / b;
+      const float got = DivBy(a, divisor);
+      if (std::isnan(exact)) {
+        EXPECT_TRUE(std::isnan(got)) << a << " / " << b;
+      } else if (std::isinf(exact) || std::fabs(exact) > 0x1p-100f) {
+        // What the divisor's scale rounds, it rounds of denormals.
+        if (std::fabs(a) > 0x1p-100f || a == 0.0f) {
+          EXPECT_EQ(got, exact) << a << " / " << b;
+        }
+      } else {
+        EXPECT_NEAR(got, exact, 0x1p-124f) << a << " / " << b;
+      }
+    }
+    if (b > 0x1p-100f && b < infinity) {
+      EXPECT_EQ(DivBy(b, divisor), 1.0f);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kiln

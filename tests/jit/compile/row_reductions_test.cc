@@ -93,8 +93,8 @@ TEST(RowReductionsTest, WhatARowHasInCommonIsComputedOnce) {
   }
 }
 
-// What each row is also multiplied with lies in memory, where the statistics
-// are not.
+// Statistics are finished without the tensors: what needs one, here what each
+// row is also multiplied with, must not become a field of them.
 TEST(RowReductionsTest, WhatARowReadsIsReadBesideItsElements) {
   const Schedule schedule = Fastest(
       "input x: f32[8192,128]\ninput g: f32[8192,1]\n"
