@@ -194,6 +194,28 @@ std::set<int> ValuesRead(const LoweredPlan& plan, const KernelGroup& group) {
   return read;
 }
 
+std::set<int> WholeValuesRead(const LoweredPlan& plan, const KernelGroup& group,
+                              const Dims& dims) {
+  std::set<int> read = ValuesRead(plan, group);
+  std::erase_if(read, [&](int value) {
+    return AlignDims(plan.values[value].desc.dims) != AlignDims(dims);
+  });
+  return read;
+}
+
+KernelGroup UpToAnchor(const KernelGroup& group) {
+  KernelGroup reading;
+  reading.anchor = group.anchor;
+  reading.prologue = group.prologue;
+  return reading;
+}
+
+std::set<int> WholeValuesReduced(const LoweredPlan& plan,
+                                 const KernelGroup& group) {
+  const int input = ValueOf(plan.nodes[group.anchor].operands[0]);
+  return WholeValuesRead(plan, UpToAnchor(group), plan.values[input].desc.dims);
+}
+
 std::vector<KernelGroup> GroupNodes(const LoweredPlan& plan) {
   return Grouping(plan).Run();
 }

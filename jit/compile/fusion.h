@@ -39,6 +39,17 @@ struct KernelGroup {
 // Values that the nodes of a group read and do not make.
 std::set<int> ValuesRead(const LoweredPlan& plan, const KernelGroup& group);
 
+// Of these, the values with the extents `dims`.
+std::set<int> WholeValuesRead(const LoweredPlan& plan, const KernelGroup& group,
+                              const Dims& dims);
+
+// The part of `group` up to its anchor.
+KernelGroup UpToAnchor(const KernelGroup& group);
+
+// The values that the anchor's operand is made of, as large as it.
+std::set<int> WholeValuesReduced(const LoweredPlan& plan,
+                                 const KernelGroup& group);
+
 // Cuts the plan at its barriers. Every node is in exactly one group and groups
 // are in launch order. Pointwise nodes join the kernel that makes their last
 // operand if the extents agree; what remains before a reduction, or before

@@ -83,18 +83,9 @@ ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group,
   ReduceWork work;
   work.by_elements = by_elements;
   work.prologue = static_cast<int64_t>(group.prologue.size());
-  KernelGroup reading;
-  reading.anchor = group.anchor;
-  reading.prologue = group.prologue;
-  const auto dims_of = [&](int value) {
-    return AlignDims(plan.values[value].desc.dims);
-  };
-  const Dims4 dims = dims_of(ValueOf(plan.nodes[group.anchor].operands[0]));
-  std::set<int> read = ValuesRead(plan, reading);
-  work.reads_more = std::erase_if(read, [&](int value) {
-                      return dims_of(value) != dims;
-                    }) > 0;
-  work.operands.assign(read.begin(), read.end());
+  const std::set<int> read = WholeValuesReduced(plan, group);
+  work.operands = static_cast<int>(read.size());
+  work.reads_more = ValuesRead(plan, UpToAnchor(group)).size() > read.size();
   work.bytes = read.empty() ? sizeof(float) : 0;
   for (const int value : read) {
     const DataType dtype = plan.values[value].desc.dtype;
@@ -141,8 +132,8 @@ class Chooser {
     if (work_.by_elements || work_.prologue > kMaxPrologueForTwo) return 1;
     if (work_.prologue > kMaxPrologueForAll) return 2;
     if (!geometry_.rows()) return kAtOnceOfMany;
-    const int operands = std::max(static_cast<int>(work_.operands.size()), 1);
-    const int most = kValuesInFlight / (geometry_.vector * operands);
+    const int most =
+        kValuesInFlight / (geometry_.vector * std::max(work_.operands, 1));
     return std::clamp(static_cast<int>(std::bit_floor(unsigned(most))), 1,
                       kMaxAtOnce);
   }

@@ -2,7 +2,6 @@
 #define KILN_JIT_COMPILE_REDUCE_GEOMETRY_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
@@ -59,11 +58,11 @@ struct ReduceGeometry {
 
 // What a thread does for one element of the input.
 struct ReduceWork {
-  std::vector<int> operands;  // values that it is made of, as large as it
-  bool reads_more = false;    // and others, that are broadcast
-  int bytes = 4;              // of an element of the widest of them
-  int64_t prologue = 0;       // operations
-  bool by_elements = false;   // each access is one element
+  int operands = 1;          // values that it is made of, as large as it
+  bool reads_more = false;   // and others, that are broadcast
+  int bytes = 4;             // of an element of the widest of them
+  int64_t prologue = 0;      // operations
+  bool by_elements = false;  // each access is one element
 };
 
 // Of `group`, whose anchor is a kReduce.

@@ -14,6 +14,7 @@
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lent_output.h"
 #include "jit/compile/row_residency.h"
+#include "jit/compile/streamed_reads.h"
 #include "jit/compile/turn_around.h"
 #include "jit/compile/unfold_patches.h"
 #include "jit/compile/value_demands.h"
@@ -30,9 +31,6 @@ constexpr int64_t kTeamTotalBytes = 32;
 constexpr int64_t kTeamTagBytes = 8;
 
 constexpr int64_t kCountBytes = 4;  // of conv_finish.cuh
-
-// A third of what the L2 caches of an A100 or H100 hold.
-constexpr int64_t kStreamedBytes = int64_t{16} << 20;
 
 // Which kernels keep rows on chip.
 enum class RowUse : uint8_t {
@@ -112,6 +110,7 @@ class Scheduling {
       AddReduceGeometry(static_cast<int>(i));
       AddStores(static_cast<int>(i));
     }
+    StreamReads(&schedule_);
     PlaceWorkspace();
     TurnAround(plan_.plan, &schedule_);
     OverlapLaunches(target_, &schedule_);
@@ -242,67 +241,22 @@ class Scheduling {
   void AddReduceGeometry(int index) {
     Kernel& kernel = schedule_.kernels[index];
     if (kernel.conv.has_value()) return AddConvBuffers(index);
-    if (kernel.rows.has_value()) {
-      StreamRows(index);
-      return AddRowNeeds(index);
-    }
+    if (kernel.rows.has_value()) return AddRowNeeds(index);
     if (kernel.group.anchor < 0) return;
     const Node& node = NodeAt(kernel.group.anchor);
     if (node.kind != NodeKind::kReduce) return;
 
     const ReduceView view =
         ViewOf(node, DescOf(ValueOf(node.operands[0])).dims);
-    const ReduceWork work =
-        ReduceWorkOf(schedule_.lowered, kernel.group, schedule_.by_elements);
-    kernel.reduce = ChooseReduceGeometry(view, work, target_.sm_count);
-    kernel.reduce->streams = kernel.reduce->vector > 1 &&
-                             work.operands.size() == 1 &&
-                             IsStreamed(work.operands[0], index);
+    kernel.reduce = ChooseReduceGeometry(
+        view,
+        ReduceWorkOf(schedule_.lowered, kernel.group, schedule_.by_elements),
+        target_.sm_count);
     if (kernel.reduce->splits == 1) return;
     kernel.partials = Place{};
     const int64_t states = view.outputs() * kernel.reduce->splits;
     buffers_.push_back(
         {index, -1, {index, index, states * ReducerStateBytes(node)}});
-  }
-
-  // AddCopies has made it, of no nodes.
-  static bool Copies(const Kernel& kernel, int value) {
-    return kernel.group.Nodes().empty() &&
-           std::any_of(
-               kernel.stores.begin(), kernel.stores.end(),
-               [&](const Store& store) { return store.value == value; });
-  }
-
-  // Rows of which nothing is left but a reduction: results as large as they are
-  // would take their place in the caches anyway.
-  void StreamRows(int index) {
-    Kernel& kernel = schedule_.kernels[index];
-    const bool is_read_once =
-        kernel.group.prologue.empty() || kernel.rows->reads_again;
-    if (kernel.group.tail < 0 || !kernel.rows->copies || !is_read_once) return;
-    std::set<int> read = ValuesRead(schedule_.lowered, kernel.group);
-    std::erase_if(read, [&](int value) {
-      return AlignDims(DescOf(value).dims) != AlignDims(kernel.group.domain);
-    });
-    kernel.rows->streams = read.size() == 1 && IsStreamed(*read.begin(), index);
-  }
-
-  // Whether `value` is large, and no kernel but `index` reads it: then to keep
-  // it would cost what the caches hold for others. Of two streams at once none
-  // is (docs/kernel-notes.md).
-  bool IsStreamed(int value, int index) const {
-    const std::optional<Place>& home = schedule_.homes[value];
-    for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
-      if (static_cast<int>(i) == index) continue;
-      if (Copies(schedule_.kernels[i], value)) return false;
-      for (const int read :
-           ValuesRead(schedule_.lowered, schedule_.kernels[i].group)) {
-        const bool is_alias = home.has_value() && schedule_.homes[read] == home;
-        if (read == value || is_alias) return false;
-      }
-    }
-    const TensorDesc& desc = DescOf(value);
-    return NumElements(desc.dims) * ElementSize(desc.dtype) >= kStreamedBytes;
   }
 
   // Packed weights of the workspace, and the partial states of a tail that

@@ -92,6 +92,15 @@ TEST_F(CommandTest, RunPrintsItsDocument) {
   EXPECT_EQ(document["outputs"][0]["desc"], "f32[64]");
 }
 
+// A convolution of 16 bits rounds its input for all that read it; one that no
+// output needs is not computed, and must not round for the verdict alone.
+TEST_F(CommandTest, WhatNoOutputNeedsDoesNotCountInTheVerdict) {
+  Write("dead.kiln",
+        "input x: f16[1,2,8,8]\nparam w: f16[2,2,3,3]\ne = exp(x)\n"
+        "c = conv2d(e, w)\ny = sigmoid(e)\noutput y: f32\n");
+  EXPECT_EQ(Json({"run", Path("dead.kiln"), "--verify"})["verified"], true);
+}
+
 TEST_F(CommandTest, EveryDocumentNamesItsSchema) {
   const std::map<std::string, std::vector<std::string>> commands = {
       {"kiln.info/1", {"info"}},

@@ -31,10 +31,10 @@ ReduceView Columns(int64_t steps, int64_t columns) {
   return view;
 }
 
-ReduceWork Of(int bytes, std::vector<int> operands = {0}) {
+ReduceWork Of(int bytes, int operands = 1) {
   ReduceWork work;
   work.bytes = bytes;
-  work.operands = std::move(operands);
+  work.operands = operands;
   return work;
 }
 
@@ -61,8 +61,7 @@ TEST(ReduceGeometryTest, RowsOfManyAreLoadedAtOnce) {
 TEST(ReduceGeometryTest, VectorsAtOnceAreAPowerOfTwo) {
   for (int64_t length = 4; length < 9000; length += 4) {
     for (const int64_t rows : {20, 600, 20000}) {
-      for (const std::vector<int>& operands :
-           {std::vector<int>{0}, {0, 1}, {0, 1, 2}}) {
+      for (const int operands : {1, 2, 3}) {
         const ReduceGeometry g =
             ChooseReduceGeometry(Rows(rows, length), Of(4, operands), kSms);
         EXPECT_TRUE(std::has_single_bit(static_cast<unsigned>(g.at_once)))
@@ -81,7 +80,7 @@ TEST(ReduceGeometryTest, FewLanesShareARow) {
 
 TEST(ReduceGeometryTest, TwoOperandsTakeTheRegistersOfOne) {
   const ReduceGeometry g =
-      ChooseReduceGeometry(Rows(65536, 256), Of(4, {0, 1}), kSms);
+      ChooseReduceGeometry(Rows(65536, 256), Of(4, 2), kSms);
   EXPECT_EQ(g.at_once, 4);
   EXPECT_EQ(g.lanes, 16);
 }
