@@ -38,7 +38,9 @@ class RunTail<Spec, Tail::kImages> {
 
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int,
-                       float (&sums)[kCount]) {
+                       float (&of_phases)[Spec::kTilesM][kCount]) {
+    static_assert(Spec::kTilesM == 1, "The tile has one phase.");
+    const float(&sums)[kCount] = of_phases[0];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Point<Index> at = places_.PointOfChannel(block, half);

@@ -64,10 +64,11 @@ __device__ inline void AddDifferencesIf(bool taken, const float (&d)[2],
 template <typename Spec>
 __device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int state) {
   using Tile = ConvTile<Spec>;
-  constexpr int kTiles = Tile::kPhases * Tile::kStrips * Tile::kTilesAcross;
+  constexpr int kTiles =
+      Spec::kPhasesH * Tile::kColumnStep * Tile::kStrips * Tile::kTilesAcross;
   constexpr int kBlocksOfState = Spec::kSplits / kTiles;
   int split = block.channel_block % kBlocksOfState;
-  split = (split * Spec::kPhasesH + block.phase_h) * Spec::kPhasesW;
+  split = (split * Spec::kPhasesH + block.phase_h) * Tile::kColumnStep;
   split = (split + block.phase_w) * Tile::kStrips + block.strip;
   split = split * Tile::kTilesAcross + block.column;
   return (block.n * Spec::kStatesOfImage + state) * Spec::kSplits + split;

@@ -14,7 +14,8 @@
 namespace kiln {
 
 // A warp's planes, of half its channels at a time. A run of positions is whole
-// rows of the patch, halo included.
+// rows of the patch, halo included; of each it has all phases of the tile, side
+// by side.
 template <typename Spec>
 class Planes {
  public:
@@ -22,11 +23,17 @@ class Planes {
   using Output = typename Spec::Output;
   using Tile = ConvTile<Spec>;
   static constexpr int kChannels = 8;
-  static constexpr int kRun = Spec::kTilesN * 8;
-  static constexpr int kRows = kRun / Spec::kRowPitch;
-  static_assert(kRun % Spec::kRowPitch == 0, "Runs are whole rows.");
-  // 8 modulo 32: the lanes that lay down at once do so in different banks.
-  static constexpr int kPitch = (kRun + 23) / 32 * 32 + 8;
+  static constexpr int kPhases = Tile::kTilePhases;
+  static constexpr int kRun = Spec::kTilesN * 8 * kPhases;
+  static constexpr int kRowLength = Spec::kRowPitch * kPhases;
+  static constexpr int kColumns =
+      Spec::kTileW * kPhases;  // of these, the tile's
+  static constexpr int kRows = kRun / kRowLength;
+  static_assert(kRun % kRowLength == 0, "Runs are whole rows.");
+  // What lanes lay down at once, for two positions, is 8 numbers of a plane, or
+  // 16. By that modulo 32 they do so in different banks.
+  static constexpr int kLaid = 8 * kPhases;
+  static constexpr int kPitch = (kRun + 31 - kLaid) / 32 * 32 + kLaid;
   static constexpr int kVisits = (kRun + 31) / 32;
   // Channels gone through at once, which hide each other's latencies.
   static constexpr int kTogether = kVisits <= 4 ? 4 : 2;
@@ -46,13 +53,19 @@ class Planes {
   // Element 4 * j + i of `sums` belongs to channel g + 8 * (i / 2) and
   // position 8 * j + 2 * t + i % 2, with g = lane / 4 and t = lane % 4.
   template <int kCount>
-  __device__ void Lay(const float (&sums)[kCount]) {
-    float* const to = words_ + lane / 4 * kPitch + lane % 4 * 2;
+  __device__ void Lay(const float (&sums)[kPhases][kCount]) {
+    float* const to = words_ + lane / 4 * kPitch + lane % 4 * 2 * kPhases;
 #pragma unroll
     for (int i = 0; i < kCount; i += 4) {
-      *reinterpret_cast<float2*>(to + i * 2) =
-          half_ == 0 ? make_float2(sums[i], sums[i + 1])
-                     : make_float2(sums[i + 2], sums[i + 3]);
+      const float2 first = HalfOf(sums[0], i);
+      if constexpr (kPhases == 1) {
+        *reinterpret_cast<float2*>(to + i * 2) = first;
+      } else {
+        static_assert(kPhases == 2);
+        const float2 second = HalfOf(sums[1], i);
+        *reinterpret_cast<float4*>(to + i * 4) =
+            make_float4(first.x, second.x, first.y, second.y);
+      }
     }
     __syncwarp();
   }
@@ -68,6 +81,12 @@ class Planes {
   }
 
  private:
+  template <int kCount>
+  __device__ float2 HalfOf(const float (&sums)[kCount], int i) const {
+    return half_ == 0 ? make_float2(sums[i], sums[i + 1])
+                      : make_float2(sums[i + 2], sums[i + 3]);
+  }
+
   const int half_;
   float* words_;
 };
@@ -88,11 +107,11 @@ struct PlanePixels {
 #pragma unroll
     for (int i = 0; i < kVisits; ++i) {
       const int position = kStep * (i * 32 + planes.lane);
-      const int row = position / Spec::kRowPitch;
-      const int column = position % Spec::kRowPitch;
+      const int row = position / Run::kRowLength;
+      const int column = position % Run::kRowLength;
       const int y = block.y(tile, planes.part * Run::kRows + row);
       const int x = block.x(column);
-      const bool is_inside = row < Run::kRows && column < Spec::kTileW &&
+      const bool is_inside = row < Run::kRows && column < Run::kColumns &&
                              y < Spec::Output::kH && x < Spec::Output::kW;
       h[i] = min(y, static_cast<int>(Spec::Output::kH) - 1);
       w[i] = min(x, static_cast<int>(Spec::Output::kW) - 1);

@@ -108,18 +108,26 @@ class ConvProducer {
   using Values = typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
 
   __device__ void KeepWeights() {
-    constexpr unsigned kBytes = Group::kWeights * 16;
-    ptx::ArriveExpecting(stages_.kept_weights_full(), kBytes * Tile::kChunks);
+    ptx::ArriveExpecting(stages_.kept_weights_full(),
+                         Group::kWeights * 16 * Tile::kChunks);
 #pragma unroll 1
     for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
-      ptx::BulkLoad(stages_.weights(0, chunk), WeightsOf(chunk), kBytes,
-                    stages_.kept_weights_full());
+      FetchWeights(chunk, stages_.weights(0, chunk),
+                   stages_.kept_weights_full());
     }
   }
 
-  __device__ const uint4* WeightsOf(int chunk) const {
-    return reinterpret_cast<const uint4*>(t_.packed) +
-           static_cast<long long>(block_.weights(chunk)) * Group::kWeights;
+  // Those of all phases of a tile.
+  __device__ void FetchWeights(int chunk, uint4* to, ptx::Barrier* full) const {
+#pragma unroll
+    for (int phase = 0; phase < Tile::kTilePhases; ++phase) {
+      const uint4* const from =
+          reinterpret_cast<const uint4*>(t_.packed) +
+          static_cast<long long>(block_.weights(chunk, phase)) *
+              Group::kPhaseWeights;
+      ptx::BulkLoad(to + phase * Group::kPhaseWeights, from,
+                    Group::kPhaseWeights * 16, full);
+    }
   }
 
   // Ends the chunk that this producer has written, the one before its *chunk:
@@ -181,10 +189,9 @@ class ConvProducer {
     has_begun_ = true;
     ptx::Wait(stages_.empty(cursor_.stage), cursor_.round() ^ 1);
     if (Spec::kKeepsWeights || thread_ != 0) return;
-    constexpr unsigned kBytes = Group::kWeights * 16;
-    ptx::ArriveExpecting(stages_.full(cursor_.stage), kBytes);
-    ptx::BulkLoad(stages_.weights(cursor_.stage, chunk), WeightsOf(chunk),
-                  kBytes, stages_.full(cursor_.stage));
+    ptx::Barrier* const full = stages_.full(cursor_.stage);
+    ptx::ArriveExpecting(full, Group::kWeights * 16);
+    FetchWeights(chunk, stages_.weights(cursor_.stage, chunk), full);
   }
 
   __device__ void HandOver(bool is_again, bool only_large) {

@@ -13,22 +13,26 @@ namespace kiln {
 // divide: 1 if its phase lacks the first row of taps, and 2 if it lacks the
 // first column. The same in all lanes, for the compiler.
 template <typename Spec>
+__device__ constexpr bool LacksColumn(int phase_w) {
+  return (phase_w + Spec::kPhaseStartW) % Spec::kPhasesW +
+             Spec::kPhasesW * (Spec::kTapsW - 1) >=
+         Spec::kKernelW;
+}
+template <typename Spec>
 __device__ int AbsentTaps(const ConvBlock<Spec>& block) {
   if constexpr (!Spec::kHasUnevenPhases) return 0;
   const int row = (block.phase_h + Spec::kPhaseStartH) % Spec::kPhasesH +
                   Spec::kPhasesH * (Spec::kTapsH - 1);
-  const int column = (block.phase_w + Spec::kPhaseStartW) % Spec::kPhasesW +
-                     Spec::kPhasesW * (Spec::kTapsW - 1);
-  return __shfl_sync(
-      ~0u, (row < Spec::kKernelH ? 0 : 1) | (column < Spec::kKernelW ? 0 : 2),
-      0);
+  const int column = LacksColumn<Spec>(block.phase_w) ? 2 : 0;
+  return __shfl_sync(~0u, (row < Spec::kKernelH ? 0 : 1) | column, 0);
 }
 
 template <typename Spec>
 class StageProducts {
  public:
   using Group = GroupTile<Spec>;
-  // Sums that a thread has of one product.
+  // Sums that a thread has of one product; it has them of kTilesM runs of
+  // pixels, or of one run in as many phases.
   static constexpr int kCount = Spec::kTilesN * 4;
   using Sums = float[Spec::kTilesM][kCount];
 
@@ -57,8 +61,10 @@ class StageProducts {
     BeginProducts();
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
-      const Descriptor run = MatrixAt(pixels + Group::kOctetsOfRow * m * 64);
-      AddPairs(run, weights, keep, only_large, sums[m]);
+      const Descriptor run =
+          MatrixAt(pixels + Group::kOctetsOfRow * PositionsTo(m));
+      AddPairs(run, weights + WeightsTo(m), AbsentOf(m), keep, only_large,
+               sums[m]);
     }
     CommitProducts();
   }
@@ -70,11 +76,26 @@ class StageProducts {
   }
 
  private:
+  // From the first run to the m-th, in positions of the patch; of phases some
+  // begin a column later (PatchPositions).
+  static __device__ constexpr int PositionsTo(int m) {
+    if constexpr (!Spec::kMergesPhases) return m * 64;
+    return (m + Spec::kPhaseStartW) / Spec::kPhasesW;
+  }
+  static __device__ constexpr int WeightsTo(int m) {
+    return Spec::kMergesPhases ? m * Group::kPhaseWeights : 0;
+  }
+  __device__ int AbsentOf(int m) const {
+    if constexpr (!Spec::kMergesPhases) return absent_;
+    return (absent_ & 1) | (LacksColumn<Spec>(m) ? 2 : 0);
+  }
+
   // Parts of the input and of the weights that are multiplied.
   static constexpr int kPairs = Spec::kInputParts + Spec::kWeightParts - 1;
 
-  __device__ void AddPairs(Descriptor run, Descriptor weights, bool keep,
-                           bool only_large, float (&sums)[kCount]) const {
+  __device__ void AddPairs(Descriptor run, Descriptor weights, int absent,
+                           bool keep, bool only_large,
+                           float (&sums)[kCount]) const {
     static_assert(Spec::kLoopsProducts || Spec::kProductCalls == 1,
                   "Only the loop calls more than once for a pair.");
     constexpr int kCalls = kPairs * Spec::kProductCalls;
@@ -84,22 +105,22 @@ class StageProducts {
       const int first = only_large ? kFirstLarge : 0;
 #pragma unroll 1
       for (int call = first; call < kCalls; ++call) {
-        AddCall(run, weights, call, keep || call > first, sums);
+        AddCall(run, weights, absent, call, keep || call > first, sums);
       }
     } else {
       if (!only_large) {
 #pragma unroll
         for (int call = 0; call < kFirstLarge; ++call) {
-          AddCall(run, weights, call, keep || call > 0, sums);
+          AddCall(run, weights, absent, call, keep || call > 0, sums);
         }
       }
-      AddCall(run, weights, kFirstLarge, keep || (kPairs > 1 && !only_large),
-              sums);
+      AddCall(run, weights, absent, kFirstLarge,
+              keep || (kPairs > 1 && !only_large), sums);
     }
   }
   // Those of one call: pair by pair, sixteen channels after sixteen.
-  __device__ void AddCall(Descriptor run, Descriptor weights, int call,
-                          bool keep, float (&sums)[kCount]) const {
+  __device__ void AddCall(Descriptor run, Descriptor weights, int absent,
+                          int call, bool keep, float (&sums)[kCount]) const {
     static_assert(
         Spec::kProductCalls == 1 || Spec::kProductCalls * 16 == Spec::kChunk,
         "A call takes sixteen channels or all.");
@@ -111,7 +132,7 @@ class StageProducts {
                               (IsSmallWeight(pair) ? Group::kWeightPart : 0) +
                               sixteen * 2 * Spec::kBlockChannels;
     if constexpr (Spec::kHasUnevenPhases) {
-      Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep, absent_);
+      Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep, absent);
     } else {
       Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep);
     }

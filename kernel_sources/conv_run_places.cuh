@@ -31,7 +31,8 @@ struct RunPlaces {
   int pair;   // t
   int part;   // of the pixels
   int first;  // channel of the block
-  // Of the tile that Find was called for: columns and rows that count.
+  // Of the tile that Find was called for: rows that count, and columns, in the
+  // tile's first phase or that which FindColumns was called for.
   int columns, rows;
 
   __device__ RunPlaces() {
@@ -43,10 +44,14 @@ struct RunPlaces {
   }
 
   __device__ void Find(const ConvBlock<Spec>& block, int tile) {
-    const int left_over = PhaseColumns(block) - block.left();
-    columns = min(Spec::kTileW, left_over) - 2 * pair;
+    FindColumns(block, 0);
     rows =
         max(0, min(kRows, PhaseRows(block) - block.top(tile) - part * kRows));
+  }
+
+  __device__ void FindColumns(const ConvBlock<Spec>& block, int of_tile) {
+    const int left_over = PhaseColumns(block, of_tile) - block.left();
+    columns = min(Spec::kTileW, left_over) - 2 * pair;
   }
 
   // Of the sums of a channel.
@@ -94,13 +99,14 @@ struct RunPlaces {
     return 2 * i % kPitch + next;
   }
 
-  // Of the phase that the block works on.
+  // Of the phases that the block works on.
   static __device__ int PhaseRows(const ConvBlock<Spec>& block) {
     return (Spec::Output::kH - block.phase_h + Spec::kPhasesH - 1) /
            Spec::kPhasesH;
   }
-  static __device__ int PhaseColumns(const ConvBlock<Spec>& block) {
-    return (Spec::Output::kW - block.phase_w + Spec::kPhasesW - 1) /
+  static __device__ int PhaseColumns(const ConvBlock<Spec>& block,
+                                     int of_tile) {
+    return (Spec::Output::kW - block.phase_w - of_tile + Spec::kPhasesW - 1) /
            Spec::kPhasesW;
   }
 };

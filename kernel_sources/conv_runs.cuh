@@ -44,26 +44,18 @@ class RunTail<Spec, Tail::kMoments> {
                    "+f"(biases_[1]), "+f"(scales_[0]), "+f"(scales_[1]));
   }
 
+  // Of all phases of the tile.
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
-                       float (&sums)[kCount]) {
-    float factors[2], shifts[2];  // from a sum to its difference
+                       float (&sums)[Spec::kTilesM][kCount]) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      if constexpr (Spec::kComputesFirst) {
-        Compute(t, places_.PointOfChannel(block, half), channels_[half], half,
-                scales_[half], sums);
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+      if (m > 0) {
+        places_.FindColumns(block, m);
+        taken_ = places_.CountTaken();
       }
-      const float scale = Spec::kComputesFirst ? 1.0f : scales_[half];
-      if (count_ == 0 && taken_ > 0) {
-        slots_[half].pivot = fmaf(sums[2 * half], scale, biases_[half]);
-      }
-      factors[half] = scale * signs_[half];
-      shifts[half] = (biases_[half] - slots_[half].pivot) * signs_[half];
+      TakeRun(t, block, tile, sums[m]);
     }
-    Count(factors, shifts, sums);
-    count_ += taken_;
-    if constexpr (Spec::kPoolsEarly) PoolEarly(t, block, tile, sums);
   }
 
   __device__ void Finish(const typename Spec::Tensors& t,
@@ -88,6 +80,28 @@ class RunTail<Spec, Tail::kMoments> {
  private:
   static constexpr int kPitch = Places::kPitch;
   static constexpr int kRows = Places::kRows;
+
+  __device__ void TakeRun(const typename Spec::Tensors& t,
+                          const ConvBlock<Spec>& block, int tile,
+                          float (&sums)[kCount]) {
+    float factors[2], shifts[2];  // from a sum to its difference
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if constexpr (Spec::kComputesFirst) {
+        Compute(t, places_.PointOfChannel(block, half), channels_[half], half,
+                scales_[half], sums);
+      }
+      const float scale = Spec::kComputesFirst ? 1.0f : scales_[half];
+      if (count_ == 0 && taken_ > 0) {
+        slots_[half].pivot = fmaf(sums[2 * half], scale, biases_[half]);
+      }
+      factors[half] = scale * signs_[half];
+      shifts[half] = (biases_[half] - slots_[half].pivot) * signs_[half];
+    }
+    Count(factors, shifts, sums);
+    count_ += taken_;
+    if constexpr (Spec::kPoolsEarly) PoolEarly(t, block, tile, sums);
+  }
 
   // From sums to what the statistics are taken of.
   static __device__ void Compute(const typename Spec::Tensors& t,

@@ -32,7 +32,8 @@ struct GroupTile {
   static constexpr int kPart = kOctets * Spec::kPositions;
   static constexpr int kPixels = Spec::kInputParts * kPart;
   static constexpr int kWeightPart = kSteps * 2 * Spec::kBlockChannels;
-  static constexpr int kWeights = Spec::kWeightParts * kWeightPart;
+  static constexpr int kPhaseWeights = Spec::kWeightParts * kWeightPart;
+  static constexpr int kWeights = Tile::kTilePhases * kPhaseWeights;
 
   // Of an octet of a position, in a part of the patch.
   static __device__ int UnitOf(int octet, int position) {

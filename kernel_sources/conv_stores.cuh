@@ -16,8 +16,9 @@ class PlanePairs {
   using Run = Planes<Spec>;
   using Index = typename Spec::Index;
   // Whether pairs are inside as a whole, and aligned where the tensor is.
-  static constexpr bool kExist =
-      Spec::kTileW % 2 == 0 && Spec::Output::kW % 2 == 0 && Spec::kPhasesW == 1;
+  static constexpr bool kExist = Run::kColumns % 2 == 0 &&
+                                 Spec::Output::kW % 2 == 0 &&
+                                 Run::Tile::kColumnStep == 1;
 
   __device__ PlanePairs(const ConvBlock<Spec>& block, int tile,
                         const Run& planes)

@@ -11,7 +11,9 @@
 // A transposed convolution of stride s is s * s convolutions, one for each
 // phase: the pixels whose coordinates have the same remainders modulo s. So are
 // the rows of a convolution of dilation kInterleave, with the same weights.
-// Tiles then count pixels of a phase.
+// Tiles then count pixels of a phase. Where kMergesPhases, a tile has both
+// phases of its columns, for each of which its block has sums and weights, of
+// one patch: what it stores are whole rows.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 
@@ -32,6 +34,9 @@ struct ConvTile {
 
   static constexpr int kPhases = Spec::kPhasesH * Spec::kPhasesW;
   static constexpr int kWeightPhases = kPhases / Spec::kInterleave;
+  // Of a tile, side by side; as far apart are its columns in the output.
+  static constexpr int kTilePhases = Spec::kMergesPhases ? Spec::kPhasesW : 1;
+  static constexpr int kColumnStep = Spec::kPhasesW / kTilePhases;
   static constexpr int kPhaseH =
       (Spec::Output::kH + Spec::kPhasesH - 1) / Spec::kPhasesH;
   static constexpr int kPhaseW =
@@ -41,8 +46,9 @@ struct ConvTile {
   static constexpr int kTilesDown = (kPhaseH + Spec::kTileH - 1) / Spec::kTileH;
   static constexpr int kStrips =
       (kTilesDown + Spec::kTilesPerBlock - 1) / Spec::kTilesPerBlock;
-  static constexpr int kBlocksOfImage =
-      kTilesAcross * kStrips * kChannelBlocks * kPhases * Spec::kGroups;
+  static constexpr int kBlocksOfImage = kTilesAcross * kStrips *
+                                        kChannelBlocks * Spec::kPhasesH *
+                                        kColumnStep * Spec::kGroups;
 
   // Waits for the threads of a warpgroup that multiplies.
   static __device__ void SyncGroup(int group) {
@@ -65,7 +71,7 @@ struct ConvBlock {
 
   int n;                 // image; where the block has several, one of them
   int group;             // of the convolution
-  int phase_h, phase_w;  // of the output
+  int phase_h, phase_w;  // of the output, the first of a tile's
   int channel_block;     // among those of the group
   int strip;             // of kTilesPerBlock tiles, one below the other
   int column;            // of tiles
@@ -79,8 +85,8 @@ struct ConvBlock {
     rest /= Tile::kStrips;
     channel_block = rest % Tile::kChannelBlocks;
     rest /= Tile::kChannelBlocks;
-    phase_w = rest % Spec::kPhasesW;
-    rest /= Spec::kPhasesW;
+    phase_w = rest % Tile::kColumnStep;
+    rest /= Tile::kColumnStep;
     phase_h = rest % Spec::kPhasesH;
     rest /= Spec::kPhasesH;
     group = rest % Spec::kGroups;
@@ -104,7 +110,8 @@ struct ConvBlock {
     return (top(tile) + row) * Spec::kPhasesH + phase_h;
   }
   __device__ int x(int column_of_tile) const {
-    return (left() + column_of_tile) * Spec::kPhasesW + phase_w;
+    return left() * Spec::kPhasesW + column_of_tile * Tile::kColumnStep +
+           phase_w;
   }
   // The block of image `image`.
   __device__ ConvBlock Of(int image) const {
@@ -112,9 +119,10 @@ struct ConvBlock {
     other.n = n / Spec::kImages * Spec::kImages + image;
     return other;
   }
-  // Number of the packed weights of `chunk`.
-  __device__ int weights(int chunk) const {
-    const int phase = phase_h / Spec::kInterleave * Spec::kPhasesW + phase_w;
+  // Number of the packed weights of `chunk`, of one of the tile's phases.
+  __device__ int weights(int chunk, int of_tile = 0) const {
+    const int phase =
+        phase_h / Spec::kInterleave * Spec::kPhasesW + phase_w + of_tile;
     const int own = group * Tile::kWeightPhases + phase;
     return (own * Tile::kChannelBlocks + channel_block) * Tile::kChunks + chunk;
   }

@@ -111,7 +111,7 @@ class ConvConsumer {
           ScalesOf(factor, scales);
           tail.Prepare(t_, channels, block_, tile, scales);
         });
-        tail.Take(t_, block_, tile, sums_.d[0]);
+        tail.Take(t_, block_, tile, sums_.d);
         if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
             StorePlanes<Spec>(t_, block_, tile, planes,
@@ -154,7 +154,7 @@ class ConvConsumer {
     for (int half = 0; half < 2; ++half) {
       Planes<Spec> planes(stages_.scratch() + Spec::kStateWords, half);
       __syncwarp();  // all have read what was there
-      planes.Lay(sums_.d[0]);
+      planes.Lay(sums_.d);
       visit(planes);
     }
   }
@@ -246,7 +246,10 @@ class ConvConsumer {
     float scales[2];
     ScalesOf(factor, scales);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) sums_.d[0][i] *= scales[i / 2 % 2];
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) sums_.d[m][i] *= scales[i / 2 % 2];
+    }
   }
 
   // Where pixels are the rows: computes those of all channels, if they are not

@@ -124,7 +124,7 @@ class ChannelPacker {
         output_ / Tile::kBlockChannels;
     uint4* const to = reinterpret_cast<uint4*>(t_.packed) +
                       static_cast<long long>(block * Tile::kChunks + chunk) *
-                          Group::kWeights +
+                          Group::kPhaseWeights +
                       eight * Tile::kBlockChannels +
                       output_ % Tile::kBlockChannels;
     StoreParts<Spec::kIsBFloat16, Spec::kWeightParts>(weights, to,

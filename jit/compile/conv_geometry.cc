@@ -62,6 +62,12 @@ int64_t ConvGeometry::phases(size_t axis) const {
 int64_t ConvGeometry::weight_phases(size_t axis) const {
   return has_groups() ? problem.insert[axis] : 1;
 }
+int64_t ConvGeometry::tile_phases() const {
+  return merges_phases() ? phases(1) : 1;
+}
+int64_t ConvGeometry::phase_shift() const {
+  return merges_phases() ? (phase_start(1) + phases(1) - 1) / phases(1) : 0;
+}
 int64_t ConvGeometry::dilation(size_t axis) const {
   return axis == 0 && interleaves ? 1 : problem.dilation[axis];
 }
@@ -81,7 +87,8 @@ int64_t ConvGeometry::reach(size_t axis) const {
   return (axis == 1 ? ColumnOfTap(last) : last) * dilation(axis);
 }
 int64_t ConvGeometry::halo(size_t axis) const {
-  return has_groups() ? reach(axis) / problem.stride[axis] : reach(axis);
+  if (!has_groups()) return reach(axis);
+  return reach(axis) / problem.stride[axis] + (axis == 1 ? phase_shift() : 0);
 }
 int64_t ConvGeometry::block_channels() const {
   if (channel_rows) return int64_t{groups_m} * 64;
@@ -105,8 +112,8 @@ int64_t ConvGeometry::strips() const {
   return CeilDiv(CeilDiv(height, tile_h), tiles_per_block);
 }
 int64_t ConvGeometry::blocks() const {
-  return problem.output[0] / images * problem.groups * phases(0) * phases(1) *
-         channel_blocks() * strips() * tiles_across();
+  return problem.output[0] / images * problem.groups * phases(0) * phases(1) /
+         tile_phases() * channel_blocks() * strips() * tiles_across();
 }
 int64_t ConvGeometry::threads() const {
   return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
@@ -122,8 +129,9 @@ int64_t ConvGeometry::shared_bytes() const {
     return 4 * ((1 + input_parts()) * patch_words() +
                 (chunks() > 1 ? 2 : 1) * weight_words() + steps() * 8);
   }
-  const int64_t stage = pixel_units() + (keeps_weights ? 0 : weight_units());
-  const int64_t kept = keeps_weights ? chunks() * weight_units() : 0;
+  const int64_t weights = tile_phases() * weight_units();
+  const int64_t stage = pixel_units() + (keeps_weights ? 0 : weights);
+  const int64_t kept = keeps_weights ? chunks() * weights : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
   const int64_t notes = stages * (1 + CeilDiv(4 * images + 8, 16)) +
                         (2 + groups()) / 2 + 2 * images * producers;
@@ -134,7 +142,7 @@ int64_t ConvGeometry::scale_units() const {
   return int64_t{groups()} * tiles_n * 8 / 4;
 }
 int64_t ConvGeometry::Splits(int64_t group_channels) const {
-  return phases(0) * phases(1) * strips() * tiles_across() *
+  return phases(0) * phases(1) / tile_phases() * strips() * tiles_across() *
          std::max<int64_t>(group_channels / block_channels(), 1);
 }
 
@@ -206,7 +214,8 @@ int64_t ConvGeometry::image_positions() const {
   const int64_t run_of_image = run() / images;
   const int64_t multiple = octets_of_row() == 2 ? 8 : takes_pairs ? 2 : 1;
   if (problem.stride == Pair{1, 1}) {
-    const int64_t last = TapOffset(taps(0) * taps(1) - 1) + run_of_image;
+    const int64_t last =
+        TapOffset(taps(0) * taps(1) - 1) + phase_shift() + run_of_image;
     return RoundUp(std::max(patch, last), multiple);
   }
   // Rows and columns of the filter move a run independently.
@@ -302,7 +311,8 @@ bool ConvGeometry::shares_chunks() const {
   return producers > 1 && (chunks() > 1 || octets() > 128 * octets_at_once());
 }
 int64_t ConvGeometry::plane_pitch() const {
-  return (tiles_n * 8 + 23) / 32 * 32 + 8;
+  const int64_t laid = 8 * tile_phases();  // at once
+  return (tile_phases() * tiles_n * 8 + 31 - laid) / 32 * 32 + laid;
 }
 int64_t ConvGeometry::plane_bytes() const {
   return int64_t{groups()} * 4 * 8 * plane_pitch() * 4;

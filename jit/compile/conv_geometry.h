@@ -102,9 +102,11 @@ struct ConvGeometry {
   // multiplied as they are stored, and patches begin at even columns, of rows
   // of an even width.
   bool takes_pairs = false;
-  bool channel_rows = false;  // of the product, instead of pixels
-  int pitch = 0;              // of the patch's rows
-  int producers = 1;          // warpgroups that bring the input
+  // Of the product, instead of pixels. Where tiles_m is 2 then, a tile has both
+  // phases of the columns of a transposed convolution.
+  bool channel_rows = false;
+  int pitch = 0;      // of the patch's rows
+  int producers = 1;  // warpgroups that bring the input
   int stages = 2;
   bool keeps_weights = false;     // of all chunks in shared memory
   bool spares_registers = false;  // of producers, at the cost of time
@@ -122,6 +124,10 @@ struct ConvGeometry {
   int64_t interleave() const { return interleaves ? problem.dilation[0] : 1; }
   int64_t phases(size_t axis) const;         // of the output
   int64_t weight_phases(size_t axis) const;  // of these, with weights of theirs
+  bool merges_phases() const { return channel_rows && tiles_m > 1; }
+  int64_t tile_phases() const;  // side by side in a tile
+  // Of the first of these, columns that others begin later.
+  int64_t phase_shift() const;
   // Between the filter's taps, in pixels of a phase.
   int64_t dilation(size_t axis) const;
   // Whether some phases have a tap less than others.

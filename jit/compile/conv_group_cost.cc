@@ -107,6 +107,20 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
          (demands.stores ? kInstructionsOfStoring : 0.0);
 }
 
+// How often a sector of the results is stored: once for each phase of its
+// columns that is not in the tile.
+double StoresOfSector(const ConvGeometry& g) {
+  return static_cast<double>(g.phases(1) / g.tile_phases());
+}
+
+// The part of a tile's columns of taps that are multiplied: all in the phase
+// that takes longest.
+double ColumnsPresent(const ConvGeometry& g) {
+  if (!g.merges_phases()) return 1.0;
+  return static_cast<double>(g.problem.kernel[1]) /
+         static_cast<double>(g.phases(1) * g.taps(1));
+}
+
 // Of one warpgroup's products of a chunk. The tensor cores read both operands
 // from shared memory, 128 bytes in a cycle; runs of pixels that a tap moves are
 // not aligned to that, unless they are swizzled.
@@ -117,11 +131,12 @@ double CyclesOfTurn(const ConvGeometry& g) {
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
   return static_cast<double>(g.steps()) * g.products() * g.tiles_m *
-         std::max(columns / 2, reading);
+         ColumnsPresent(g) * std::max(columns / 2, reading);
 }
 
 double WeightBytes(const ConvGeometry& g) {
-  return static_cast<double>(g.chunks() * g.weight_units() * 16);
+  return static_cast<double>(g.chunks() * g.tile_phases() * g.weight_units() *
+                             16);
 }
 
 // Positions that a tile costs producers, in the mean of a block; those that the
@@ -143,7 +158,8 @@ class GroupTileCost {
         groups_(g.groups() * g.resident_blocks),
         chunks_(static_cast<double>(g.chunks())),
         turn_(CyclesOfTurn(g)),
-        elements_(static_cast<double>(g.run() * g.block_channels()) /
+        elements_(static_cast<double>(g.run() * g.tile_phases() *
+                                      g.block_channels()) /
                   g.groups() / 128),
         octets_(g.chunk / 8 * PositionsToPay(g) / 128 *
                 (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)) {
@@ -151,8 +167,10 @@ class GroupTileCost {
     after_ = elements_ * TailInstructions(g, demands) + sums;
     if (demands.stores) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
-      const double of_row = g.tile_w * size;
-      bytes_ = elements_ * 128 * groups_ * size * (1 + kSectorBytes / of_row);
+      const double of_row =
+          static_cast<double>(g.tile_w * g.tile_phases()) * size;
+      bytes_ = elements_ * 128 * groups_ * size *
+               (StoresOfSector(g) + kSectorBytes / of_row);
     }
   }
 

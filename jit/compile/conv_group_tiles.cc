@@ -97,6 +97,15 @@ class GroupTiles {
     return !demands_.all_channels_in_a_block;
   }
 
+  // Both of the columns, where results go from planes to memory and nothing is
+  // made of planes but them.
+  bool CanMergePhases() const {
+    const bool reduces_planes =
+        demands_.has_statistics && !demands_.in_registers();
+    return tiles_.base().problem.insert[1] == 2 && demands_.stores &&
+           !reduces_planes;
+  }
+
   bool CanTakePairs() const {
     const ConvProblem& p = tiles_.base().problem;
     return p.takes_as_stored() && p.octet_columns() == 1 && p.stride[1] == 1 &&
@@ -105,7 +114,9 @@ class GroupTiles {
 
   void TryLayouts(const ConvGeometry& g) {
     TryPixelRows(g);
-    if (CanHaveChannelRows()) TryChannelRows(g);
+    if (!CanHaveChannelRows()) return;
+    TryChannelRows(g, 1);
+    if (CanMergePhases()) TryChannelRows(g, 2);
   }
 
   // What divides the width of a tile beside others: they begin with a whole
@@ -175,10 +186,10 @@ class GroupTiles {
   }
 
   // Runs are whole rows of a multiple of eight positions, so that places in
-  // them are known when the kernel is compiled.
-  void TryChannelRows(ConvGeometry g) {
+  // them are known when the kernel is compiled. With so many phases in a tile.
+  void TryChannelRows(ConvGeometry g, int phases) {
     g.channel_rows = true;
-    g.tiles_m = 1;
+    g.tiles_m = phases;
     if (g.block_channels() >= g.problem.group_outputs() + 64) return;
     if (!tiles_.KeepsGroupsWhole(g)) return;
     for (const int tile_w : TileWidths(g)) {
