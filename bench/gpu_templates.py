@@ -102,6 +102,12 @@ PLANS = {
     + "y = group_norm(c, num_groups=8)\noutput y\n",
     "transpose_k3_s2": _conv("1,16,14,14", "16,32,3,3", transposed=1, stride=2)
     + "y = relu(c)\noutput y\n",
+    "transpose_merged": _conv("16,64,24,32", "64,64,3,3", transposed=1,
+                              stride=2)
+    + "y = relu(c)\noutput y\n",
+    "transpose_merged_norm": _conv("8,32,28,28", "32,64,4,4", transposed=1,
+                                   stride=2, padding=1)
+    + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     # Phases without some taps, and those of the rows of a dilated filter.
     "transpose_k5_s3": _conv("1,48,14,14", "48,32,5,5", transposed=1, stride=3)
     + "y = group_norm(c, num_groups=4)\noutput y\n",

@@ -189,6 +189,27 @@ Plans UnevenPhases() {
   return plans;
 }
 
+// Transposed convolutions of which tiles have both phases of the columns.
+Plans MergedPhases() {
+  Plans plans;
+  for (const DataType type : {kF32, kBF16}) {
+    for (const int64_t kernel : {2, 3, 4}) {
+      const std::string conv = fmt::format(
+          "input x: {0}[8,48,31,45]\nparam w: {0}[48,72,{1},{1}]\n"
+          "param b: {0}[72]\nc = conv_transpose2d(x, w, b, "
+          "stride=2, padding={2})\n",
+          DataTypeName(type), kernel, kernel > 2 ? 1 : 0);
+      const std::string name =
+          fmt::format("merged_phases__{}__k{}", DataTypeName(type), kernel);
+      plans.push_back({name, conv + "y = silu(c)\noutput y\n"});
+      plans.push_back({name + "_norm",
+                       conv + "g = gelu(c)\ny = group_norm(g, num_groups=9)\n"
+                              "output y\n"});
+    }
+  }
+  return plans;
+}
+
 // Filters that reach far, of which rows of the image make phases.
 Plans WideDilations() {
   Plans plans;
@@ -253,9 +274,9 @@ Plans RoundedOperands() {
 
 std::vector<NamedPlan> ConvolutionTails() {
   Plans plans = ReducedImages();
-  for (const Plans& more :
-       {SmallImages(), WideChunks(), SoftmaxOfChannels(), OddWidths(),
-        UnevenPhases(), WideDilations(), Patches(), RoundedOperands()}) {
+  for (const Plans& more : {SmallImages(), WideChunks(), SoftmaxOfChannels(),
+                            OddWidths(), UnevenPhases(), MergedPhases(),
+                            WideDilations(), Patches(), RoundedOperands()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

@@ -78,6 +78,49 @@ TEST(ConvPhasesTest, FewChannelsOrPhasesWithoutTapsGoToWarps) {
   EXPECT_EQ(GeometryOf(Transposed(3, 2, 24)).chunk, 16);
 }
 
+std::string Upsampled(const std::string& input, const std::string& weight,
+                      const std::string& options, const std::string& rest) {
+  return fmt::format(
+      "input x: f32[{}]\nparam w: f32[{}]\nc = conv_transpose2d(x, w{})\n"
+      "{}\noutput y\n",
+      input, weight, options, rest);
+}
+
+// Else each store fills one half of each sector of memory.
+TEST(ConvPhasesTest, TilesHaveBothPhasesOfTheirColumns) {
+  const std::string norm = "g = gelu(c)\ny = group_norm(g, num_groups=8)";
+  for (const std::string& rest : {std::string("y = relu(c)"), norm}) {
+    const std::string text =
+        Upsampled("8,64,64,64", "64,64,3,3", ", stride=2, padding=1", rest);
+    const ConvGeometry g = GeometryOf(text);
+    EXPECT_TRUE(g.merges_phases()) << rest;
+    EXPECT_EQ(g.tile_phases(), 2);
+    EXPECT_EQ(g.phase_shift(), 1) << "the second phase begins a column later";
+    EXPECT_EQ(g.halo(1), 2);
+    EXPECT_EQ(g.blocks() * 2, 8 * 4 * g.strips() * g.tiles_across());
+    EXPECT_THAT(GeometryOf(text).packed_bytes(),
+                GeometryOf(Transposed(3, 2)).packed_bytes())
+        << "weights lie as for tiles of one phase";
+  }
+  EXPECT_EQ(GeometryOf(Upsampled("8,64,64,64", "64,64,2,2", ", stride=2",
+                                 "y = relu(c)"))
+                .phase_shift(),
+            0);
+}
+
+TEST(ConvPhasesTest, OtherTilesHaveOnePhase) {
+  const std::vector<std::string> texts = {
+      Upsampled("8,64,64,64", "64,64,3,3", ", stride=[2,1]", "y = relu(c)"),
+      Upsampled("8,64,64,64", "64,64,3,3", ", stride=3", "y = relu(c)"),
+      Upsampled("8,64,64,64", "64,64,4,4", ", stride=2",
+                "y = sum(c, dim=[2,3])"),
+      Upsampled("8,64,64,64", "64,64,4,4", ", stride=2", "y = mean(c, dim=1)"),
+  };
+  for (const std::string& text : texts) {
+    EXPECT_FALSE(GeometryOf(text).merges_phases()) << text;
+  }
+}
+
 TEST(ConvPhasesTest, RowsOfAWideDilationMakePhases) {
   const ConvGeometry g = GeometryOf(Dilated(12));
   EXPECT_TRUE(g.interleaves);
