@@ -24,6 +24,7 @@
 #include "conv_carry.cuh"
 #include "conv_halves.cuh"
 #include "conv_octets.cuh"
+#include "conv_phase_weights.cuh"
 #include "conv_positions.cuh"
 #include "conv_stages.cuh"
 #include "wgmma.cuh"
@@ -108,26 +109,17 @@ class ConvProducer {
   using Values = typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
 
   __device__ void KeepWeights() {
+    const PhaseWeights<Spec> weights = Weights();
     ptx::ArriveExpecting(stages_.kept_weights_full(),
-                         Group::kWeights * 16 * Tile::kChunks);
+                         weights.bytes() * Tile::kChunks);
 #pragma unroll 1
     for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
-      FetchWeights(chunk, stages_.weights(0, chunk),
-                   stages_.kept_weights_full());
+      weights.Fetch(chunk, stages_.weights(0, chunk),
+                    stages_.kept_weights_full());
     }
   }
-
-  // Those of all phases of a tile.
-  __device__ void FetchWeights(int chunk, uint4* to, ptx::Barrier* full) const {
-#pragma unroll
-    for (int phase = 0; phase < Tile::kTilePhases; ++phase) {
-      const uint4* const from =
-          reinterpret_cast<const uint4*>(t_.packed) +
-          static_cast<long long>(block_.weights(chunk, phase)) *
-              Group::kPhaseWeights;
-      ptx::BulkLoad(to + phase * Group::kPhaseWeights, from,
-                    Group::kPhaseWeights * 16, full);
-    }
+  __device__ PhaseWeights<Spec> Weights() const {
+    return {reinterpret_cast<const uint4*>(t_.packed), block_};
   }
 
   // Ends the chunk that this producer has written, the one before its *chunk:
@@ -190,8 +182,9 @@ class ConvProducer {
     ptx::Wait(stages_.empty(cursor_.stage), cursor_.round() ^ 1);
     if (Spec::kKeepsWeights || thread_ != 0) return;
     ptx::Barrier* const full = stages_.full(cursor_.stage);
-    ptx::ArriveExpecting(full, Group::kWeights * 16);
-    FetchWeights(chunk, stages_.weights(cursor_.stage, chunk), full);
+    const PhaseWeights<Spec> weights = Weights();
+    ptx::ArriveExpecting(full, weights.bytes());
+    weights.Fetch(chunk, stages_.weights(cursor_.stage, chunk), full);
   }
 
   __device__ void HandOver(bool is_again, bool only_large) {

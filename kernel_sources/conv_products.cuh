@@ -4,6 +4,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_PRODUCTS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PRODUCTS_CUH_
 
+#include "conv_phase_weights.cuh"
 #include "conv_stages.cuh"
 #include "wgmma.cuh"
 
@@ -13,18 +14,11 @@ namespace kiln {
 // divide: 1 if its phase lacks the first row of taps, and 2 if it lacks the
 // first column. The same in all lanes, for the compiler.
 template <typename Spec>
-__device__ constexpr bool LacksColumn(int phase_w) {
-  return (phase_w + Spec::kPhaseStartW) % Spec::kPhasesW +
-             Spec::kPhasesW * (Spec::kTapsW - 1) >=
-         Spec::kKernelW;
-}
-template <typename Spec>
 __device__ int AbsentTaps(const ConvBlock<Spec>& block) {
   if constexpr (!Spec::kHasUnevenPhases) return 0;
-  const int row = (block.phase_h + Spec::kPhaseStartH) % Spec::kPhasesH +
-                  Spec::kPhasesH * (Spec::kTapsH - 1);
+  const int row = LacksRow<Spec>(block.phase_h) ? 1 : 0;
   const int column = LacksColumn<Spec>(block.phase_w) ? 2 : 0;
-  return __shfl_sync(~0u, (row < Spec::kKernelH ? 0 : 1) | column, 0);
+  return __shfl_sync(~0u, row | column, 0);
 }
 
 template <typename Spec>

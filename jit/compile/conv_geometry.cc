@@ -65,6 +65,12 @@ int64_t ConvGeometry::weight_phases(size_t axis) const {
 int64_t ConvGeometry::tile_phases() const {
   return merges_phases() ? phases(1) : 1;
 }
+double ConvGeometry::present_taps(size_t axis) const {
+  if (!has_uneven_phases(axis)) return 1.0;
+  const int64_t room =
+      weight_phases(axis) * CeilDiv(problem.kernel[axis], weight_phases(axis));
+  return static_cast<double>(problem.kernel[axis]) / static_cast<double>(room);
+}
 int64_t ConvGeometry::phase_shift() const {
   return merges_phases() ? (phase_start(1) + phases(1) - 1) / phases(1) : 0;
 }

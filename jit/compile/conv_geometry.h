@@ -126,6 +126,8 @@ struct ConvGeometry {
   int64_t weight_phases(size_t axis) const;  // of these, with weights of theirs
   bool merges_phases() const { return channel_rows && tiles_m > 1; }
   int64_t tile_phases() const;  // side by side in a tile
+  // Of its taps those that its phases have, in the mean of an axis.
+  double present_taps(size_t axis) const;
   // Of the first of these, columns that others begin later.
   int64_t phase_shift() const;
   // Between the filter's taps, in pixels of a phase.

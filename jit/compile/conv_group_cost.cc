@@ -120,9 +120,7 @@ double StoresOfSector(const ConvGeometry& g) {
 // The part of a tile's columns of taps that are multiplied: all in the phase
 // that takes longest.
 double ColumnsPresent(const ConvGeometry& g) {
-  if (!g.merges_phases()) return 1.0;
-  return static_cast<double>(g.problem.kernel[1]) /
-         static_cast<double>(g.phases(1) * g.taps(1));
+  return g.merges_phases() ? g.present_taps(1) : 1.0;
 }
 
 // Of one warpgroup's products of a chunk. The tensor cores read both operands
@@ -141,7 +139,8 @@ double CyclesOfTurn(const ConvGeometry& g) {
 
 double WeightBytes(const ConvGeometry& g) {
   return static_cast<double>(g.chunks() * g.tile_phases() * g.weight_units() *
-                             16);
+                             16) *
+         g.present_taps(0) * g.present_taps(1);
 }
 
 // Positions that a tile costs producers, in the mean of a block; those that the
