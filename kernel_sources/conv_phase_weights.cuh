@@ -50,7 +50,7 @@ class PhaseWeights {
 
   // Sends for those of a chunk, which `full` is to expect. By one thread.
   __device__ void Fetch(int chunk, uint4* to, ptx::Barrier* full) const {
-#pragma unroll 1
+#pragma unroll
     for (int phase = 0; phase < Tile::kTilePhases; ++phase) {
       const uint4* const from =
           packed_ + static_cast<long long>(block_.weights(chunk, phase)) *

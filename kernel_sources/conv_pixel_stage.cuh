@@ -21,6 +21,7 @@ class PixelStage {
  public:
   using Index = typename Spec::Index;
   using Output = typename Spec::Output;
+  using Tile = ConvTile<Spec>;
   static constexpr int kRows = 2 * Spec::kTilesM;
   static constexpr int kColumns = 2 * Spec::kTilesN;
 
@@ -36,12 +37,12 @@ class PixelStage {
     for (int i = 0; i < kVisits; ++i) {
       const int pixel = lane % kLanes + i * kLanes;
       const int row = warp.FirstOfTeam() + min(pixel, kPixels - 1);
-      const int h = row / Spec::kRowPitch;
-      const int w = row % Spec::kRowPitch;
+      const int h = row / Tile::kRowLength;
+      const int w = row % Tile::kRowLength;
       const int y = block.y(tile, h);
       const int x = block.x(w);
       const bool is_inside = pixel < kPixels && h < Spec::kTileH &&
-                             w < Spec::kTileW && y < Output::kH &&
+                             w < Tile::kColumns && y < Output::kH &&
                              x < Output::kW;
       inside_ |= is_inside ? 1u << i : 0u;
       pixels_[i] = is_inside ? static_cast<Index>(y) * Output::kW + x : 0;
@@ -92,7 +93,15 @@ class PixelStage {
           words_ + (column / 2 * 8 + 2 * warp_.t + column % 2) * kPitch;
 #pragma unroll
       for (int row = 0; row < kRows; ++row) {
-        channel[warp_.PixelOfTeam(row / 2, row % 2)] = value(row, from);
+        const int m = row / 2;
+        float* const to = channel + warp_.PixelOfTeam(m, row % 2);
+        if constexpr (Tile::kTilePhases == 1) {
+          *to = value(row, from);
+        } else if (m % 2 == 0) {  // the next fragment has the next pixels
+          static_assert(Tile::kTilePhases == 2);
+          *reinterpret_cast<float2*>(to) =
+              make_float2(value(row, from), value(row + 2, from));
+        }
       }
     }
   }

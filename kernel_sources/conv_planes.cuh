@@ -25,11 +25,8 @@ class Planes {
   static constexpr int kChannels = 8;
   static constexpr int kPhases = Tile::kTilePhases;
   static constexpr int kRun = Spec::kTilesN * 8 * kPhases;
-  static constexpr int kRowLength = Spec::kRowPitch * kPhases;
-  static constexpr int kColumns =
-      Spec::kTileW * kPhases;  // of these, the tile's
-  static constexpr int kRows = kRun / kRowLength;
-  static_assert(kRun % kRowLength == 0, "Runs are whole rows.");
+  static constexpr int kRows = kRun / Tile::kRowLength;
+  static_assert(kRun % Tile::kRowLength == 0, "Runs are whole rows.");
   // What lanes lay down at once, for two positions, is 8 numbers of a plane, or
   // 16. By that modulo 32 they do so in different banks.
   static constexpr int kLaid = 8 * kPhases;
@@ -107,11 +104,11 @@ struct PlanePixels {
 #pragma unroll
     for (int i = 0; i < kVisits; ++i) {
       const int position = kStep * (i * 32 + planes.lane);
-      const int row = position / Run::kRowLength;
-      const int column = position % Run::kRowLength;
+      const int row = position / Run::Tile::kRowLength;
+      const int column = position % Run::Tile::kRowLength;
       const int y = block.y(tile, planes.part * Run::kRows + row);
       const int x = block.x(column);
-      const bool is_inside = row < Run::kRows && column < Run::kColumns &&
+      const bool is_inside = row < Run::kRows && column < Run::Tile::kColumns &&
                              y < Spec::Output::kH && x < Spec::Output::kW;
       h[i] = min(y, static_cast<int>(Spec::Output::kH) - 1);
       w[i] = min(x, static_cast<int>(Spec::Output::kW) - 1);

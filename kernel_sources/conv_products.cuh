@@ -25,8 +25,9 @@ template <typename Spec>
 class StageProducts {
  public:
   using Group = GroupTile<Spec>;
+  static constexpr int kPhases = Group::Tile::kTilePhases;
   // Sums that a thread has of one product; it has them of kTilesM runs of
-  // pixels, or of one run in as many phases.
+  // pixels, of which as many as there are phases in the tile are the same ones.
   static constexpr int kCount = Spec::kTilesN * 4;
   using Sums = float[Spec::kTilesM][kCount];
 
@@ -44,7 +45,7 @@ class StageProducts {
   __device__ void Begin(int stage, int chunk, bool keep, bool only_large,
                         Sums& sums) const {
     constexpr int kRun =
-        Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM * 64;
+        Spec::kChannelRows ? Spec::kTilesN * 8 : Spec::kTilesM / kPhases * 64;
     constexpr int kStep = Spec::kImages > 1 ? Spec::kImagePositions : kRun;
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const uint4* const pixels =
@@ -74,14 +75,15 @@ class StageProducts {
   // begin a column later (PatchPositions).
   static __device__ constexpr int PositionsTo(int m) {
     if constexpr (!Spec::kMergesPhases) return m * 64;
-    return (m + Spec::kPhaseStartW) / Spec::kPhasesW;
+    return m / kPhases * 64 +
+           (m % kPhases + Spec::kPhaseStartW) / Spec::kPhasesW;
   }
   static __device__ constexpr int WeightsTo(int m) {
-    return Spec::kMergesPhases ? m * Group::kPhaseWeights : 0;
+    return m % kPhases * Group::kPhaseWeights;
   }
   __device__ int AbsentOf(int m) const {
     if constexpr (!Spec::kMergesPhases) return absent_;
-    return (absent_ & 1) | (LacksColumn<Spec>(m) ? 2 : 0);
+    return (absent_ & 1) | (LacksColumn<Spec>(m % kPhases) ? 2 : 0);
   }
 
   // Parts of the input and of the weights that are multiplied.

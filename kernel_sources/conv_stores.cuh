@@ -16,7 +16,7 @@ class PlanePairs {
   using Run = Planes<Spec>;
   using Index = typename Spec::Index;
   // Whether pairs are inside as a whole, and aligned where the tensor is.
-  static constexpr bool kExist = Run::kColumns % 2 == 0 &&
+  static constexpr bool kExist = Run::Tile::kColumns % 2 == 0 &&
                                  Spec::Output::kW % 2 == 0 &&
                                  Run::Tile::kColumnStep == 1;
 

@@ -37,6 +37,10 @@ struct ConvTile {
   // Of a tile, side by side; as far apart are its columns in the output.
   static constexpr int kTilePhases = Spec::kMergesPhases ? Spec::kPhasesW : 1;
   static constexpr int kColumnStep = Spec::kPhasesW / kTilePhases;
+  // Of a row of the patch in all of them, and those of these that are the
+  // tile's.
+  static constexpr int kRowLength = Spec::kRowPitch * kTilePhases;
+  static constexpr int kColumns = Spec::kTileW * kTilePhases;
   static constexpr int kPhaseH =
       (Spec::Output::kH + Spec::kPhasesH - 1) / Spec::kPhasesH;
   static constexpr int kPhaseW =

@@ -10,9 +10,11 @@ namespace kiln {
 
 // A warp's place in the tile. Its rows are 16 * kTilesM consecutive pixels of
 // the tile, its columns 8 * kTilesN channels; mma.cuh says which of them this
-// lane holds.
+// lane holds. Where the tile has several phases, which alternate along its
+// rows, so do row fragments.
 template <typename Spec>
 struct WarpTile {
+  using Tile = ConvTile<Spec>;
   int lane, g, t;
   int warp_m;          // which pixels, of all images
   int first_fragment;  // of the channels, in eights
@@ -30,13 +32,13 @@ struct WarpTile {
   __device__ int channel() const { return first_fragment * 8 + 2 * t; }
   // Of the pixel in row g + 8 * half of fragment m, in the tile.
   __device__ int row(int m, int half) const {
-    return row_of_a(m, half) / Spec::kRowPitch;
+    return row_of_a(m, half) / Tile::kRowLength;
   }
   __device__ int column(int m, int half) const {
-    return row_of_a(m, half) % Spec::kRowPitch;
+    return row_of_a(m, half) % Tile::kRowLength;
   }
   __device__ int pixel(int m, int half) const {
-    return row(m, half) * Spec::kTileW + column(m, half);
+    return row(m, half) * Tile::kColumns + column(m, half);
   }
   __device__ bool IsInside(const ConvBlock<Spec>& block, int tile, int m,
                            int half) const {
@@ -48,10 +50,10 @@ struct WarpTile {
   // last.
   __device__ bool IsInTile(int m, int half) const {
     constexpr int kRows = kWarpsOfImage * Spec::kTilesM * 16;
-    constexpr bool kAllAre =
-        Spec::kRowPitch == Spec::kTileW && kRows == Spec::kTileH * Spec::kTileW;
+    constexpr bool kAllAre = Spec::kRowPitch == Spec::kTileW &&
+                             kRows == Spec::kTileH * Tile::kColumns;
     return kAllAre ||
-           (column(m, half) < Spec::kTileW && row(m, half) < Spec::kTileH);
+           (column(m, half) < Tile::kColumns && row(m, half) < Spec::kTileH);
   }
 
   // The first row of those that the warps of a warpgroup, or a warp alone,
@@ -62,8 +64,11 @@ struct WarpTile {
                                  : warp * Spec::kTilesM * 16;
   }
   __device__ int PixelOfTeam(int m, int half) const {
-    const int first = Spec::kWarpgroups > 0 ? m * 64 + warp_m % 4 * 16 : m * 16;
-    return first + g + 8 * half;
+    constexpr int kPhases = Tile::kTilePhases;
+    const int run = m / kPhases;
+    const int first =
+        Spec::kWarpgroups > 0 ? run * 64 + warp_m % 4 * 16 : run * 16;
+    return (first + g + 8 * half) * kPhases + m % kPhases;
   }
 
  private:

@@ -37,7 +37,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           PairText("Dilation", p.dilation),
           PairText("Phases", {g.phases(0), g.phases(1)}),
           IntText("kInterleave", g.interleave()),
-          BoolText("kMergesPhases", g.merges_phases()),
+          BoolText("kMergesPhases", g.merges_phases),
           IntsText("kTileH", g.tile_h, "kTileW", g.tile_w),
           IntText("kRowPitch", has_groups ? g.pitch : g.tile_w),
           IntsText("kWarpsM", has_groups ? 4 * g.groups_m : g.warps_m,

@@ -63,7 +63,7 @@ int64_t ConvGeometry::weight_phases(size_t axis) const {
   return has_groups() ? problem.insert[axis] : 1;
 }
 int64_t ConvGeometry::tile_phases() const {
-  return merges_phases() ? phases(1) : 1;
+  return merges_phases ? phases(1) : 1;
 }
 double ConvGeometry::present_taps(size_t axis) const {
   if (!has_uneven_phases(axis)) return 1.0;
@@ -72,7 +72,7 @@ double ConvGeometry::present_taps(size_t axis) const {
   return static_cast<double>(problem.kernel[axis]) / static_cast<double>(room);
 }
 int64_t ConvGeometry::phase_shift() const {
-  return merges_phases() ? (phase_start(1) + phases(1) - 1) / phases(1) : 0;
+  return merges_phases ? (phase_start(1) + phases(1) - 1) / phases(1) : 0;
 }
 int64_t ConvGeometry::dilation(size_t axis) const {
   return axis == 0 && interleaves ? 1 : problem.dilation[axis];
@@ -165,7 +165,10 @@ int64_t ConvGeometry::patch() const {
   return ((tile_h - 1) * problem.stride[0] + halo(0) + 1) * patch_width();
 }
 int64_t ConvGeometry::rows() const {
-  return int64_t{has_groups() ? 4 * groups_m : warps_m} * tiles_m * 16;
+  return row_warps() * tiles_m / tile_phases() * 16;
+}
+int64_t ConvGeometry::row_warps() const {
+  return has_groups() ? 4 * groups_m : warps_m;
 }
 int64_t ConvGeometry::patch_words() const {
   return chunk * ((patch() + 23) / 32 * 32 + 8);

@@ -102,9 +102,10 @@ struct ConvGeometry {
   // multiplied as they are stored, and patches begin at even columns, of rows
   // of an even width.
   bool takes_pairs = false;
-  // Of the product, instead of pixels. Where tiles_m is 2 then, a tile has both
-  // phases of the columns of a transposed convolution.
-  bool channel_rows = false;
+  bool channel_rows = false;  // of the product, instead of pixels
+  // Whether a tile has both phases of the columns of a transposed convolution;
+  // they count in tiles_m.
+  bool merges_phases = false;
   int pitch = 0;      // of the patch's rows
   int producers = 1;  // warpgroups that bring the input
   int stages = 2;
@@ -124,8 +125,7 @@ struct ConvGeometry {
   int64_t interleave() const { return interleaves ? problem.dilation[0] : 1; }
   int64_t phases(size_t axis) const;         // of the output
   int64_t weight_phases(size_t axis) const;  // of these, with weights of theirs
-  bool merges_phases() const { return channel_rows && tiles_m > 1; }
-  int64_t tile_phases() const;  // side by side in a tile
+  int64_t tile_phases() const;               // side by side in a tile
   // Of its taps those that its phases have, in the mean of an axis.
   double present_taps(size_t axis) const;
   // Of the first of these, columns that others begin later.
@@ -161,8 +161,11 @@ struct ConvGeometry {
   int64_t lead() const;
   // Of warps.
   int64_t patch_width() const;
-  int64_t patch() const;         // its pixels
-  int64_t rows() const;          // of the product, of all images
+  int64_t patch() const;  // its pixels
+  // Of the product, of all images and one phase of those of a tile; of these,
+  // warps that have them.
+  int64_t rows() const;
+  int64_t row_warps() const;
   int64_t patch_words() const;   // of one chunk
   int64_t weight_words() const;  // of one chunk for one block of channels
 

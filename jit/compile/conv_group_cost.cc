@@ -120,7 +120,7 @@ double StoresOfSector(const ConvGeometry& g) {
 // The part of a tile's columns of taps that are multiplied: all in the phase
 // that takes longest.
 double ColumnsPresent(const ConvGeometry& g) {
-  return g.merges_phases() ? g.present_taps(1) : 1.0;
+  return g.merges_phases ? g.present_taps(1) : 1.0;
 }
 
 // Of one warpgroup's products of a chunk. The tensor cores read both operands
@@ -128,7 +128,7 @@ double ColumnsPresent(const ConvGeometry& g) {
 // not aligned to that, unless they are swizzled.
 double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
-  const double before = g.merges_phases() ? kCyclesBeforeProduct : 0.0;
+  const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
   const bool is_moved = g.taps(1) > 1 && g.octets_of_row() == 1;
   const double pixels = is_moved ? kMisaligned : 1.0;
   const double reading =

@@ -97,13 +97,15 @@ class GroupTiles {
     return !demands_.all_channels_in_a_block;
   }
 
-  // Both of the columns, where results go from planes to memory and nothing is
-  // made of planes but them.
-  bool CanMergePhases() const {
-    const bool reduces_planes =
-        demands_.has_statistics && !demands_.in_registers();
-    return tiles_.base().problem.insert[1] == 2 && demands_.stores &&
-           !reduces_planes;
+  // Both of the columns, where results go to memory by way of shared memory.
+  // Statistics are then taken from registers, where channels are rows.
+  bool CanMergePhases(const ConvGeometry& g) const {
+    if (g.problem.insert[1] != 2 || !demands_.stores) return false;
+    if (g.channel_rows) {
+      return !demands_.has_statistics || demands_.in_registers();
+    }
+    return g.StagesResults(demands_) && !demands_.has_statistics &&
+           !demands_.all_channels_in_a_block;
   }
 
   bool CanTakePairs() const {
@@ -113,10 +115,18 @@ class GroupTiles {
   }
 
   void TryLayouts(const ConvGeometry& g) {
-    TryPixelRows(g);
-    if (!CanHaveChannelRows()) return;
-    TryChannelRows(g, 1);
-    if (CanMergePhases()) TryChannelRows(g, 2);
+    for (const bool channel_rows : {false, true}) {
+      if (channel_rows && !CanHaveChannelRows()) continue;
+      ConvGeometry rows = g;
+      rows.channel_rows = channel_rows;
+      TryRows(rows);
+      if (!CanMergePhases(rows)) continue;
+      rows.merges_phases = true;
+      TryRows(rows);
+    }
+  }
+  void TryRows(const ConvGeometry& g) {
+    g.channel_rows ? TryChannelRows(g) : TryPixelRows(g);
   }
 
   // What divides the width of a tile beside others: they begin with a whole
@@ -148,7 +158,7 @@ class GroupTiles {
       g.tiles_n = static_cast<int>(tiles_n);
       if (!tiles_.KeepsGroupsWhole(g)) continue;
       for (const int tiles_m : {1, 2, 3}) {
-        g.tiles_m = tiles_m;
+        g.tiles_m = static_cast<int>(tiles_m * g.tile_phases());
         for (const int tile_w : TileWidths(g)) TryRunOfRows(g, tile_w);
       }
     }
@@ -186,10 +196,9 @@ class GroupTiles {
   }
 
   // Runs are whole rows of a multiple of eight positions, so that places in
-  // them are known when the kernel is compiled. With so many phases in a tile.
-  void TryChannelRows(ConvGeometry g, int phases) {
-    g.channel_rows = true;
-    g.tiles_m = phases;
+  // them are known when the kernel is compiled.
+  void TryChannelRows(ConvGeometry g) {
+    g.tiles_m = static_cast<int>(g.tile_phases());
     if (g.block_channels() >= g.problem.group_outputs() + 64) return;
     if (!tiles_.KeepsGroupsWhole(g)) return;
     for (const int tile_w : TileWidths(g)) {

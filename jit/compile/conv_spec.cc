@@ -436,7 +436,7 @@ class ConvSpecWriter {
   // Warps that share the pixels of a tile, and its channels, where pixels are
   // the rows of the product.
   std::pair<int64_t, int64_t> Parts() const {
-    return {geometry_.rows() / (16 * geometry_.tiles_m),
+    return {geometry_.row_warps(),
             geometry_.block_channels() / (8 * geometry_.tiles_n)};
   }
 

@@ -28,7 +28,7 @@ int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
   const int64_t staged = g.StagedWords(demands) * 4;
   if (demands.has_softmax) return staged + g.softmax_words() * 4 + of_channels;
-  const int64_t warps_m = g.rows() / (16 * g.tiles_m);
+  const int64_t warps_m = g.row_warps();
   const int64_t warps_n = g.block_channels() / (8 * g.tiles_n);
   const int64_t moments = warps_m * g.block_channels() * 12;
   const int64_t pixels = int64_t{g.tile_h} * g.tile_w;

@@ -23,7 +23,7 @@ std::string DetailOf(const ConvGeometry& g) {
       "tile {} x {}{}{}, {} of {} channels, chunks of {} of {}, {} blocks of "
       "{} "
       "tile{}, {} resident",
-      g.tile_h, g.tile_w, g.merges_phases() ? " in both phases" : "",
+      g.tile_h, g.tile_w, g.merges_phases ? " in both phases" : "",
       g.images == 1 ? "" : fmt::format(" of {} images", g.images),
       std::min(g.block_channels(), g.problem.group_outputs()),
       g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),

@@ -93,7 +93,7 @@ TEST(ConvPhasesTest, TilesHaveBothPhasesOfTheirColumns) {
     const std::string text =
         Upsampled("8,64,64,64", "64,64,3,3", ", stride=2, padding=1", rest);
     const ConvGeometry g = GeometryOf(text);
-    EXPECT_TRUE(g.merges_phases()) << rest;
+    EXPECT_TRUE(g.merges_phases) << rest;
     EXPECT_EQ(g.tile_phases(), 2);
     EXPECT_EQ(g.phase_shift(), 1) << "the second phase begins a column later";
     EXPECT_EQ(g.halo(1), 2);
@@ -117,7 +117,7 @@ TEST(ConvPhasesTest, OtherTilesHaveOnePhase) {
       Upsampled("8,64,64,64", "64,64,4,4", ", stride=2", "y = mean(c, dim=1)"),
   };
   for (const std::string& text : texts) {
-    EXPECT_FALSE(GeometryOf(text).merges_phases()) << text;
+    EXPECT_FALSE(GeometryOf(text).merges_phases) << text;
   }
 }
 
