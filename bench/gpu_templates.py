@@ -108,6 +108,9 @@ PLANS = {
     "transpose_merged_norm": _conv("8,32,28,28", "32,64,4,4", transposed=1,
                                    stride=2, padding=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    "transpose_merged_pixels": _conv("8,64,24,32", "64,3,4,4", transposed=1,
+                                     stride=2, padding=1)
+    + "y = tanh(c)\noutput y\n",
     # Phases without some taps, and those of the rows of a dilated filter.
     "transpose_k5_s3": _conv("1,48,14,14", "48,32,5,5", transposed=1, stride=3)
     + "y = group_norm(c, num_groups=4)\noutput y\n",

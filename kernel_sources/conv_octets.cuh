@@ -88,10 +88,12 @@ class ConvOctets {
   static __device__ void ReadEight(const Tensors& t, Index from, int channel,
                                    int channels, Octet& values) {
     constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
+    constexpr bool kHasWholeOctets = Tile::kInputs % 8 == 0;
     const auto* const first = t.input + (from + channel * kPlane);
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const bool read = kWhole ? channels > 0 : channel + k < channels;
+      const int last = kWhole ? 0 : kHasWholeOctets ? channel : channel + k;
+      const bool read = last < channels;
       if constexpr (Spec::kTakesPairs) {
         values[k] = PairAt<kAligned>(first + k * kPlane, read);
       } else {

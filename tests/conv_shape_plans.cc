@@ -207,6 +207,20 @@ Plans MergedPhases() {
                               "output y\n"});
     }
   }
+  plans.push_back({"merged_phases__few_channels",
+                   "input x: f32[4,64,33,47]\nparam w: f32[64,3,4,4]\n"
+                   "c = conv_transpose2d(x, w, stride=2, padding=1)\n"
+                   "y = tanh(c)\noutput y\n"});
+  plans.push_back({"merged_phases__part_of_a_chunk",
+                   "input x: f32[2,192,69,16]\n"
+                   "param w: f32[192,128,2,2]\n"
+                   "c = conv_transpose2d(x, w, stride=2)\ny = relu(c)\n"
+                   "output y\n"});
+  plans.push_back({"merged_phases__not_pooled",
+                   "input x: f32[2,32,16,13]\nparam w: f32[32,64,3,3]\n"
+                   "c = conv_transpose2d(x, w, stride=[1,2], padding=1)\n"
+                   "r = relu(c)\ny = max_pool2d(r, kernel_size=[2,1])\n"
+                   "output y\noutput r\n"});
   return plans;
 }
 

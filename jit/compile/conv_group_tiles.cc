@@ -20,8 +20,10 @@ constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where values of many channels or a
 // window of pixels are reduced.
 constexpr int64_t kRegistersOfReduction = 16;
-// Of places of results that lie apart, by what ptxas refused.
+// Of places of results that lie apart, by what ptxas refused; beside
+// statistics.
 constexpr int64_t kRegistersOfPhases = 16;
+constexpr int64_t kRegistersOfPhasesBesideStatistics = 32;
 // Each sum beyond these takes another register before a softmax, by what ptxas
 // refused.
 constexpr int64_t kSumsBesidePowers = 32;
@@ -70,13 +72,14 @@ class GroupTiles {
   }
 
  private:
-  // A phase of a transposed convolution needs a tap.
+  // A phase of a transposed convolution needs a tap; windows know of no phases.
   bool Suits() const {
     const ConvProblem& p = tiles_.base().problem;
+    const bool has_phases = p.insert != Pair{1, 1};
+    if (has_phases && demands_.window != Pair{1, 1}) return false;
     for (size_t i = 0; i < 2; ++i) {
       if (p.insert[i] == 1) continue;
       if (p.kernel[i] < p.insert[i] || p.dilation[i] != 1) return false;
-      if (demands_.window[i] != 1) return false;
     }
     return tiles_.options().target.arch == "sm_90a";
   }
@@ -271,7 +274,10 @@ class GroupTiles {
       beside =
           std::max(kRegistersBesideSums, kRegistersBesideStatistics - products +
                                              tiles_.StatisticsRegisters(g));
-      if (g.phases(1) > 1) beside += kRegistersOfPhases;
+      if (g.phases(1) > 1) {
+        beside += demands_.has_statistics ? kRegistersOfPhasesBesideStatistics
+                                          : kRegistersOfPhases;
+      }
       if (demands_.all_channels_in_a_block || demands_.window != Pair{1, 1}) {
         beside += kRegistersOfReduction * (g.tiles_m - 1);
         if (demands_.has_softmax) {

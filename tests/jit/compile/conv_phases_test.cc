@@ -71,6 +71,22 @@ TEST(ConvPhasesTest, PhasesWithFewerTapsHaveGuardedProducts) {
   EXPECT_THAT(LastUnit(Transposed(4, 2)), Not(HasSubstr("@row")));
 }
 
+// Of whichever axis.
+TEST(ConvPhasesTest, WindowsBehindPhasesGoToWarps) {
+  const std::string input =
+      "input x: f32[2,32,16,16]\nparam w: f32[32,64,3,3]\n";
+  for (const auto& [stride, window] :
+       {std::pair("[1,2]", "[2,1]"), {"[2,1]", "[1,2]"}, {"[2,2]", "[2,2]"}}) {
+    EXPECT_FALSE(
+        GeometryOf(input + fmt::format("c = conv_transpose2d(x, w, stride={})\n"
+                                       "y = max_pool2d(c, kernel_size={})\n"
+                                       "output y\n",
+                                       stride, window))
+            .has_groups())
+        << stride << window;
+  }
+}
+
 // A guarded product has channels of one tap.
 TEST(ConvPhasesTest, FewChannelsOrPhasesWithoutTapsGoToWarps) {
   EXPECT_FALSE(GeometryOf(Transposed(3, 2, 8)).has_groups());
