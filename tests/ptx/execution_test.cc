@@ -11,6 +11,7 @@
 
 #include "fmt/format.h"
 #include "tests/jit/compile/compile_testing.h"
+#include "tests/jit/compile/fastest_schedule.h"
 #include "tests/ptx/comparison.h"
 #include "tests/ptx/template_plans.h"
 
@@ -107,6 +108,23 @@ TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {
   }
 }
 
+// And those that are named for it do not lose it to another choice of tiles.
+TEST(PtxSchedulesTest, SomeTilesHaveBothPhasesOfTheirColumns) {
+  for (const TemplatePlan& plan : TemplatePlans()) {
+    if (!plan.name.starts_with("transpose_merged")) continue;
+    for (const std::string& grade : GradesOf(plan)) {
+      const Schedule schedule =
+          Fastest(grade + plan.text, *ParseTarget(plan.target));
+      EXPECT_TRUE(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                              [](const Kernel& kernel) {
+                                return kernel.conv.has_value() &&
+                                       kernel.conv->merges_phases;
+                              }))
+          << plan.name << " " << grade;
+    }
+  }
+}
+
 // The schedule that asks nothing of a device.
 TEST(PtxSchedulesTest, TeamsInTurnsAgreeWithTheReference) {
   PlanRunOptions options;
@@ -138,7 +156,8 @@ TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
   options.off_grid = true;
   for (const char* name :
        {"conv_store", "conv_residual", "conv_f16_moments", "conv_bf16_k1",
-        "conv_finish", "conv_3_channels", "rows_block", "pointwise"}) {
+        "conv_finish", "conv_3_channels", "transpose_merged_k3_s2",
+        "transpose_merged_pixel_rows", "rows_block", "pointwise"}) {
     SCOPED_TRACE(name);
     Check(Compile(PlanNamed(name), ""), {}, options);
   }

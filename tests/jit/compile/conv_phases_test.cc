@@ -106,16 +106,14 @@ std::string Upsampled(const std::string& input, const std::string& weight,
 TEST(ConvPhasesTest, TilesHaveBothPhasesOfTheirColumns) {
   const std::string norm = "g = gelu(c)\ny = group_norm(g, num_groups=8)";
   for (const std::string& rest : {std::string("y = relu(c)"), norm}) {
-    const std::string text =
-        Upsampled("8,64,64,64", "64,64,3,3", ", stride=2, padding=1", rest);
-    const ConvGeometry g = GeometryOf(text);
+    const ConvGeometry g = GeometryOf(
+        Upsampled("8,64,64,64", "64,64,3,3", ", stride=2, padding=1", rest));
     EXPECT_TRUE(g.merges_phases) << rest;
     EXPECT_EQ(g.tile_phases(), 2);
     EXPECT_EQ(g.phase_shift(), 1) << "the second phase begins a column later";
     EXPECT_EQ(g.halo(1), 2);
     EXPECT_EQ(g.blocks() * 2, 8 * 4 * g.strips() * g.tiles_across());
-    EXPECT_THAT(GeometryOf(text).packed_bytes(),
-                GeometryOf(Transposed(3, 2)).packed_bytes())
+    EXPECT_EQ(g.packed_bytes(), GeometryOf(Transposed(3, 2)).packed_bytes())
         << "weights lie as for tiles of one phase";
   }
   EXPECT_EQ(GeometryOf(Upsampled("8,64,64,64", "64,64,2,2", ", stride=2",
