@@ -142,6 +142,12 @@ PLANS = {
     + "y = group_norm(c, num_groups=4)\noutput y\n",
     "depthwise": _conv("2,32,20,20", "32,1,3,3", padding=1, groups=32)
     + "y = hardswish(c)\noutput y\n",
+    "depthwise_tall": _conv("32,96,14,14", "96,1,7,7", "f16", padding=3,
+                            groups=96)
+    + "y = silu(c)\noutput y\n",
+    "depthwise_by_rows": _conv("4,32,28,28", "32,1,13,13", padding=6,
+                               groups=32)
+    + "y = gelu(c)\noutput y\n",
     # Rows: a warp's, a block's, a cluster's, columns, teams'.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_block": "input x: f32[4,32,40,40]\n"

@@ -5,11 +5,12 @@
 // input N x C x H x W, weight C * kMultiplier x 1 x KH x KW, output
 // N x C * kMultiplier x OH x OW, contiguous, any storage type.
 //
-// A thread has Spec::kVector neighbours along w of each of Spec::kTileH rows of
-// one channel: 4, or 1 where rows are no multiple of 4. It walks down the input
-// rows under its tile: each is loaded once, four elements an access, and each
-// of its elements used for all outputs of the tile that it touches. The filter
-// stays in registers; what neighbouring threads share comes from L1.
+// A thread has kTileH x kTileW neighbours of one channel. It walks down the
+// input rows under its tile: each is loaded once, kVector elements an access,
+// and each of its elements used for all outputs of the tile that it touches.
+// The filter stays in registers; what neighbouring threads share comes from L1.
+// Of a filter that is too large for that (not Spec::kHoldsFilter), a thread has
+// one row at a time, and loads input rows again for each.
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
@@ -20,7 +21,7 @@ namespace kiln {
 template <typename Spec>
 struct DepthwiseTile {
   static constexpr int kColumns =  // of the input, under a row of outputs
-      (Spec::kVector - 1) * Spec::kStrideW +
+      (Spec::kTileW - 1) * Spec::kStrideW +
       (Spec::kKernelW - 1) * Spec::kDilationW + 1;
   static constexpr int kRows = (Spec::kTileH - 1) * Spec::kStrideH +
                                (Spec::kKernelH - 1) * Spec::kDilationH + 1;
@@ -32,7 +33,7 @@ struct DepthwiseTile {
       (kEarly + kColumns + Spec::kVector - 1) / Spec::kVector;
   static constexpr int kLoaded = kAccesses * Spec::kVector;
 
-  float sums[Spec::kTileH][Spec::kVector] = {};
+  float sums[Spec::kTileH][Spec::kTileW] = {};
 };
 
 // The input's row `h` from column `left` on; 0 outside. Accesses are inside or
@@ -58,8 +59,7 @@ __device__ void LoadRow(const typename Spec::Tensors& t, Index plane, Index h,
   }
 }
 
-// Zeros stand in for the padding, which is right unless a filter is infinite or
-// NaN: then each product is made only where it should be.
+// Makes each product only where it should be. `tile` is all zeros.
 template <typename Spec, typename Index>
 __device__ void SumTileWithCare(const typename Spec::Tensors& t,
                                 const Point<Index>& first, Index plane,
@@ -76,7 +76,7 @@ __device__ void SumTileWithCare(const typename Spec::Tensors& t,
 #pragma unroll
     for (int y = 0; y < Spec::kTileH; ++y) {
 #pragma unroll
-      for (int x = 0; x < Spec::kVector; ++x) {
+      for (int x = 0; x < Spec::kTileW; ++x) {
         const Index h = top + y * Spec::kStrideH;
         const Index w = left + x * Spec::kStrideW;
         if (h < 0 || h >= Input::kH || w < 0 || w >= Input::kW) continue;
@@ -87,30 +87,80 @@ __device__ void SumTileWithCare(const typename Spec::Tensors& t,
   }
 }
 
-// The sums of the tile whose first output is `first`.
+// Loads a row of the filter from `from` on.
 template <typename Spec, typename Index>
-__device__ void SumTile(const typename Spec::Tensors& t,
-                        const Point<Index>& first, bool is_aligned,
-                        DepthwiseTile<Spec>* tile) {
+__device__ void LoadFilterRow(const typename Spec::Tensors& t, Index from,
+                              float* row) {
+#pragma unroll
+  for (int kx = 0; kx < Spec::kKernelW; ++kx)
+    row[kx] = Load(t.weight, from + kx);
+}
+
+// NaN if a tap is not finite, else 0.
+template <typename Spec>
+__device__ float ZeroOf(const float* filter_row) {
+  float zero = 0.0f;
+#pragma unroll
+  for (int kx = 0; kx < Spec::kKernelW; ++kx) {
+    zero = fmaf(filter_row[kx], 0.0f, zero);
+  }
+  return zero;
+}
+
+// Adds to a row of outputs what a row of the filter makes of one of the input.
+template <typename Spec>
+__device__ void AddRow(const float (&row)[DepthwiseTile<Spec>::kLoaded],
+                       const float* filter_row, float (&sums)[Spec::kTileW]) {
+#pragma unroll
+  for (int x = 0; x < Spec::kTileW; ++x) {
+#pragma unroll
+    for (int kx = 0; kx < Spec::kKernelW; ++kx) {
+      sums[x] = fmaf(row[DepthwiseTile<Spec>::kEarly + x * Spec::kStrideW +
+                         kx * Spec::kDilationW],
+                     filter_row[kx], sums[x]);
+    }
+  }
+}
+
+// Where a tile is in the input.
+template <typename Spec>
+struct TilePlace {
+  using Index = typename Spec::Index;
+  Index plane;      // of the tensor
+  Index top, left;  // of the first access
+
+  __device__ explicit TilePlace(const Point<Index>& first)
+      : plane(first.n * Spec::Input::kC + first.c / Spec::kMultiplier),
+        top(first.h * Spec::kStrideH - Spec::kPaddingH),
+        left(first.w * Spec::kStrideW - Spec::kPaddingW -
+             DepthwiseTile<Spec>::kEarly) {}
+};
+
+// The sums of the tile whose first output is `first`, with the whole filter in
+// registers. Zeros stand in for the padding, unless a tap is infinite or NaN.
+template <typename Spec, typename Index>
+__device__ void SumWithFilter(const typename Spec::Tensors& t,
+                              const Point<Index>& first, bool is_aligned,
+                              DepthwiseTile<Spec>* tile) {
   using Tile = DepthwiseTile<Spec>;
   constexpr int kTaps = Spec::kKernelH * Spec::kKernelW;
   float filter[kTaps];
+  float zero = 0.0f;
 #pragma unroll
-  for (int k = 0; k < kTaps; ++k) {
-    filter[k] = Load(t.weight, first.c * kTaps + k);
+  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
+    LoadFilterRow<Spec>(t, first.c * kTaps + ky * Spec::kKernelW,
+                        filter + ky * Spec::kKernelW);
   }
-  float zero = 0.0f;  // NaN if a tap is not finite
 #pragma unroll
-  for (int k = 0; k < kTaps; ++k) zero = fmaf(filter[k], 0.0f, zero);
-  const Index plane = first.n * Spec::Input::kC + first.c / Spec::kMultiplier;
-  if (zero != 0.0f) return SumTileWithCare<Spec>(t, first, plane, tile);
-
-  const Index top = first.h * Spec::kStrideH - Spec::kPaddingH;
-  const Index left = first.w * Spec::kStrideW - Spec::kPaddingW - Tile::kEarly;
+  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
+    zero += ZeroOf<Spec>(filter + ky * Spec::kKernelW);
+  }
+  const TilePlace<Spec> place(first);
+  if (zero != 0.0f) return SumTileWithCare<Spec>(t, first, place.plane, tile);
 #pragma unroll
   for (int r = 0; r < Tile::kRows; ++r) {
     float row[Tile::kLoaded];
-    LoadRow<Spec>(t, plane, top + r, left, is_aligned, row);
+    LoadRow<Spec>(t, place.plane, place.top + r, place.left, is_aligned, row);
 #pragma unroll
     for (int y = 0; y < Spec::kTileH; ++y) {
       // The filter's row that input row r is for output row y.
@@ -118,24 +168,54 @@ __device__ void SumTile(const typename Spec::Tensors& t,
       const int ky = under / Spec::kDilationH;
       if (under < 0 || under % Spec::kDilationH != 0) continue;
       if (ky >= Spec::kKernelH) continue;
-#pragma unroll
-      for (int x = 0; x < Spec::kVector; ++x) {
-#pragma unroll
-        for (int kx = 0; kx < Spec::kKernelW; ++kx) {
-          tile->sums[y][x] = fmaf(
-              row[Tile::kEarly + x * Spec::kStrideW + kx * Spec::kDilationW],
-              filter[ky * Spec::kKernelW + kx], tile->sums[y][x]);
-        }
-      }
+      AddRow<Spec>(row, filter + ky * Spec::kKernelW, tile->sums[y]);
     }
   }
 }
 
-// What follows for one row of a tile.
+// The same with one row of the filter at a time.
 template <typename Spec, typename Index>
-__device__ void FinishRow(const typename Spec::Tensors& t,
-                          const Point<Index>& first, bool is_aligned,
-                          const float (&sums)[Spec::kVector]) {
+__device__ void SumByFilterRows(const typename Spec::Tensors& t,
+                                const Point<Index>& first, bool is_aligned,
+                                DepthwiseTile<Spec>* tile) {
+  const TilePlace<Spec> place(first);
+  float zero = 0.0f;
+#pragma unroll 1
+  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
+    float filter_row[Spec::kKernelW];
+    LoadFilterRow<Spec>(t, (first.c * Spec::kKernelH + ky) * Spec::kKernelW,
+                        filter_row);
+    zero += ZeroOf<Spec>(filter_row);
+#pragma unroll
+    for (int y = 0; y < Spec::kTileH; ++y) {
+      const Index h = place.top + y * Spec::kStrideH + ky * Spec::kDilationH;
+      if (h < 0 || h >= Spec::Input::kH) continue;
+      float row[DepthwiseTile<Spec>::kLoaded];
+      LoadRow<Spec>(t, place.plane, h, place.left, is_aligned, row);
+      AddRow<Spec>(row, filter_row, tile->sums[y]);
+    }
+  }
+  if (zero == 0.0f) return;
+  *tile = {};
+  SumTileWithCare<Spec>(t, first, place.plane, tile);
+}
+
+template <typename Spec, typename Index>
+__device__ void SumTile(const typename Spec::Tensors& t,
+                        const Point<Index>& first, bool is_aligned,
+                        DepthwiseTile<Spec>* tile) {
+  if constexpr (Spec::kHoldsFilter) {
+    SumWithFilter<Spec>(t, first, is_aligned, tile);
+  } else {
+    SumByFilterRows<Spec>(t, first, is_aligned, tile);
+  }
+}
+
+// What follows for the kVector sums from `sums` on, of neighbours.
+template <typename Spec, typename Index>
+__device__ void FinishVector(const typename Spec::Tensors& t,
+                             const Point<Index>& first, bool is_aligned,
+                             const float* sums) {
   if constexpr (Spec::kVector == 1) {
     Spec::Element(t, first, sums[0]);
   } else {
@@ -158,9 +238,10 @@ __device__ void DepthwiseConv2d(const typename Spec::Tensors& t) {
   using Tiles = typename Spec::Tiles;
   static_assert(Output::kC == Spec::Input::kC * Spec::kMultiplier,
                 "Every input channel has its own filters.");
-  static_assert(
-      Output::kW % Spec::kVector == 0 && Spec::Input::kW % Spec::kVector == 0,
-      "Vectors must not cross the end of a row.");
+  static_assert(Spec::kTileW % Spec::kVector == 0 &&
+                    Output::kW % Spec::kTileW == 0 &&
+                    Spec::Input::kW % Spec::kVector == 0,
+                "Vectors must not cross the end of a row.");
   bool is_aligned = true;
   if constexpr (Spec::kVector > 1) {
     is_aligned = Spec::IsAligned(t) && AreAligned(t.input);
@@ -172,15 +253,18 @@ __device__ void DepthwiseConv2d(const typename Spec::Tensors& t) {
     const auto place = PointOf<Tiles>(i);
     const Index h = place.h * Spec::kTileH;
     const auto first =
-        PointAt<Output, Index>(place.n, place.c, h, place.w * Spec::kVector);
+        PointAt<Output, Index>(place.n, place.c, h, place.w * Spec::kTileW);
     DepthwiseTile<Spec> tile;
     SumTile<Spec>(t, first, is_aligned, &tile);
 #pragma unroll
     for (int y = 0; y < Spec::kTileH; ++y) {
       if (h + y >= Output::kH) continue;
-      const Point<Index> row = {first.i + y * Output::kW, first.n, first.c,
-                                h + y, first.w};
-      FinishRow<Spec>(t, row, is_aligned, tile.sums[y]);
+#pragma unroll
+      for (int x = 0; x < Spec::kTileW; x += Spec::kVector) {
+        const Point<Index> at = {first.i + y * Output::kW + x, first.n, first.c,
+                                 h + y, first.w + x};
+        FinishVector<Spec>(t, at, is_aligned, tile.sums[y] + x);
+      }
     }
   }
 }

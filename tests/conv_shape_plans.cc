@@ -224,6 +224,45 @@ Plans MergedPhases() {
   return plans;
 }
 
+// Filters of their own for each channel, in rows of every length of a vector.
+Plans Depthwise() {
+  Plans plans;
+  for (const DataType type : {kF32, kBF16}) {
+    for (const auto& [height, width] :
+         {std::pair{3, 3}, {5, 5}, {7, 7}, {9, 9}, {1, 21}, {31, 31}}) {
+      for (const int64_t side : {28, 14, 7}) {
+        plans.push_back(
+            {fmt::format("depthwise__{}__{}x{}__{}", DataTypeName(type), height,
+                         width, side),
+             fmt::format("input x: {0}[8,96,{1},{1}]\n"
+                         "param w: {0}[96,1,{2},{3}]\nparam b: {0}[96]\n"
+                         "c = conv2d(x, w, b, padding=[{4},{5}], groups=96)\n"
+                         "y = hardswish(c)\noutput y\n",
+                         DataTypeName(type), side, height, width, height / 2,
+                         width / 2)});
+      }
+    }
+  }
+  plans.push_back({"depthwise__several_of_a_channel",
+                   "input x: f32[8,48,30,34]\nparam w: f32[144,1,7,5]\n"
+                   "c = conv2d(x, w, stride=[1,2], padding=[3,2], groups=48)\n"
+                   "y = group_norm(c, num_groups=8)\noutput y\n"});
+  // Of what ptxas spilled once, and of a reach that took it half a minute.
+  plans.push_back({"depthwise__refused",
+                   "input x: f16[32,96,24,24]\nparam w: f16[96,1,13,13]\n"
+                   "param b: f16[96]\nc = conv2d(x, w, b, stride=[1,3], "
+                   "padding=6, groups=96)\ny = gelu(c)\noutput y\n"});
+  plans.push_back({"depthwise__far_down",
+                   "input x: f32[1,4,1010,8]\nparam w: f32[4,1,3,3]\n"
+                   "c = conv2d(x, w, padding=[500,1], dilation=[500,1], "
+                   "groups=4)\ny = relu(c)\noutput y\n"});
+  plans.push_back({"depthwise__dilated",
+                   "input x: f16[8,96,32,36]\nparam w: f16[96,1,3,3]\n"
+                   "c = conv2d(x, w, padding=18, dilation=18, groups=96)\n"
+                   "y = add(c, x)\noutput y\n"});
+  return plans;
+}
+
 // Filters that reach far, of which rows of the image make phases.
 Plans WideDilations() {
   Plans plans;
@@ -288,9 +327,10 @@ Plans RoundedOperands() {
 
 std::vector<NamedPlan> ConvolutionTails() {
   Plans plans = ReducedImages();
-  for (const Plans& more : {SmallImages(), WideChunks(), SoftmaxOfChannels(),
-                            OddWidths(), UnevenPhases(), MergedPhases(),
-                            WideDilations(), Patches(), RoundedOperands()}) {
+  for (const Plans& more :
+       {SmallImages(), WideChunks(), SoftmaxOfChannels(), OddWidths(),
+        UnevenPhases(), MergedPhases(), Depthwise(), WideDilations(), Patches(),
+        RoundedOperands()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

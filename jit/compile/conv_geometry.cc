@@ -67,8 +67,7 @@ int64_t ConvGeometry::tile_phases() const {
 }
 double ConvGeometry::present_taps(size_t axis) const {
   if (!has_uneven_phases(axis)) return 1.0;
-  const int64_t room =
-      weight_phases(axis) * CeilDiv(problem.kernel[axis], weight_phases(axis));
+  const int64_t room = weight_phases(axis) * taps(axis);
   return static_cast<double>(problem.kernel[axis]) / static_cast<double>(room);
 }
 int64_t ConvGeometry::phase_shift() const {
@@ -117,9 +116,12 @@ int64_t ConvGeometry::strips() const {
   const int64_t height = CeilDiv(problem.output[2], phases(0));
   return CeilDiv(CeilDiv(height, tile_h), tiles_per_block);
 }
+int64_t ConvGeometry::blocks_of_channels() const {
+  return phases(0) * phases(1) / tile_phases() * strips() * tiles_across();
+}
 int64_t ConvGeometry::blocks() const {
-  return problem.output[0] / images * problem.groups * phases(0) * phases(1) /
-         tile_phases() * channel_blocks() * strips() * tiles_across();
+  return problem.output[0] / images * problem.groups * channel_blocks() *
+         blocks_of_channels();
 }
 int64_t ConvGeometry::threads() const {
   return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
@@ -148,7 +150,7 @@ int64_t ConvGeometry::scale_units() const {
   return int64_t{groups()} * tiles_n * 8 / 4;
 }
 int64_t ConvGeometry::Splits(int64_t group_channels) const {
-  return phases(0) * phases(1) / tile_phases() * strips() * tiles_across() *
+  return blocks_of_channels() *
          std::max<int64_t>(group_channels / block_channels(), 1);
 }
 

@@ -126,9 +126,10 @@ struct ConvGeometry {
   int64_t phases(size_t axis) const;         // of the output
   int64_t weight_phases(size_t axis) const;  // of these, with weights of theirs
   int64_t tile_phases() const;               // side by side in a tile
-  // Of its taps those that its phases have, in the mean of an axis.
+  // The part of taps(axis) that a phase has, in the mean.
   double present_taps(size_t axis) const;
-  // Of the first of these, columns that others begin later.
+  // Where tiles have both phases: by how many columns of the patch the first
+  // begins before another.
   int64_t phase_shift() const;
   // Between the filter's taps, in pixels of a phase.
   int64_t dilation(size_t axis) const;
@@ -148,10 +149,11 @@ struct ConvGeometry {
   int64_t steps() const;  // through the depth of one chunk, of 8 or 16
   int64_t tiles_across() const;
   int64_t strips() const;
-  int64_t blocks() const;        // of the grid
-  int64_t threads() const;       // of a block
-  int64_t packed_bytes() const;  // of all weights
-  int64_t shared_bytes() const;  // without what the tail needs
+  int64_t blocks_of_channels() const;  // those of one image that share them
+  int64_t blocks() const;              // of the grid
+  int64_t threads() const;             // of a block
+  int64_t packed_bytes() const;        // of all weights
+  int64_t shared_bytes() const;        // without what the tail needs
   // Blocks that leave partial statistics of the same group, for groups of
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;

@@ -20,8 +20,8 @@ constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where values of many channels or a
 // window of pixels are reduced.
 constexpr int64_t kRegistersOfReduction = 16;
-// Of places of results that lie apart, by what ptxas refused; beside
-// statistics.
+// By what ptxas refused, where neighbours of a phase lie apart in the output:
+// without statistics, and beside them.
 constexpr int64_t kRegistersOfPhases = 16;
 constexpr int64_t kRegistersOfPhasesBesideStatistics = 32;
 // Each sum beyond these takes another register before a softmax, by what ptxas

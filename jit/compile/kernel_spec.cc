@@ -150,10 +150,7 @@ class SpecWriter {
   void Anchor(const Node& node) {
     switch (node.kind) {
       case NodeKind::kConv2d:
-        if (const int tile_h = TileHOf(node);
-            tile_h > 0 && !schedule_.by_elements) {
-          return Depthwise(node, tile_h);
-        }
+        if (kernel_.depthwise) return Depthwise(node, *kernel_.depthwise);
         spec_.source_file = "conv2d.cu";
         Conv(node);
         return AddElementEntry("kiln_conv2d", "kiln::Conv2d");
@@ -208,29 +205,24 @@ class SpecWriter {
     element_.Define(result);
   }
 
-  int TileHOf(const Node& node) const {
-    return DepthwiseRows(std::get<ConvAttributes>(node.attributes),
-                         DimsOf(ValueOf(node.operands[0])),
-                         DimsOf(ValueOf(node.operands[1])),
-                         kernel_.group.domain);
-  }
-
-  void Depthwise(const Node& node, int tile_h) {
+  void Depthwise(const Node& node, const DepthwiseTile& tile) {
     const int input = ValueOf(node.operands[0]);
     const Dims& domain = kernel_.group.domain;
-    const bool in_fours = domain[3] % 4 == 0 && DimsOf(input)[3] % 4 == 0;
-    const int vector = in_fours ? 4 : 1;
     spec_.source_file = "depthwise_conv2d.cu";
     Conv(node);
-    const Dims tiles = {domain[0], domain[1], (domain[2] + tile_h - 1) / tile_h,
-                        domain[3] / vector};
+    const Dims tiles = {domain[0], domain[1],
+                        (domain[2] + tile.rows - 1) / tile.rows,
+                        domain[3] / tile.columns};
     Append(ShapeText("Tiles", tiles));
     Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
             fmt::format("static constexpr Index kMultiplier = {};",
                         domain[1] / DimsOf(input)[1]),
-            fmt::format("static constexpr int kTileH = {}, kVector = {};",
-                        tile_h, vector)});
-    held_vector_ = vector;
+            fmt::format("static constexpr int kTileH = {}, kTileW = {}, "
+                        "kVector = {};",
+                        tile.rows, tile.columns, tile.vector),
+            fmt::format("static constexpr bool kHoldsFilter = {};",
+                        tile.holds_filter)});
+    held_vector_ = tile.vector;
     AddEntryOf("kiln_depthwise_conv2d", "kiln::DepthwiseConv2d",
                NumElements(tiles));
   }

@@ -45,10 +45,11 @@ class Scheduling {
       : Scheduling(plan, target, Lower(plan)) {}
 
   Scheduling(const CanonicalPlan& plan, const Target& target,
-             LoweredPlan lowered)
+             LoweredPlan lowered, Room room = Room::kTight)
       : plan_(plan),
         num_inputs_(static_cast<int>(plan.plan.inputs.size())),
-        target_(target) {
+        target_(target),
+        room_(room) {
     schedule_.lowered = std::move(lowered);
     FindRanges(&schedule_.lowered);
     FindDemands(plan.plan.grade, &schedule_.lowered);
@@ -107,7 +108,7 @@ class Scheduling {
   Schedule Finish() {
     AddCopies();
     for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
-      AddReduceGeometry(static_cast<int>(i));
+      AddGeometry(static_cast<int>(i));
       AddStores(static_cast<int>(i));
     }
     StreamReads(&schedule_);
@@ -238,12 +239,13 @@ class Scheduling {
         std::max(all.shared_optin_bytes, more.shared_optin_bytes);
   }
 
-  void AddReduceGeometry(int index) {
+  void AddGeometry(int index) {
     Kernel& kernel = schedule_.kernels[index];
     if (kernel.conv.has_value()) return AddConvBuffers(index);
     if (kernel.rows.has_value()) return AddRowNeeds(index);
     if (kernel.group.anchor < 0) return;
     const Node& node = NodeAt(kernel.group.anchor);
+    if (node.kind == NodeKind::kConv2d) return AddDepthwiseTile(index);
     if (node.kind != NodeKind::kReduce) return;
 
     const ReduceView view =
@@ -257,6 +259,22 @@ class Scheduling {
     const int64_t states = view.outputs() * kernel.reduce->splits;
     buffers_.push_back(
         {index, -1, {index, index, states * ReducerStateBytes(node)}});
+  }
+
+  void AddDepthwiseTile(int index) {
+    if (schedule_.by_elements || room_ == Room::kPlain) return;
+    Kernel& kernel = schedule_.kernels[index];
+    const Node& node = NodeAt(kernel.group.anchor);
+    const TensorDesc& input = DescOf(ValueOf(node.operands[0]));
+    const TensorDesc& output = DescOf(node.results[0]);
+    const DepthwiseWork work = {
+        std::get<ConvAttributes>(node.attributes), input.dims,
+        DescOf(ValueOf(node.operands[1])).dims, output.dims,
+        SizeBytes(input) + SizeBytes(output)};
+    kernel.depthwise = ChooseDepthwiseTile(work, target_.sm_count);
+    if (!kernel.depthwise || room_ == Room::kTight) return;
+    kernel.depthwise->rows = 1;
+    kernel.depthwise->columns = kernel.depthwise->vector;
   }
 
   // Packed weights of the workspace, and the partial states of a tail that
@@ -406,6 +424,7 @@ class Scheduling {
   const CanonicalPlan& plan_;
   const int num_inputs_;
   const Target& target_;
+  const Room room_;
   Schedule schedule_;
   std::vector<Buffer> buffers_;
   std::set<int> stored_;  // nodes whose results have been taken care of
@@ -459,7 +478,9 @@ Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target, Room room,
                                     const Tuning& tuning) {
-  if (room == Room::kPlain) return {MakePlainSchedule(plan, target)};
+  if (room == Room::kPlain) {
+    return {Scheduling(plan, target, Lower(plan), room).Plain()};
+  }
   if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
   LoweredPlan lowered = Lower(plan);
@@ -467,9 +488,9 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)));
   }
   std::vector<Schedule> commuted = MakeFast(
-      Scheduling(plan, target, CommutePooling(lowered)), spare, tuning);
+      Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;
-  return MakeFast(Scheduling(plan, target, lowered), spare, tuning);
+  return MakeFast(Scheduling(plan, target, lowered, room), spare, tuning);
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

@@ -7,6 +7,7 @@
 
 #include "jit/artifact/artifact.h"
 #include "jit/compile/conv_choice.h"
+#include "jit/compile/depthwise_tile.h"
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/reduce_geometry.h"
@@ -37,6 +38,8 @@ struct Kernel {
   // their states.
   std::optional<ReduceGeometry> reduce;
   std::optional<Place> partials;
+  // For a depthwise convolution whose filter has rows to be unrolled.
+  std::optional<DepthwiseTile> depthwise;
   // For kernels that keep rows on chip; `partials` is then where the members
   // of a team leave their statistics.
   std::optional<RowGeometry> rows;
@@ -104,7 +107,8 @@ enum class Room : uint8_t {
   kTight,  // enough for most plans
   kAmple,  // fewer sums to a thread; for long chains
   kVast,   // fewer still, and warps multiply, not warpgroups
-  kPlain,  // the plain schedule, which always fits
+  // The plain schedule without tiles of depthwise convolutions: always fits.
+  kPlain,
 };
 
 // What an artifact carries: the fastest schedule known for the target, and

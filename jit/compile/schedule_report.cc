@@ -157,6 +157,10 @@ class Reporting {
   std::string WhyPlain(const Kernel& kernel) const {
     if (kernel.group.anchor < 0) return "streams its tensors once";
     const Node& node = NodeAt(kernel.group.anchor);
+    if (kernel.depthwise) {
+      return fmt::format("a filter for each channel; {} x {} outputs a thread",
+                         kernel.depthwise->rows, kernel.depthwise->columns);
+    }
     if (node.IsConvolution()) {
       return tuning_.plain ? "the variant plain asks for no tensor cores"
                            : "the tensor cores of the target do not take this "

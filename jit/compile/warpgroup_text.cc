@@ -61,7 +61,7 @@ class ProductWriter {
       const int64_t step = g_.has_uneven_phases() ? last - i : i;
       Product(step * each, i == 0 ? "keep" : "yes");
     }
-    lines_.push_back("      \"}\"");
+    lines_.emplace_back("      \"}\"");
     Operands();
     return std::move(lines_);
   }
@@ -70,7 +70,8 @@ class ProductWriter {
   // Predicates for taps of the first row, of the first column and of both
   // (AbsentTaps).
   void FindPresentTaps() {
-    lines_.push_back("      \".reg .pred row, column, both; .reg .b32 bits;\"");
+    lines_.emplace_back(
+        "      \".reg .pred row, column, both; .reg .b32 bits;\"");
     for (const auto& [name, bits] :
          {std::pair("row", 1), {"column", 2}, {"both", 3}}) {
       lines_.push_back(fmt::format(
@@ -103,10 +104,10 @@ class ProductWriter {
       lines_.push_back(
           fmt::format("      \"add.s32 lower, lower, %{};\"", sums_ + 2));
     }
-    lines_.push_back("      \"mov.b64 x, {lower, pixel_rows};\"");
+    lines_.emplace_back("      \"mov.b64 x, {lower, pixel_rows};\"");
     lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_ + 1,
                                  w + g_.block_channels() * 65536));
-    lines_.push_back("      \"mov.b64 w, {lower, rows};\"");
+    lines_.emplace_back("      \"mov.b64 w, {lower, rows};\"");
     lines_.push_back(fmt::format(
         "      \"{}wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
         "\"",
@@ -124,11 +125,11 @@ class ProductWriter {
       }
       lines_.push_back(line);
     }
-    lines_.push_back("      : \"r\"(pixels), \"r\"(weights), \"r\"(empty),");
+    lines_.emplace_back("      : \"r\"(pixels), \"r\"(weights), \"r\"(empty),");
     lines_.push_back(
         fmt::format("        \"r\"(static_cast<int>(keep)){});",
                     g_.has_uneven_phases() ? ", \"r\"(absent)" : ""));
-    lines_.push_back("}");
+    lines_.emplace_back("}");
   }
 
   const ConvGeometry& g_;
@@ -141,14 +142,15 @@ class ProductWriter {
 }  // namespace
 
 std::vector<std::string> WarpgroupProducts(const ConvGeometry& g) {
-  std::vector<std::string> lines = {"#define KILN_SUMS \\"};
+  std::vector<std::string> lines;
+  lines.emplace_back("#define KILN_SUMS \\");
   std::vector<std::string> sums = SumsText(g.tiles_n * 4);
   for (size_t i = 0; i < sums.size(); ++i) {
     lines.push_back("  " + sums[i] + (i + 1 < sums.size() ? " \\" : ""));
   }
   const std::vector<std::string> function = ProductWriter(g).Function();
   lines.insert(lines.end(), function.begin(), function.end());
-  lines.push_back("#undef KILN_SUMS");
+  lines.emplace_back("#undef KILN_SUMS");
   return lines;
 }
 

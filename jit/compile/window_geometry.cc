@@ -5,27 +5,11 @@
 namespace kiln {
 namespace {
 
-// Filters up to 7 x 7 are unrolled, dilated ones up to this reach.
-constexpr int64_t kMaxDepthwiseTaps = 49;
-constexpr int64_t kMaxDepthwiseReach = 9;
-constexpr int64_t kMaxDepthwiseStride = 4;
 // What lies under four windows must fit in registers.
 constexpr int64_t kMaxPoolReach = 20;
 constexpr int64_t kMaxPoolRows = 5;
 
 }  // namespace
-
-int DepthwiseRows(const ConvAttributes& conv, const Dims& input,
-                  const Dims& weight, const Dims& output) {
-  if (conv.groups != input[1]) return 0;
-  if (weight[2] * weight[3] > kMaxDepthwiseTaps) return 0;
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t reach = (weight[2 + i] - 1) * conv.dilation[i] + 1;
-    if (reach > kMaxDepthwiseReach) return 0;
-    if (conv.stride[i] > kMaxDepthwiseStride) return 0;
-  }
-  return NumElements(output) < kMinVectorised ? 1 : 2;
-}
 
 int64_t PoolDivisor(const PoolAttributes& pool, const Dims& input,
                     const Dims& output) {

@@ -10,12 +10,6 @@ namespace kiln {
 // Fewer elements than this do not fill a device if threads take several.
 constexpr int64_t kMinVectorised = 1 << 17;
 
-// Rows of outputs for each thread of a depthwise convolution; 0 if the
-// convolution is none, or its filter is too large to unroll. `weight` and
-// `output` are extents of tensors with four axes.
-int DepthwiseRows(const ConvAttributes& conv, const Dims& input,
-                  const Dims& weight, const Dims& output);
-
 // What avg_pool2d divides every sum by; 0 if windows at the edges differ.
 int64_t PoolDivisor(const PoolAttributes& pool, const Dims& input,
                     const Dims& output);

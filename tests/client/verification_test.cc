@@ -59,7 +59,8 @@ TEST(VerificationTest, CpuMayOnlyRoundOnce) {
 
 TEST(VerificationTest, Tf32AndHalfMayDeviateMore) {
   const Bound fp32 = BoundOfText(kConv, false);
-  const std::string tf32 = std::string("grade tf32\n") + kConv;
+  std::string tf32 = "grade tf32\n";
+  tf32 += kConv;
   EXPECT_GT(BoundOfText(tf32.c_str(), false).relative_norm,
             100 * fp32.relative_norm);
   std::string half = kConv;

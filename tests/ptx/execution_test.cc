@@ -125,6 +125,17 @@ TEST(PtxSchedulesTest, SomeTilesHaveBothPhasesOfTheirColumns) {
   }
 }
 
+TEST(PtxSchedulesTest, DepthwiseTilesHaveMoreThanOneVector) {
+  for (const TemplatePlan& plan : TemplatePlans()) {
+    if (!plan.name.starts_with("depthwise_")) continue;
+    const Schedule schedule = Fastest(plan.text, *ParseTarget(plan.target));
+    ASSERT_EQ(schedule.kernels.size(), 1u) << plan.name;
+    const DepthwiseTile& tile = *schedule.kernels[0].depthwise;
+    EXPECT_GT(tile.rows * tile.columns, tile.vector) << plan.name;
+    EXPECT_EQ(tile.holds_filter, plan.name != "depthwise_by_rows");
+  }
+}
+
 // The schedule that asks nothing of a device.
 TEST(PtxSchedulesTest, TeamsInTurnsAgreeWithTheReference) {
   PlanRunOptions options;
@@ -157,7 +168,8 @@ TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
   for (const char* name :
        {"conv_store", "conv_residual", "conv_f16_moments", "conv_bf16_k1",
         "conv_finish", "conv_3_channels", "transpose_merged_k3_s2",
-        "transpose_merged_pixel_rows", "rows_block", "pointwise"}) {
+        "transpose_merged_pixel_rows", "rows_block", "pointwise",
+        "depthwise_tall", "depthwise_pairs", "depthwise_by_rows"}) {
     SCOPED_TRACE(name);
     Check(Compile(PlanNamed(name), ""), {}, options);
   }

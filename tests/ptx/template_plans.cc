@@ -3,6 +3,7 @@
 #include "fmt/format.h"
 #include "tests/ptx/conv_plan_text.h"
 #include "tests/ptx/phase_plans.h"
+#include "tests/ptx/plain_plans.h"
 
 namespace kiln::ptx {
 namespace {
@@ -343,28 +344,6 @@ std::vector<TemplatePlan> RowPlans() {
       {"sm_80_rows", "row_block.cu",
        "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n",
        "sm_80/108"},
-  };
-}
-
-std::vector<TemplatePlan> PlainPlans() {
-  return {
-      {"depthwise", "depthwise_conv2d.cu",
-       Conv("2,32,20,20", "32,1,3,3", "padding=1, groups=32",
-            "y = hardswish(c)")},
-      {"pointwise", "pointwise.cu",
-       "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\noutput y\n"},
-      {"pointwise_channels", "pointwise.cu",
-       "input x: f32[32,8,23,23]\nparam s: f32[8,1,1]\n"
-       "m = mul(x, s)\ny = relu(m)\noutput y\n"},
-      {"pool", "pool2d.cu",
-       "input x: f32[2,8,21,23]\n"
-       "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},
-      {"reduce_rows", "reduce.cu",
-       "input x: f32[40,3000]\ny = logsumexp(x, dim=1)\noutput y\n"},
-      {"reduce_all", "reduce.cu",
-       "input x: f32[700000]\ny = sum(x)\noutput y\n"},
-      {"reduce_columns", "reduce.cu",
-       "input x: f32[900,257]\ny = mean(x, dim=0)\noutput y\n"},
   };
 }
 

@@ -12,6 +12,7 @@
 #include <limits>
 #include <sstream>
 
+#include "fmt/format.h"
 #include "jit/plan/plan_text.h"
 
 namespace kiln {
@@ -32,7 +33,7 @@ std::string UnitsOf(std::string_view text) {
 }
 
 void ExpectGolden(const std::string& name, const std::string& units) {
-  const std::string path = std::string(KILN_GOLDENS) + "/" + name + ".cu";
+  const std::string path = fmt::format("{}/{}.cu", KILN_GOLDENS, name);
   if (update_goldens) {
     std::ofstream(path, std::ios::binary) << units;
     return;

@@ -1,0 +1,149 @@
+#include "jit/compile/depthwise_tile.h"
+
+#include <algorithm>
+
+#include "jit/compile/rounding.h"
+
+namespace kiln {
+namespace {
+
+// Larger filters are gone through row by row. A held one shares the registers
+// with the row of the input that lies under it. Rows are unrolled, and so is a
+// held filter's reach.
+constexpr int64_t kMaxHeld = 90;
+constexpr int64_t kMaxReach = 41;
+constexpr int64_t kMaxRowTaps = 31;
+constexpr int64_t kMaxStride = 4;
+
+constexpr int kTileRows[] = {1, 2, 4, 7};
+// Wide tiles have more of a row in registers, and lanes that load apart: only
+// where there are no rows for tall ones, or input rows are loaded again for
+// each of the filter's.
+constexpr int kMaxColumns = 16;
+constexpr int kTooFewRows = 2;
+// Taller tiles take longer to compile: they must save this share.
+constexpr double kWorthwhile = 0.95;
+constexpr int kMemoryBoundRows = 2;
+
+constexpr int64_t kThreads = 256;  // of a block
+constexpr int64_t kRegisters = 65536;
+constexpr double kBytesPerCycle = 13;  // of the memory, for a multiprocessor
+constexpr double kInstructionsPerCycle = 4;
+constexpr double kLanes = 32;
+
+// Instructions of a thread: of an access with its checks and conversions, of a
+// tap, of an output, and of what comes once.
+constexpr double kPerAccess = 8;
+constexpr double kPerTap = 3;
+constexpr double kPerOutput = 2;
+constexpr double kPerThread = 60;
+
+int64_t Reach(const DepthwiseWork& work, size_t axis) {
+  return (work.weight[2 + axis] - 1) * work.conv.dilation[axis] + 1;
+}
+
+int64_t Taps(const DepthwiseWork& work) {
+  return work.weight[2] * work.weight[3];
+}
+
+bool HoldsFilter(const DepthwiseWork& work) {
+  return Taps(work) + Reach(work, 1) <= kMaxHeld && Reach(work, 0) <= kMaxReach;
+}
+
+bool Suits(const DepthwiseWork& work) {
+  if (work.conv.groups != work.input[1]) return false;
+  if (work.weight[3] > kMaxRowTaps || Reach(work, 1) > kMaxReach) return false;
+  const auto [stride_h, stride_w] = work.conv.stride;
+  return stride_h <= kMaxStride && stride_w <= kMaxStride;
+}
+
+// Vectors end with rows, of the input and of the output.
+int Vector(const DepthwiseWork& work) {
+  int vector = 4;
+  while (work.output[3] % vector != 0 || work.input[3] % vector != 0) {
+    vector /= 2;
+  }
+  return vector;
+}
+
+// Of a tile. Rows and columns between a dilated filter's taps are not loaded.
+int64_t Accesses(const DepthwiseWork& work, const DepthwiseTile& tile) {
+  const auto [stride_h, stride_w] = work.conv.stride;
+  const int64_t columns = (tile.columns - 1) * stride_w + Reach(work, 1);
+  const int64_t early =
+      (tile.vector - work.conv.padding[1] % tile.vector) % tile.vector;
+  const int64_t of_tap = std::min<int64_t>(
+      tile.columns, tile.columns * stride_w / tile.vector + 1);
+  const int64_t of_row =
+      std::min(CeilDiv(early + columns, tile.vector), work.weight[3] * of_tap);
+  const int64_t of_taps = work.weight[2] * tile.rows;
+  if (!tile.holds_filter) return of_taps * of_row;
+  const int64_t rows = (tile.rows - 1) * stride_h + Reach(work, 0);
+  return std::min(rows, of_taps) * of_row;
+}
+
+double Instructions(const DepthwiseWork& work, const DepthwiseTile& tile) {
+  const auto taps = static_cast<double>(Taps(work));
+  const double outputs = tile.rows * tile.columns;
+  return kPerAccess * static_cast<double>(Accesses(work, tile)) +
+         kPerTap * taps + (kPerOutput + taps) * outputs + kPerThread;
+}
+
+// About what ptxas takes of registers: it reloads some of the filter.
+int64_t BlocksOfMultiprocessor(const DepthwiseWork& work,
+                               const DepthwiseTile& tile) {
+  const int64_t more = tile.holds_filter
+                           ? 40 + Taps(work) / 2
+                           : 24 + 3 * work.weight[3] / 2 + tile.columns;
+  const int64_t registers = RoundUp(tile.rows * tile.columns + more, 8);
+  return std::max<int64_t>(1, kRegisters / (kThreads * registers));
+}
+
+int64_t Blocks(const DepthwiseWork& work, const DepthwiseTile& tile) {
+  return CeilDiv(work.output[0] * work.output[1] *
+                     CeilDiv(work.output[2], tile.rows) *
+                     (work.output[3] / tile.columns),
+                 kThreads);
+}
+
+// Of one multiprocessor. A block waits for its loads about as long as it
+// computes, so that one more at a time hides as much as it adds.
+double ComputeCycles(const DepthwiseWork& work, const DepthwiseTile& tile,
+                     int sm_count) {
+  const int64_t blocks = CeilDiv(Blocks(work, tile), sm_count);
+  const int64_t at_once = std::min(blocks, BlocksOfMultiprocessor(work, tile));
+  const auto turns = static_cast<double>(CeilDiv(blocks, at_once));
+  const double cycles = Instructions(work, tile) *
+                        (static_cast<double>(kThreads) / kLanes) /
+                        kInstructionsPerCycle;
+  return turns * static_cast<double>(at_once + 1) * cycles;
+}
+
+}  // namespace
+
+std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
+                                                 int sm_count) {
+  if (!Suits(work)) return std::nullopt;
+  const int vector = Vector(work);
+  const bool holds_filter = HoldsFilter(work);
+  DepthwiseTile best = {kMemoryBoundRows, vector, vector, holds_filter};
+  const double memory_cycles =
+      static_cast<double>(work.bytes) / kBytesPerCycle / sm_count;
+  if (ComputeCycles(work, best, sm_count) < memory_cycles) return best;
+  best.rows = kTileRows[0];
+  const bool are_wide = !holds_filter || work.output[2] <= kTooFewRows;
+  const int max_columns = are_wide ? kMaxColumns : vector;
+  for (int columns = vector; columns <= max_columns; columns += vector) {
+    if (work.output[3] % columns != 0) continue;
+    for (const int rows : kTileRows) {
+      const DepthwiseTile tile = {rows, columns, vector, holds_filter};
+      if (ComputeCycles(work, tile, sm_count) <
+          kWorthwhile * ComputeCycles(work, best, sm_count)) {
+        best = tile;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace kiln

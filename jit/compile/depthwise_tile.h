@@ -1,0 +1,39 @@
+#ifndef KILN_JIT_COMPILE_DEPTHWISE_TILE_H_
+#define KILN_JIT_COMPILE_DEPTHWISE_TILE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "jit/plan/canonical.h"
+
+namespace kiln {
+
+// What a thread of depthwise_conv2d.cu computes of one channel.
+struct DepthwiseTile {
+  int rows = 1;              // of outputs
+  int columns = 1;           // of these, whole vectors
+  int vector = 1;            // neighbours of an access
+  bool holds_filter = true;  // in registers, all of it
+
+  friend bool operator==(const DepthwiseTile&, const DepthwiseTile&) = default;
+};
+
+// A depthwise convolution. `weight`, `input` and `output` are extents of
+// tensors with four axes; `bytes` are what the kernel reads and writes.
+struct DepthwiseWork {
+  ConvAttributes conv;
+  Dims input;
+  Dims weight;
+  Dims output;
+  int64_t bytes = 0;
+};
+
+// The tile that `sm_count` multiprocessors of an H100 would take the fewest
+// cycles with; nothing if the convolution is not depthwise, a row of its filter
+// is too long to unroll, or strides are too long for outputs to share loads.
+std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
+                                                 int sm_count);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_DEPTHWISE_TILE_H_

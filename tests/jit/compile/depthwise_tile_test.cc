@@ -1,0 +1,99 @@
+// What a thread of a depthwise convolution computes. Prevents tiles that load
+// the same rows again and again, that no multiprocessor is left for, or whose
+// filter does not fit in registers.
+#include "jit/compile/depthwise_tile.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+constexpr int kSms = 132;
+constexpr int64_t kF32 = 4;
+constexpr int64_t kF16 = 2;
+
+// A filter of `kernel` x `kernel` over images as large as its outputs.
+DepthwiseWork Same(const Dims& images, int64_t kernel, int64_t element_bytes) {
+  DepthwiseWork work;
+  work.conv.groups = images[1];
+  work.conv.stride = {1, 1};
+  work.conv.padding = {kernel / 2, kernel / 2};
+  work.conv.dilation = {1, 1};
+  work.input = work.output = images;
+  work.weight = {images[1], 1, kernel, kernel};
+  work.bytes = 2 * element_bytes * NumElements(images);
+  return work;
+}
+
+TEST(DepthwiseTileTest, LargeFiltersHaveTallTiles) {
+  const auto tile = ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, kF32), kSms);
+  EXPECT_EQ(tile, (DepthwiseTile{4, 4, 4, true}));
+}
+
+TEST(DepthwiseTileTest, WhereMemoryTakesLongestTilesAreShort) {
+  const auto tile =
+      ChooseDepthwiseTile(Same({32, 96, 112, 112}, 3, kF32), kSms);
+  EXPECT_EQ(tile, (DepthwiseTile{2, 4, 4, true}));
+}
+
+TEST(DepthwiseTileTest, TilesDivideSmallImages) {
+  const auto even = ChooseDepthwiseTile(Same({32, 384, 14, 14}, 7, kF16), kSms);
+  EXPECT_EQ(even, (DepthwiseTile{7, 2, 2, true}));
+  const auto odd = ChooseDepthwiseTile(Same({64, 768, 7, 7}, 7, kF16), kSms);
+  EXPECT_EQ(odd, (DepthwiseTile{7, 1, 1, true}));
+}
+
+TEST(DepthwiseTileTest, FewOutputsAreSharedByAllMultiprocessors) {
+  const auto tile = ChooseDepthwiseTile(Same({1, 96, 28, 28}, 7, kF32), kSms);
+  ASSERT_TRUE(tile.has_value());
+  EXPECT_EQ(tile->rows, 1);
+}
+
+TEST(DepthwiseTileTest, FiltersTooLargeForRegistersAreTakenByRows) {
+  EXPECT_TRUE(ChooseDepthwiseTile(Same({16, 128, 32, 32}, 9, kF32), kSms)
+                  ->holds_filter);
+  EXPECT_FALSE(ChooseDepthwiseTile(Same({16, 128, 32, 32}, 31, kF32), kSms)
+                   ->holds_filter);
+}
+
+TEST(DepthwiseTileTest, FiltersThatReachFarAreTakenByRows) {
+  DepthwiseWork down = Same({8, 32, 1200, 56}, 3, kF32);
+  down.conv.dilation = {500, 1};
+  EXPECT_FALSE(ChooseDepthwiseTile(down, kSms)->holds_filter);
+  DepthwiseWork across = Same({32, 96, 56, 56}, 9, kF32);
+  across.conv.dilation = {1, 5};
+  EXPECT_FALSE(ChooseDepthwiseTile(across, kSms)->holds_filter);
+  across.conv.dilation = {1, 1};
+  EXPECT_TRUE(ChooseDepthwiseTile(across, kSms)->holds_filter);
+}
+
+TEST(DepthwiseTileTest, TilesOfLargeFiltersAreWide) {
+  const auto tile =
+      ChooseDepthwiseTile(Same({16, 512, 14, 14}, 31, kF16), kSms);
+  ASSERT_TRUE(tile.has_value());
+  EXPECT_EQ(tile->columns, 14);
+  EXPECT_EQ(tile->vector, 2);
+}
+
+TEST(DepthwiseTileTest, TilesOfSignalsAreWide) {
+  DepthwiseWork signals = Same({16, 512, 1, 2000}, 31, kF16);
+  signals.weight[2] = 1;
+  signals.conv.padding[0] = 0;
+  const auto tile = ChooseDepthwiseTile(signals, kSms);
+  ASSERT_TRUE(tile.has_value());
+  EXPECT_EQ(tile->rows, 1);
+  EXPECT_GT(tile->columns, tile->vector);
+}
+
+TEST(DepthwiseTileTest, OtherConvolutionsHaveNone) {
+  EXPECT_FALSE(ChooseDepthwiseTile(Same({16, 128, 64, 64}, 33, kF32), kSms));
+  DepthwiseWork grouped = Same({16, 128, 64, 64}, 3, kF32);
+  grouped.conv.groups = 64;
+  EXPECT_FALSE(ChooseDepthwiseTile(grouped, kSms));
+  DepthwiseWork far = Same({16, 128, 64, 64}, 3, kF32);
+  far.conv.dilation = {1, 24};
+  EXPECT_FALSE(ChooseDepthwiseTile(far, kSms));
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,42 @@
+#include "tests/ptx/plain_plans.h"
+
+#include "tests/ptx/conv_plan_text.h"
+
+namespace kiln::ptx {
+
+std::vector<TemplatePlan> PlainPlans() {
+  return {
+      {"depthwise", "depthwise_conv2d.cu",
+       Conv("2,32,20,20", "32,1,3,3", "padding=1, groups=32",
+            "y = hardswish(c)")},
+      // Tiles of several rows, for which few multiprocessors have the work.
+      {"depthwise_tall", "depthwise_conv2d.cu",
+       Conv("8,32,15,20", "32,1,7,7", "padding=3, groups=32", "y = silu(c)"),
+       "sm_90a/1"},
+      {"depthwise_pairs", "depthwise_conv2d.cu",
+       Conv("8,24,14,14", "48,1,5,3",
+            "padding=[2,1], dilation=[1,3], groups=24", "y = relu(c)", "f16"),
+       "sm_90a/1"},
+      // One row of the filter at a time.
+      {"depthwise_by_rows", "depthwise_conv2d.cu",
+       Conv("2,8,17,20", "8,1,13,11", "padding=[6,4], stride=[2,1], groups=8",
+            "y = gelu(c)"),
+       "sm_90a/1"},
+      {"pointwise", "pointwise.cu",
+       "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\noutput y\n"},
+      {"pointwise_channels", "pointwise.cu",
+       "input x: f32[32,8,23,23]\nparam s: f32[8,1,1]\n"
+       "m = mul(x, s)\ny = relu(m)\noutput y\n"},
+      {"pool", "pool2d.cu",
+       "input x: f32[2,8,21,23]\n"
+       "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},
+      {"reduce_rows", "reduce.cu",
+       "input x: f32[40,3000]\ny = logsumexp(x, dim=1)\noutput y\n"},
+      {"reduce_all", "reduce.cu",
+       "input x: f32[700000]\ny = sum(x)\noutput y\n"},
+      {"reduce_columns", "reduce.cu",
+       "input x: f32[900,257]\ny = mean(x, dim=0)\noutput y\n"},
+  };
+}
+
+}  // namespace kiln::ptx
