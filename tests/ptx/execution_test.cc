@@ -132,7 +132,7 @@ TEST(PtxSchedulesTest, DepthwiseTilesHaveMoreThanOneVector) {
     ASSERT_EQ(schedule.kernels.size(), 1u) << plan.name;
     const DepthwiseTile& tile = *schedule.kernels[0].depthwise;
     EXPECT_GT(tile.rows * tile.columns, tile.vector) << plan.name;
-    EXPECT_EQ(tile.holds_filter, plan.name != "depthwise_by_rows");
+    EXPECT_EQ(tile.holds_filter, plan.name != "depthwise_by_rows") << plan.name;
   }
 }
 

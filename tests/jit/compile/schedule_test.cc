@@ -221,6 +221,22 @@ TEST(ScheduleTest, EachNodeIsInOneKernel) {
   }
 }
 
+// A kernel that spills is tried again with a smaller tile, and at last without.
+TEST(ScheduleTest, DepthwiseTilesLeaveRoom) {
+  const CanonicalPlan plan = *Canonicalize(
+      *ParsePlanText("input x: f32[32,96,56,56]\nparam w: f32[96,1,7,7]\n"
+                     "y = conv2d(x, w, padding=3, groups=96)\noutput y\n"));
+  const auto tile = [&](Room room) {
+    return MakeSchedules(plan, kTarget, room)[0].kernels[0].depthwise;
+  };
+  EXPECT_GT(tile(Room::kTight)->rows, 1);
+  for (const Room room : {Room::kAmple, Room::kVast}) {
+    EXPECT_EQ(tile(room)->rows, 1);
+    EXPECT_EQ(tile(room)->columns, tile(room)->vector);
+  }
+  EXPECT_FALSE(tile(Room::kPlain).has_value());
+}
+
 TEST(WorkspaceTest, BuffersOfDifferentTimesShareMemory) {
   const WorkspaceLayout layout =
       LayOutWorkspace({{0, 1, 1000}, {1, 2, 1000}, {2, 3, 1000}});
