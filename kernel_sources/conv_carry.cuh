@@ -22,8 +22,8 @@ struct ConvCarry {
   static_assert(kOfPlane == 0 || (Spec::kImages == 1 && Spec::kProducers == 1),
                 "One producer has both tiles of one image.");
   static_assert(kOfPlane == 0 ||
-                    Spec::kCarriedRows + Spec::kTileH == Spec::kPlaneHeight,
-                "A tile begins where the one above ends.");
+                    Spec::kCarriedRows + Spec::kStepH == Spec::kPlaneHeight,
+                "A tile has what the one above has behind its first rows.");
 
   // How many positions of a patch come from memory, and which is the i-th of
   // them.
@@ -65,12 +65,12 @@ struct ConvCarry {
   }
 
  private:
-  // The unit of the position a tile's height below `position`, whose own is
+  // The unit of the position a tile's step below `position`, whose own is
   // `unit`: where four rows of a matrix divide the distance, all units are
   // equally far apart, or their halves have changed places besides; where not,
   // it is found anew.
   static __device__ int UnitBelow(int unit, int octet, int position) {
-    constexpr int kDistance = Spec::kTileH * Spec::kRowPitch;
+    constexpr int kDistance = Spec::kStepH * Spec::kRowPitch;
     if constexpr (Group::kOctetsOfRow == 1) {
       return unit + kDistance;
     } else if constexpr (kDistance % 4 == 0) {

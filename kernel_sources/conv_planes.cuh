@@ -106,12 +106,12 @@ struct PlanePixels {
       const int position = kStep * (i * 32 + planes.lane);
       const int row = position / Run::Tile::kRowLength;
       const int column = position % Run::Tile::kRowLength;
-      const int y = block.y(tile, planes.part * Run::kRows + row);
+      const int y = block.y(tile, planes.part * Spec::kPartStep + row);
       const int x = block.x(column);
       const bool is_inside = row < Run::kRows && column < Run::Tile::kColumns &&
-                             y < Spec::Output::kH && x < Spec::Output::kW;
-      h[i] = min(y, static_cast<int>(Spec::Output::kH) - 1);
-      w[i] = min(x, static_cast<int>(Spec::Output::kW) - 1);
+                             block.IsInside(y, x);
+      h[i] = block.RowInside(y);
+      w[i] = block.ColumnInside(x);
       offset[i] = h[i] * Spec::Output::kW + w[i];
       inside |= is_inside ? 1u << i : 0u;
     }
@@ -158,49 +158,50 @@ __device__ void ForEachPixel(const ConvBlock<Spec>& block,
   }
 }
 
-// Calls visit(at, corner) for each whole window of kPoolH x kPoolW positions of
-// a warp's planes: its place in the result and its first value.
-template <typename Spec, typename Pooled, typename Visit>
+// Calls visit(at, pooled) for each whole window of a warp's planes: its place
+// in the result, and what is asked for of read_at(at)(number, row, x) of its
+// numbers (WindowColumn).
+template <typename Spec, typename Pooled, typename ReadAt, typename Visit>
 __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
-                              const Planes<Spec>& planes, Visit visit) {
+                              const Planes<Spec>& planes, ReadAt read_at,
+                              Visit visit) {
   using Index = typename Spec::Index;
   using Run = Planes<Spec>;
-  constexpr int kDown = Run::kRows / Spec::kPoolH;
-  constexpr int kAcross = Spec::kTileW / Spec::kPoolW;
-  static_assert(kDown * Spec::kPoolH == Run::kRows, "Windows are whole.");
+  using Column = WindowColumn<Spec, Spec::kRowPitch>;
+  constexpr int kAcross =
+      (Spec::kTileW - Spec::kPoolW) / Spec::kPoolStrideW + 1;
+  constexpr int kColumns = Run::kChannels * kAcross;
+  constexpr int kDown = Column::Down(Run::kRows);
+  constexpr int kOfThread = Column::OfThread(kDown, kColumns, 32);
+  constexpr int kParts = kDown / kOfThread;
+  static_assert(kDown * Spec::kPoolStrideH == Spec::kPartStep,
+                "The next part begins with a window.");
 #pragma unroll 1
-  for (int i = planes.lane; i < Run::kChannels * kDown * kAcross; i += 32) {
+  for (int i = planes.lane; i < kColumns * kParts; i += 32) {
     const int x = i % kAcross;
-    const int y = i / kAcross % kDown;
-    const int channel = i / (kDown * kAcross);
-    const int h = block.top(tile) / Spec::kPoolH + planes.part * kDown + y;
-    const int w = block.left() / Spec::kPoolW + x;
+    const int y = i / kAcross % kParts * kOfThread;
+    const int channel = i / (kAcross * kParts);
+    const int h =
+        block.top(tile) / Spec::kPoolStrideH + planes.part * kDown + y;
+    const int w = block.left() / Spec::kPoolStrideW + x;
     if (h >= Pooled::kH || w >= Pooled::kW ||
         !planes.HasChannel(block, channel)) {
       continue;
     }
-    visit(PointAt<Pooled, Index>(static_cast<Index>(block.n),
-                                 static_cast<Index>(block.first_channel() +
-                                                    planes.first + channel),
-                                 static_cast<Index>(h), static_cast<Index>(w)),
-          planes.plane(channel) + y * Spec::kPoolH * Spec::kRowPitch +
-              x * Spec::kPoolW);
+    auto at = PointAt<Pooled, Index>(
+        static_cast<Index>(block.n),
+        static_cast<Index>(block.first_channel() + planes.first + channel),
+        static_cast<Index>(h), static_cast<Index>(w));
+    const int count = static_cast<int>(Pooled::kH) - h;
+    Column::template Pool<kOfThread>(
+        planes.plane(channel) + y * Spec::kPoolStrideH * Spec::kRowPitch +
+            x * Spec::kPoolStrideW,
+        count, read_at(at), [&](float pooled) {
+          visit(at, pooled);
+          at.i += Pooled::kW;
+          at.h += 1;
+        });
   }
-}
-
-// A window's values times `sign`.
-template <typename Spec>
-__device__ float PoolWindow(const float* corner, float sign) {
-  float pooled = Pooling<Spec>::Neutral();
-#pragma unroll
-  for (int y = 0; y < Spec::kPoolH; ++y) {
-#pragma unroll
-    for (int x = 0; x < Spec::kPoolW; ++x) {
-      pooled =
-          Pooling<Spec>::Join(pooled, sign * corner[y * Spec::kRowPitch + x]);
-    }
-  }
-  return Pooling<Spec>::Finish(pooled);
 }
 
 // Calls visit(at, &value, inside, i) for this lane's positions of all channels
@@ -322,10 +323,18 @@ struct PlaneTail<Spec, Tail::kMoments> {
                                    const Channels<Spec>& channels,
                                    const ConvBlock<Spec>& block, int tile,
                                    const Run& planes) {
+    const auto sign = [&](const Point<Index>& at) {
+      return Pooling<Spec>::SignOf(channels(at));
+    };
     ForEachWindow<Spec, typename Spec::Windows>(
-        block, tile, planes, [&](const Point<Index>& at, const float* corner) {
-          const float sign = Pooling<Spec>::SignOf(channels(at));
-          Spec::StorePooled(t, at, sign * PoolWindow<Spec>(corner, sign), true);
+        block, tile, planes,
+        [&](const Point<Index>& at) {
+          return [factor = sign(at)](float value, int, int) {
+            return factor * value;
+          };
+        },
+        [&](const Point<Index>& at, float pooled) {
+          Spec::StorePooled(t, at, sign(at) * pooled, true);
         });
   }
 };
@@ -342,24 +351,50 @@ struct PlaneTail<Spec, Tail::kPool> {
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const Run& planes, float*) {
-    const PlanePixels<Spec> pixels(block, tile, planes);
-#pragma unroll 1
-    for (int c = 0; c < Run::kChannels; ++c) {
-      if (!planes.HasChannel(block, c)) break;
-      ForEachPixel<Spec>(
-          block, planes, pixels, c,
+    const auto visit = [&](const Point<Index>& at, float pooled) {
+      Spec::Element(t, at, pooled);
+    };
+    if constexpr (Spec::kPoolsSums) {
+      ForEachWindow<Spec, typename Spec::TailOutput>(
+          block, tile, planes,
+          [&](const Point<Index>& at) {
+            return SumsOfWindows{t, at, channels(at)};
+          },
+          visit);
+    } else {
+      ForEachPlanePixel<Spec>(
+          block, tile, planes,
           [&](const Point<Index>& at, float& value, bool inside, int) {
             value = Spec::Read(t, at, value, 1.0f, inside, channels(at));
+            Pooling<Spec>::LeaveOut(!inside, &value);
           });
+      __syncwarp();
+      ForEachWindow<Spec, typename Spec::TailOutput>(
+          block, tile, planes,
+          [](const Point<Index>&) {
+            return [](float value, int, int) { return value; };
+          },
+          visit);
     }
-    __syncwarp();
-    ForEachWindow<Spec, typename Spec::TailOutput>(
-        block, tile, planes, [&](const Point<Index>& at, const float* corner) {
-          Spec::Element(t, at, PoolWindow<Spec>(corner, 1.0f));
-        });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          float*) {}
+
+ private:
+  // What sums of windows, of which the first is at `at`, count as.
+  struct SumsOfWindows {
+    const typename Spec::Tensors& t;
+    const Point<Index> at;
+    const typename Spec::Channel channel;
+
+    __device__ float operator()(float sum, int row, int x) const {
+      const int h = at.h * Spec::kPoolStrideH - Spec::kBeforeH + row;
+      const int w = at.w * Spec::kPoolStrideW - Spec::kBeforeW + x;
+      float value = Spec::Read(t, at, sum, 1.0f, true, channel);
+      Pooling<Spec>::LeaveOut(!ConvBlock<Spec>::IsInside(h, w), &value);
+      return value;
+    }
+  };
 };
 
 }  // namespace kiln

@@ -2,6 +2,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_POOLING_CUH_
 #define KILN_KERNEL_SOURCES_CONV_POOLING_CUH_
 
+#include "math.cuh"
 #include "reducers.cuh"
 
 namespace kiln {
@@ -21,12 +22,112 @@ struct Pooling {
   static __device__ float Neutral() {
     return Spec::kPoolsMax ? -Infinity() : 0.0f;
   }
+  // Makes of a value outside the output one that counts in no window.
+  static __device__ void LeaveOut(bool outside, float* value) {
+    if (Spec::kPoolsPastEdges && outside) *value = Neutral();
+  }
   static __device__ float Join(float a, float b) {
     return Spec::kPoolsMax ? Maximum(a, b) : a + b;
   }
   static __device__ float Finish(float joined) {
     constexpr float kCount = Spec::kPoolH * Spec::kPoolW;
-    return Spec::kPoolsMax ? joined : joined / kCount;
+    return Spec::kPoolsMax ? joined : QuotientByConstant(joined, kCount);
+  }
+};
+
+// Goes down a column of windows that lie in shared memory as rows of kPitch
+// numbers, a multiple of 4. What neighbours share is joined once.
+template <typename Spec, int kPitch>
+struct WindowColumn {
+  static constexpr int kOverlap = Spec::kPoolH - Spec::kPoolStrideH;
+  static_assert(kOverlap <= Spec::kPoolStrideH, "Two windows share a row.");
+
+  // Windows of a column of `rows` rows.
+  static __device__ constexpr int Down(int rows) {
+    return (rows - Spec::kPoolH) / Spec::kPoolStrideH + 1;
+  }
+  // How many of `down` windows a thread has, one below the other, if `columns`
+  // columns are shared by `threads` threads: all, or where they have nothing in
+  // common so few that all threads have some.
+  static __device__ constexpr int OfThread(int down, int columns, int threads) {
+    int count = down;
+    while (kOverlap == 0 && count > 1 &&
+           (down % count != 0 || columns * (down / count) < threads)) {
+      --count;
+    }
+    return count;
+  }
+
+  // Calls visit(pooled) for kCount windows, at most `count`, of which the first
+  // begins at `corner`. Of number `x` of their row `row`, which begins to count
+  // at the first window's, read(number, row, x) is taken.
+  template <int kCount, typename Read, typename Visit>
+  static __device__ void Pool(const float* corner, int count, Read read,
+                              Visit visit) {
+    constexpr int kNumbers = Spec::kPoolStrideH * Spec::kPoolW;
+    constexpr int kAtOnce = kNumbers > 24 ? 1 : 24 / kNumbers;
+    float shared[kOverlap + 1];
+#pragma unroll
+    for (int i = 0; i < kOverlap; ++i) {
+      shared[i] = JoinRow(corner, i, read);
+    }
+#pragma unroll kAtOnce
+    for (int y = 0; y < kCount; ++y) {
+      const int fresh = y * Spec::kPoolStrideH + kOverlap;
+      float pooled = Pooling<Spec>::Neutral();
+#pragma unroll
+      for (int i = 0; i < kOverlap; ++i) {
+        pooled = Pooling<Spec>::Join(pooled, shared[i]);
+      }
+#pragma unroll
+      for (int i = 0; i < Spec::kPoolStrideH; ++i) {
+        const float row = JoinRow(corner, fresh + i, read);
+        const int below = i + kOverlap - Spec::kPoolStrideH;
+        if (below >= 0) shared[below] = row;
+        pooled = Pooling<Spec>::Join(pooled, row);
+      }
+      if (y < count) visit(Pooling<Spec>::Finish(pooled));
+    }
+  }
+
+ private:
+  template <typename Read>
+  static __device__ float JoinRow(const float* corner, int row, Read read) {
+    float numbers[Spec::kPoolW];
+    LoadRow(corner + row * kPitch, numbers);
+    float joined = Pooling<Spec>::Neutral();
+#pragma unroll
+    for (int x = 0; x < Spec::kPoolW; ++x) {
+      joined = Pooling<Spec>::Join(joined, read(numbers[x], row, x));
+    }
+    return joined;
+  }
+
+  // In accesses as wide as windows begin at multiples of.
+  static __device__ void LoadRow(const float* from,
+                                 float (&row)[Spec::kPoolW]) {
+    constexpr int kFours =
+        Spec::kPoolStrideW % 4 == 0 ? Spec::kPoolW / 4 * 4 : 0;
+    constexpr int kPairs =
+        Spec::kPoolStrideW % 2 == 0 ? Spec::kPoolW / 2 * 2 : 0;
+#pragma unroll
+    for (int x = 0; x < kFours; x += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(from + x);
+      row[x] = four.x;
+      row[x + 1] = four.y;
+      row[x + 2] = four.z;
+      row[x + 3] = four.w;
+    }
+#pragma unroll
+    for (int x = kFours; x < kPairs; x += 2) {
+      const float2 two = *reinterpret_cast<const float2*>(from + x);
+      row[x] = two.x;
+      row[x + 1] = two.y;
+    }
+#pragma unroll
+    for (int x = kPairs > kFours ? kPairs : kFours; x < Spec::kPoolW; ++x) {
+      row[x] = from[x];
+    }
   }
 };
 

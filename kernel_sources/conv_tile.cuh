@@ -14,6 +14,11 @@
 // Tiles then count pixels of a phase. Where kMergesPhases, a tile has both
 // phases of its columns, for each of which its block has sums and weights, of
 // one patch: what it stores are whole rows.
+//
+// A tile begins kStepH rows below the one above it and kStepW columns beside
+// the one on its left. That is less than it has where windows that are pooled
+// overlap: the tile computes, too, what the next ones' windows share with its
+// own. The first begins kBeforeH rows and kBeforeW columns before the output.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 
@@ -41,13 +46,10 @@ struct ConvTile {
   // tile's.
   static constexpr int kRowLength = Spec::kRowPitch * kTilePhases;
   static constexpr int kColumns = Spec::kTileW * kTilePhases;
-  static constexpr int kPhaseH =
-      (Spec::Output::kH + Spec::kPhasesH - 1) / Spec::kPhasesH;
-  static constexpr int kPhaseW =
-      (Spec::Output::kW + Spec::kPhasesW - 1) / Spec::kPhasesW;
   static constexpr int kTilesAcross =
-      (kPhaseW + Spec::kTileW - 1) / Spec::kTileW;
-  static constexpr int kTilesDown = (kPhaseH + Spec::kTileH - 1) / Spec::kTileH;
+      (Spec::kExtentW + Spec::kStepW - 1) / Spec::kStepW;
+  static constexpr int kTilesDown =
+      (Spec::kExtentH + Spec::kStepH - 1) / Spec::kStepH;
   static constexpr int kStrips =
       (kTilesDown + Spec::kTilesPerBlock - 1) / Spec::kTilesPerBlock;
   static constexpr int kBlocksOfImage = kTilesAcross * kStrips *
@@ -104,18 +106,31 @@ struct ConvBlock {
   __device__ int first_channel() const {
     return group * Tile::kOutputs + channel_block * Tile::kBlockChannels;
   }
-  // The tile's first pixel, in its phase.
+  // The tile's first pixel, in its phase, behind the first of all tiles.
   __device__ int top(int tile) const {
-    return (strip * Spec::kTilesPerBlock + tile) * Spec::kTileH;
+    return (strip * Spec::kTilesPerBlock + tile) * Spec::kStepH;
   }
-  __device__ int left() const { return column * Spec::kTileW; }
-  // In the output.
+  __device__ int left() const { return column * Spec::kStepW; }
+  // In the output; negative where tiles begin before it.
   __device__ int y(int tile, int row) const {
-    return (top(tile) + row) * Spec::kPhasesH + phase_h;
+    return (top(tile) + row) * Spec::kPhasesH + phase_h - Spec::kBeforeH;
   }
   __device__ int x(int column_of_tile) const {
     return left() * Spec::kPhasesW + column_of_tile * Tile::kColumnStep +
-           phase_w;
+           phase_w - Spec::kBeforeW;
+  }
+  static __device__ bool IsInside(int y, int x) {
+    return (Spec::kBeforeH == 0 || y >= 0) && y < Spec::Output::kH &&
+           (Spec::kBeforeW == 0 || x >= 0) && x < Spec::Output::kW;
+  }
+  // The nearest that is inside.
+  static __device__ int RowInside(int y) {
+    const int row = min(y, static_cast<int>(Spec::Output::kH) - 1);
+    return Spec::kBeforeH == 0 ? row : max(row, 0);
+  }
+  static __device__ int ColumnInside(int x) {
+    const int column = min(x, static_cast<int>(Spec::Output::kW) - 1);
+    return Spec::kBeforeW == 0 ? column : max(column, 0);
   }
   // The block of image `image`.
   __device__ ConvBlock Of(int image) const {

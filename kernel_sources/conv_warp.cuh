@@ -42,9 +42,8 @@ struct WarpTile {
   }
   __device__ bool IsInside(const ConvBlock<Spec>& block, int tile, int m,
                            int half) const {
-    return IsInTile(m, half) &&
-           block.y(tile, row(m, half)) < Spec::Output::kH &&
-           block.x(column(m, half)) < Spec::Output::kW;
+    return IsInTile(m, half) && block.IsInside(block.y(tile, row(m, half)),
+                                               block.x(column(m, half)));
   }
   // Whether it is a pixel of the tile at all, not of the halo or behind the
   // last.
@@ -125,10 +124,9 @@ __device__ void ForEachElement(const ConvBlock<Spec>& block, int tile,
     for (int half = 0; half < 2; ++half) {
       base[m][half] = PointAt<Output, Index>(
           block.n, block.first_channel() + lane_channel,
-          min(static_cast<Index>(block.y(tile, warp.row(m, half))),
-              Output::kH - 1),
-          min(static_cast<Index>(block.x(warp.column(m, half))),
-              Output::kW - 1));
+          static_cast<Index>(block.RowInside(block.y(tile, warp.row(m, half)))),
+          static_cast<Index>(
+              block.ColumnInside(block.x(warp.column(m, half)))));
     }
   }
   unsigned inside = 0;  // a bit for each row

@@ -10,98 +10,122 @@
 
 namespace kiln {
 
-// Windows of kPoolH x kPoolW that lie in the tile side by side. Eight channels
-// of each warp at a time go through shared memory, where windows are gathered.
+// Windows of kPoolH x kPoolW that lie in the tile, kPoolStrideH x kPoolStrideW
+// apart. kPooledFragments fragments of each warp's channels at a time go
+// through shared memory, where a team gathers the windows: a warpgroup, where
+// it has all pixels of its channels, else all threads. Two places take turns:
+// who lays down the next fragments does not wait until these are gathered.
 template <typename Spec, typename Pooled>
-struct WindowStage {
-  static_assert(Spec::kImages == 1, "All warps share what is gathered.");
+class WindowStage {
+ public:
+  static_assert(Spec::kImages == 1, "A team shares what is gathered.");
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
+
+  // Goes through the values that `warp` has of a tile. Calls visit(at, pooled)
+  // for each window: its place in the result, and what is asked for of its
+  // values times sign(at), which is the same for all windows of a channel.
+  template <typename Sign, typename Visit>
+  static __device__ void Pool(const ConvBlock<Spec>& block, int tile,
+                              const WarpTile<Spec>& warp,
+                              const Sums<Spec>& values, float* scratch,
+                              Sign sign, Visit visit) {
+    constexpr int kRounds = (Spec::kTilesN + kFragments - 1) / kFragments;
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+      float* const words = scratch + (tile * kRounds + round) % 2 * kWords;
+      const int first = round * kFragments;
+      Store(warp, values, first, words);
+      Sync();
+      ForEach(block, tile, first, words, sign, visit);
+    }
+  }
+
+ private:
+  static constexpr int kFragments = Spec::kPooledFragments;
   static constexpr int kColumns = (Spec::kTileW + 3) / 4 * 4;
   static constexpr int kPixels = Spec::kTileH * kColumns;
   // 4 modulo 32: the lanes that store at once lie in different banks.
   static constexpr int kPitch = (kPixels + 27) / 32 * 32 + 4;
-  static constexpr int kChannels = Spec::kWarpsN * 8;
-  static constexpr int kDown = Spec::kTileH / Spec::kPoolH;
-  static constexpr int kAcross = Spec::kTileW / Spec::kPoolW;
+  using Column = WindowColumn<Spec, kColumns>;
+  static constexpr int kAcross =
+      (Spec::kTileW - Spec::kPoolW) / Spec::kPoolStrideW + 1;
+  static constexpr int kWords = Spec::kWarpsN * kFragments * 8 * kPitch;
 
-  // Lays down fragment `slice` of `values`.
+  static constexpr bool kIsGroup = Spec::kWarpgroups > 0 && Spec::kWarpsM == 4;
+  static constexpr int kThreads = kIsGroup ? 128 : Tile::kThreads;
+  static constexpr int kChannels =
+      (kIsGroup ? 1 : Spec::kWarpsN) * kFragments * 8;
+  static constexpr int kDown = Column::Down(Spec::kTileH);
+  static constexpr int kOfThread =
+      Column::OfThread(kDown, kChannels* kAcross, kThreads);
+  static constexpr int kParts = kDown / kOfThread;
+
+  static __device__ void Sync() {
+    if constexpr (kIsGroup) {
+      Tile::SyncGroup(threadIdx.x / 128);
+    } else {
+      Tile::Sync();
+    }
+  }
+
+  // Lays down fragments from `first` on.
   static __device__ void Store(const WarpTile<Spec>& warp,
-                               const Sums<Spec>& values, int slice,
-                               float* scratch) {
+                               const Sums<Spec>& values, int first,
+                               float* words) {
     const int warp_n = warp.first_fragment / Spec::kTilesN;
-    float* const first = scratch + (warp_n * 8 + 2 * warp.t) * kPitch;
+    float* const first_channel =
+        words + (warp_n * kFragments * 8 + 2 * warp.t) * kPitch;
 #pragma unroll
     for (int row = 0; row < 2 * Spec::kTilesM; ++row) {
       const int m = row / 2;
       const int half = row % 2;
       if (!warp.IsInTile(m, half)) continue;
       float* const to =
-          first + warp.row(m, half) * kColumns + warp.column(m, half);
-      to[0] = values.d[m][4 * slice + 2 * half];
-      to[kPitch] = values.d[m][4 * slice + 2 * half + 1];
+          first_channel + warp.row(m, half) * kColumns + warp.column(m, half);
+#pragma unroll
+      for (int i = 0; i < kFragments && first + i < Spec::kTilesN; ++i) {
+        const float* const pair = values.d[m] + 4 * (first + i) + 2 * half;
+        to[i * 8 * kPitch] = pair[0];
+        to[(i * 8 + 1) * kPitch] = pair[1];
+      }
     }
   }
 
-  // Calls visit(at, corner) for each whole window: its place in the result and
-  // its first value.
-  template <typename Visit>
+  template <typename Sign, typename Visit>
   static __device__ void ForEach(const ConvBlock<Spec>& block, int tile,
-                                 int slice, const float* scratch, Visit visit) {
+                                 int first, const float* words, Sign sign,
+                                 Visit visit) {
+    const int team = threadIdx.x / kThreads;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < kChannels * kDown * kAcross;
-         i += Tile::kThreads) {
+    for (int i = threadIdx.x % kThreads; i < kChannels * kAcross * kParts;
+         i += kThreads) {
       const int x = i % kAcross;
-      const int y = i / kAcross % kDown;
-      const int channel = i / (kDown * kAcross);
+      const int y = i / kAcross % kParts * kOfThread;
+      const int laid = team * kChannels + i / (kAcross * kParts);
+      const int fragment = laid / 8 % kFragments + first;
       const int in_block =
-          (channel / 8 * Spec::kTilesN + slice) * 8 + channel % 8;
-      const int h = block.top(tile) / Spec::kPoolH + y;
-      const int w = block.left() / Spec::kPoolW + x;
-      if (h >= Pooled::kH || w >= Pooled::kW ||
+          (laid / (8 * kFragments) * Spec::kTilesN + fragment) * 8 + laid % 8;
+      const int h = block.top(tile) / Spec::kPoolStrideH + y;
+      const int w = block.left() / Spec::kPoolStrideW + x;
+      if (h >= Pooled::kH || w >= Pooled::kW || fragment >= Spec::kTilesN ||
           block.channel_block * Tile::kBlockChannels + in_block >=
               Tile::kOutputs) {
         continue;
       }
-      visit(PointAt<Pooled, Index>(block.n, block.first_channel() + in_block, h,
-                                   w),
-            scratch + channel * kPitch + y * Spec::kPoolH * kColumns +
-                x * Spec::kPoolW);
-    }
-  }
-
-  // A window's values times `sign`.
-  static __device__ float Pool(const float* corner, float sign) {
-    float pooled = Pooling<Spec>::Neutral();
-#pragma unroll 4
-    for (int y = 0; y < Spec::kPoolH; ++y) {
-      float row[Spec::kPoolW];
-      LoadRow(corner, y, row);
-#pragma unroll
-      for (int x = 0; x < Spec::kPoolW; ++x) {
-        pooled = Pooling<Spec>::Join(pooled, sign * row[x]);
-      }
-    }
-    return Pooling<Spec>::Finish(pooled);
-  }
-
-  // One row of a window, in one access where it is aligned.
-  static __device__ void LoadRow(const float* corner, int y,
-                                 float (&row)[Spec::kPoolW]) {
-    const float* const from = corner + y * kColumns;
-    if constexpr (Spec::kPoolW == 4) {
-      const float4 four = *reinterpret_cast<const float4*>(from);
-      row[0] = four.x;
-      row[1] = four.y;
-      row[2] = four.z;
-      row[3] = four.w;
-    } else if constexpr (Spec::kPoolW == 2) {
-      const float2 two = *reinterpret_cast<const float2*>(from);
-      row[0] = two.x;
-      row[1] = two.y;
-    } else {
-#pragma unroll
-      for (int x = 0; x < Spec::kPoolW; ++x) row[x] = from[x];
+      auto at = PointAt<Pooled, Index>(block.n,
+                                       block.first_channel() + in_block, h, w);
+      const float factor = sign(at);
+      Column::template Pool<kOfThread>(
+          words + laid * kPitch + y * Spec::kPoolStrideH * kColumns +
+              x * Spec::kPoolStrideW,
+          static_cast<int>(Pooled::kH) - h,
+          [&](float value, int, int) { return factor * value; },
+          [&](float pooled) {
+            visit(at, pooled);
+            at.i += Pooled::kW;
+            at.h += 1;
+          });
     }
   }
 };
@@ -126,17 +150,14 @@ struct ConvTail<Spec, Tail::kPool> {
           float& value = sums.d[m][4 * j + i];
           value =
               Spec::Read(t, at, value, scales(j, i), inside, of_lane(j, i, at));
+          Pooling<Spec>::LeaveOut(!inside, &value);
         });
-#pragma unroll
-    for (int slice = 0; slice < Spec::kTilesN; ++slice) {
-      Stage::Store(warp, sums, slice, scratch);
-      ConvTile<Spec>::Sync();
-      Stage::ForEach(block, tile, slice, scratch,
-                     [&](const Point<Index>& at, const float* corner) {
-                       Spec::Element(t, at, Stage::Pool(corner, 1.0f));
-                     });
-      ConvTile<Spec>::Sync();
-    }
+    Stage::Pool(
+        block, tile, warp, sums, scratch,
+        [](const Point<Index>&) { return 1.0f; },
+        [&](const Point<Index>& at, float pooled) {
+          Spec::Element(t, at, pooled);
+        });
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
                          const WarpTile<Spec>&, float*) {}
@@ -150,19 +171,14 @@ __device__ void PoolEarly(const typename Spec::Tensors& t,
                           const WarpTile<Spec>& warp, const Sums<Spec>& values,
                           float* scratch) {
   using Index = typename Spec::Index;
-  using Stage = WindowStage<Spec, typename Spec::Windows>;
-#pragma unroll
-  for (int slice = 0; slice < Spec::kTilesN; ++slice) {
-    Stage::Store(warp, values, slice, scratch);
-    ConvTile<Spec>::Sync();
-    Stage::ForEach(block, tile, slice, scratch,
-                   [&](const Point<Index>& at, const float* corner) {
-                     const float sign = Pooling<Spec>::SignOf(channels(at));
-                     Spec::StorePooled(t, at, sign * Stage::Pool(corner, sign),
-                                       true);
-                   });
-    ConvTile<Spec>::Sync();
-  }
+  const auto sign = [&](const Point<Index>& at) {
+    return Pooling<Spec>::SignOf(channels(at));
+  };
+  WindowStage<Spec, typename Spec::Windows>::Pool(
+      block, tile, warp, values, scratch, sign,
+      [&](const Point<Index>& at, float pooled) {
+        Spec::StorePooled(t, at, sign(at) * pooled, true);
+      });
 }
 
 }  // namespace kiln

@@ -36,7 +36,7 @@ class Demanding {
     AddShares(group);
     const Node& node = NodeAt(group.anchor);
     if (node.kind == NodeKind::kPool2d) {
-      demands_.window = std::get<PoolAttributes>(node.attributes).kernel_size;
+      demands_.windows = WindowsOf(plan_, node);
     } else if (node.op == OpKind::kGroupNorm) {
       demands_.has_statistics = true;
       demands_.group_channels = ChannelsOfState(node, conv_.domain);

@@ -16,7 +16,6 @@ namespace {
 
 // Channels that one block can hold of each pixel.
 constexpr int64_t kMaxChannelsOfBlock = 256;
-constexpr int64_t kMaxWindow = 8;
 
 bool Contains(const std::set<int>& set, int value) {
   return set.count(value) > 0;
@@ -154,14 +153,7 @@ class Fusing {
 
   bool IsTail(const KernelGroup& conv, const Node& node) const {
     const int64_t channels = conv.domain[1];
-    if (node.kind == NodeKind::kPool2d) {
-      const auto& pool = std::get<PoolAttributes>(node.attributes);
-      return pool.kernel_size == pool.stride && pool.padding == Pair{0, 0} &&
-             pool.dilation == Pair{1, 1} && !pool.ceil_mode &&
-             !pool.divisor_override.has_value() &&
-             pool.kernel_size[0] <= kMaxWindow &&
-             pool.kernel_size[1] <= kMaxWindow;
-    }
+    if (node.kind == NodeKind::kPool2d) return CanPoolTiles(plan_, node);
     if (node.kind != NodeKind::kReduce) return false;
     const auto& attributes =
         std::get<ConvAttributes>(NodeAt(conv.anchor).attributes);
@@ -202,6 +194,7 @@ class Fusing {
               ? Choose(problem, demands.back())
               : ChooseBeside(problem, geometries.front(), &demands.back());
       if (!geometry.has_value()) return false;
+      if (!SuitsWindows(*geometry, demands.back())) return false;
       geometries.push_back(*geometry);
     }
     const KernelGroup source = Group(conv);
@@ -212,6 +205,20 @@ class Fusing {
     }
     Group(conv) = {};
     return true;
+  }
+
+  // Elements that windows of several tiles share are computed by each. Where
+  // that costs more than to store all, or others read them, which may need some
+  // that no window has, pooling is left to a kernel of its own.
+  bool SuitsWindows(const ConvGeometry& g, const ConvDemands& demands) const {
+    if (!g.windows.lay_out_tiles()) return true;
+    if (demands.stores) return false;
+    const auto fresh = static_cast<double>(g.step(0) * g.step(1));
+    const auto all = static_cast<double>(g.parts() * g.part_rows() * g.tile_w);
+    const auto products =
+        static_cast<double>(ProductsPerElement(g.problem, options_.grade));
+    return (all / fresh - 1.0) * products <
+           static_cast<double>(ProductsPerRoundTrip(g.problem));
   }
 
   // The best that reads the weights that another kernel has packed, else the

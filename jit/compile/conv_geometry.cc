@@ -12,6 +12,9 @@ namespace {
 constexpr int kTilesToCarry = 3;
 constexpr int64_t kRegisters = 65536;    // of a multiprocessor
 constexpr int64_t kStagedFragments = 4;  // of conv_pixel_stage.cuh
+// Of conv_windows.cuh; of warps, for many of whose devices that is much.
+constexpr int64_t kMostWindowWords = 16384;
+constexpr int64_t kMostWindowWordsOfWarps = 8192;
 // Of a producer's thread.
 constexpr int64_t kFewestProducerRegisters = 64;
 constexpr int64_t kProducerRegisters = 80;
@@ -28,6 +31,13 @@ constexpr int64_t kMaxConsumerRegisters = 240;
 bool HidesTurn(const ConvGeometry& g, int64_t count) {
   constexpr int64_t kCycles = 192;
   return count * g.tiles_n * 8 / 2 >= kCycles;
+}
+
+// Of one fragment of each warp's channels, as conv_windows.cuh lays them down.
+int64_t WordsOfFragment(const ConvGeometry& g) {
+  const int64_t pixels = g.tile_h * RoundUp(g.tile_w, 4);
+  const int64_t sharing = g.has_groups() ? g.groups_n : g.warps_n;
+  return sharing * 8 * (RoundUp(pixels - 4, 32) + 4);
 }
 
 // Of a chunk, that a producer's thread brings, at most, where so many positions
@@ -109,12 +119,28 @@ int64_t ConvGeometry::steps() const {
   const int64_t step = has_groups() ? 16 : 8;
   return CeilDiv(chunk * taps(0) * taps(1), step);
 }
+int64_t ConvGeometry::extent(size_t axis) const {
+  if (windows.lay_out_tiles()) {
+    return windows.count[axis] * windows.stride[axis];
+  }
+  return CeilDiv(problem.output[2 + axis], phases(axis));
+}
+int64_t ConvGeometry::part_rows() const {
+  return channel_rows ? int64_t{tiles_n} * 8 / pitch : tile_h;
+}
+int64_t ConvGeometry::part_step() const {
+  return channel_rows ? part_rows() - windows.overlap(0) : step(0);
+}
+int64_t ConvGeometry::step(size_t axis) const {
+  const int64_t length = axis == 0 ? tile_h : tile_w;
+  if (!windows.lay_out_tiles()) return length;
+  return windows.Whole(axis, length) - windows.overlap(axis);
+}
 int64_t ConvGeometry::tiles_across() const {
-  return CeilDiv(CeilDiv(problem.output[3], phases(1)), tile_w);
+  return CeilDiv(extent(1), step(1));
 }
 int64_t ConvGeometry::strips() const {
-  const int64_t height = CeilDiv(problem.output[2], phases(0));
-  return CeilDiv(CeilDiv(height, tile_h), tiles_per_block);
+  return CeilDiv(CeilDiv(extent(0), step(0)), tiles_per_block);
 }
 int64_t ConvGeometry::blocks_of_channels() const {
   return phases(0) * phases(1) / tile_phases() * strips() * tiles_across();
@@ -156,7 +182,7 @@ int64_t ConvGeometry::Splits(int64_t group_channels) const {
 
 int64_t ConvGeometry::lead() const {
   if (takes_pairs) return std::abs(padding(1)) % 2;
-  return copies_four ? (4 - problem.padding[1] % 4) % 4 : 0;
+  return copies_four ? (4 - padding(1) % 4) % 4 : 0;
 }
 int64_t ConvGeometry::patch_width() const {
   const int64_t needed =
@@ -180,7 +206,9 @@ int64_t ConvGeometry::weight_words() const {
 }
 
 int64_t ConvGeometry::padding(size_t axis) const {
-  if (weight_phases(axis) == 1) return problem.padding[axis];
+  if (weight_phases(axis) == 1) {
+    return problem.padding[axis] + windows.before[axis] * problem.stride[axis];
+  }
   // The filter is not dilated: ChooseConvGeometry sees to that.
   const int64_t original = problem.kernel[axis] - 1 - problem.padding[axis];
   return taps(axis) - 1 - original / weight_phases(axis);
@@ -208,10 +236,10 @@ int64_t ConvGeometry::carried_rows() const {
   const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
   const bool is_kept = chunk_producers() == 1 && chunks() < stages;
   if (!has_above || !is_kept || problem.takes_as_stored()) return 0;
-  const int64_t fresh = planes(0) * planes(1) * int64_t{tile_h} * pitch;
+  const int64_t fresh = planes(0) * planes(1) * step(0) * pitch;
   const bool saves =
       OctetsOfThread(*this, fresh) < OctetsOfThread(*this, brought());
-  return saves ? halo(0) : 0;
+  return saves ? plane_height() - step(0) : 0;
 }
 int64_t ConvGeometry::carried_positions() const {
   return planes(0) * planes(1) * carried_rows() * pitch;
@@ -219,14 +247,17 @@ int64_t ConvGeometry::carried_positions() const {
 int64_t ConvGeometry::run() const {
   return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
 }
+int64_t ConvGeometry::run_span() const {
+  if (!channel_rows) return rows() / images;
+  return (groups_n - 1) * part_step() * pitch + int64_t{tiles_n} * 8;
+}
 int64_t ConvGeometry::positions() const { return images * image_positions(); }
 int64_t ConvGeometry::image_positions() const {
   const int64_t patch = planes(0) * planes(1) * plane_height() * pitch;
-  const int64_t run_of_image = run() / images;
   const int64_t multiple = octets_of_row() == 2 ? 8 : takes_pairs ? 2 : 1;
   if (problem.stride == Pair{1, 1}) {
     const int64_t last =
-        TapOffset(taps(0) * taps(1) - 1) + phase_shift() + run_of_image;
+        TapOffset(taps(0) * taps(1) - 1) + phase_shift() + run_span();
     return RoundUp(std::max(patch, last), multiple);
   }
   // Rows and columns of the filter move a run independently.
@@ -238,7 +269,7 @@ int64_t ConvGeometry::image_positions() const {
   for (int64_t x = 0; x < taps(1); ++x) {
     across = std::max(across, TapOffset(x));
   }
-  return RoundUp(std::max(patch, down + across + run_of_image), multiple);
+  return RoundUp(std::max(patch, down + across + run_span()), multiple);
 }
 int64_t ConvGeometry::TapOffset(int64_t tap) const {
   const int64_t y = tap / taps(1) * dilation(0);
@@ -337,7 +368,7 @@ bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
   if (channel_rows || !demands.stores || demands.reads > 0) return false;
   if (demands.reduces_images) return false;
   if (demands.all_channels_in_a_block && !demands.has_softmax) return false;
-  if (demands.window != Pair{1, 1}) return false;
+  if (demands.windows.any()) return false;
   return phases(1) > 1 || problem.output[3] % 8 != 0;
 }
 int64_t ConvGeometry::StagedWords(const ConvDemands& demands) const {
@@ -348,6 +379,17 @@ int64_t ConvGeometry::StagedWords(const ConvDemands& demands) const {
   const int64_t rounds = CeilDiv(tiles_n, kStagedFragments);
   const int64_t fragments = CeilDiv(tiles_n, rounds);
   return teams * fragments * 8 * (pixels + 4);
+}
+int64_t ConvGeometry::PooledFragments() const {
+  const int64_t words =
+      has_groups() ? kMostWindowWords : kMostWindowWordsOfWarps;
+  const int64_t most =
+      std::max<int64_t>(words / (2 * WordsOfFragment(*this)), 1);
+  return CeilDiv(tiles_n, CeilDiv(tiles_n, most));
+}
+int64_t ConvGeometry::WindowWords() const {
+  if (!windows.any() || channel_rows) return 0;
+  return 2 * PooledFragments() * WordsOfFragment(*this);
 }
 int64_t ConvGeometry::softmax_words() const {
   const int64_t sharing = has_groups() ? groups_n : warps_n;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "jit/compile/conv_windows.h"
 #include "jit/compile/lowered_plan.h"
 
 namespace kiln {
@@ -43,8 +44,7 @@ struct ConvDemands {
   // many channels; 0: as they like.
   int packed_chunk = 0;
   int64_t packed_channels = 0;
-  // Tiles consist of whole windows of this size.
-  Pair window = {1, 1};
+  ConvWindows windows;  // of which tiles consist
   // What happens to each element before statistics, a pooling or a reduction or
   // to the end: pointwise ops, an estimate of their instructions, whole tensors
   // that they read, and whether a tensor of the same size is written.
@@ -74,6 +74,7 @@ ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
 // conv_tile.cuh, conv_patch.cuh and conv_stages.cuh.
 struct ConvGeometry {
   ConvProblem problem;
+  ConvWindows windows;
   int tile_h = 8;
   int tile_w = 32;
   int tiles_m = 2;
@@ -147,6 +148,14 @@ struct ConvGeometry {
   int64_t channel_blocks() const;  // of one group
   int64_t chunks() const;
   int64_t steps() const;  // through the depth of one chunk, of 8 or 16
+  // Pixels of a phase that tiles are laid over, and from each to the next.
+  int64_t extent(size_t axis) const;
+  int64_t step(size_t axis) const;
+  // Where channels are the rows of products, each run of pixels is a part of
+  // the tile's rows: how many of these, and from each part to the next.
+  int64_t parts() const { return channel_rows ? groups_n : 1; }
+  int64_t part_rows() const;
+  int64_t part_step() const;
   int64_t tiles_across() const;
   int64_t strips() const;
   int64_t blocks_of_channels() const;  // those of one image that share them
@@ -158,6 +167,9 @@ struct ConvGeometry {
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;
 
+  // From the first pixel of the input that the first tile needs to the first
+  // that there is; of the first phase.
+  int64_t padding(size_t axis) const;
   // Columns that a patch begins early, so that four of them are copied at once,
   // by warps, or two.
   int64_t lead() const;
@@ -172,7 +184,6 @@ struct ConvGeometry {
   int64_t weight_words() const;  // of one chunk for one block of channels
 
   // Of warpgroups. Units have 16 bytes: eight numbers of a pixel or channel.
-  int64_t padding(size_t axis) const;      // of the first phase
   int64_t phase_start(size_t axis) const;  // see PatchPositions
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
@@ -184,8 +195,9 @@ struct ConvGeometry {
   int64_t carried_rows() const;
   int64_t carried_positions() const;  // the same of the patch
   int64_t run() const;                // positions that a block multiplies
-  int64_t positions() const;          // of the patch that products read
-  int64_t image_positions() const;    // of those, one image's
+  int64_t run_span() const;   // from the first of an image behind its last
+  int64_t positions() const;  // of the patch that products read
+  int64_t image_positions() const;  // of those, one image's
   // Octets of a position that lie together, swizzled if more than one.
   int64_t octets_of_row() const { return chunk % 16 == 0 ? 2 : 1; }
   // Units from the start of the patch to those that pair `eight` of octet and
@@ -229,6 +241,10 @@ struct ConvGeometry {
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;
   int64_t StagedWords(const ConvDemands& demands) const;
+  // Where pixels are the rows: fragments of a warp's channels whose windows are
+  // gathered at once (conv_windows.cuh), and the words that takes.
+  int64_t PooledFragments() const;
+  int64_t WindowWords() const;
   // Words of warps that have channels of the same pixels (conv_softmax.cuh).
   int64_t softmax_words() const;
   // Whether both read packed weights alike.

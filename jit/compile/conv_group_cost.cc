@@ -31,8 +31,11 @@ constexpr double kMisaligned = 1.5;
 constexpr double kCyclesBeforeProduct = 16.0;
 constexpr double kInstructionsPerSum = 7.53;  // of statistics in registers
 constexpr double kInstructionsOfPlanes = 7.98;
-// From planes; by hand, with kCyclesPerSlice from four tiles.
-constexpr double kInstructionsOfPooling = 20.0;
+// Of pooling, for an element and for a window; from pixel rows more, which wait
+// for each other. By hand, from 117 tiles of 11 plans.
+constexpr double kInstructionsPerPooled = 10.0;
+constexpr double kInstructionsPerPooledRow = 8.0;
+constexpr double kInstructionsPerWindow = 40.0;
 constexpr double kInstructionsOfStoring = 4.07;  // from planes
 // A warp's cycles for each instruction of what follows the sums, more with each
 // other warp beside it.
@@ -57,8 +60,8 @@ constexpr int kFewGroups = 3;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.2;
 constexpr double kCyclesPerRead = 3.88;
-// Of pooling from pixel rows, where all meet before and behind each eight
-// channels.
+// Of pooling from pixel rows, for each eight channels that all lay down; by
+// hand, from four tiles.
 constexpr double kCyclesPerSlice = 250.0;
 constexpr double kInstructionsPerOctet = 33.8;  // loads included
 constexpr double kInstructionsPerPart = 15.4;
@@ -88,10 +91,17 @@ constexpr double kShareOfCarried = 0.5;
 
 // Windows of what the plan has finished, not beside statistics.
 bool Pools(const ConvDemands& demands) {
-  return demands.window != Pair{1, 1} && !demands.has_statistics;
+  return demands.windows.any() && !demands.has_statistics;
 }
 
-// For each element.
+// Of a loop over windows, for each element.
+double PoolingInstructions(const ConvGeometry& g, const ConvDemands& demands) {
+  if (!Pools(demands)) return 0.0;
+  return (g.channel_rows ? kInstructionsPerPooled : kInstructionsPerPooledRow) +
+         kInstructionsPerWindow * demands.windows.density();
+}
+
+// Of what else follows the sums.
 double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   const double ops = static_cast<double>(demands.instructions);
   const bool is_half = demands.stored_type != DataType::kF32;
@@ -104,8 +114,7 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
   if (!demands.in_registers()) {
-    return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops +
-           (Pools(demands) ? kInstructionsOfPooling : 0.0);
+    return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops;
   }
   return kInstructionsPerSum + ops +
          (demands.stores ? kInstructionsOfStoring : 0.0);
@@ -168,7 +177,8 @@ class GroupTileCost {
         octets_(g.chunk / 8 * PositionsToPay(g) / 128 *
                 (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)) {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
-    after_ = elements_ * TailInstructions(g, demands) + sums;
+    in_a_row_ = elements_ * TailInstructions(g, demands) + sums;
+    after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);
     if (demands.stores) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
       const double of_row =
@@ -194,7 +204,7 @@ class GroupTileCost {
         static_cast<double>(demands_.reads) *
         (g_.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead);
     const double fetching =
-        after_ > kInstructionsAtHand ? kSlowedByFetching : 1.0;
+        in_a_row_ > kInstructionsAtHand ? kSlowedByFetching : 1.0;
     const double slowed =
         (kCyclesPerInstruction + kCyclesPerNeighbour * groups_) * fetching;
     return chunks_ * (turn_ + kCyclesPerHandover) + after_ * slowed +
@@ -224,7 +234,7 @@ class GroupTileCost {
     const bool is_half = demands_.stored_type != DataType::kF32;
     return (is_half ? 2 : 1) * bytes_ / kStoredBytesPerCycle;
   }
-  // Of all groups, for each eight channels.
+  // Of all groups.
   double Meetings() const {
     if (!Pools(demands_) || g_.channel_rows) return 0.0;
     return kCyclesPerSlice * g_.tiles_n;
@@ -256,7 +266,8 @@ class GroupTileCost {
   const double elements_;  // of a thread
   // Of a chunk, for each thread of one warpgroup, by PositionsToPay.
   const double octets_;
-  double after_;        // instructions of what follows the products
+  double in_a_row_;     // instructions behind the products, but for a loop
+  double after_;        // those of the loop over windows, too
   double bytes_ = 0.0;  // of results
 };
 

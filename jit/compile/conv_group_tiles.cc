@@ -38,7 +38,8 @@ constexpr int64_t kMaxSums = 96;
 constexpr int64_t kMaxRawSums = 128;
 constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;
-constexpr int kRowsOfGroup = 64;  // of a warpgroup's product
+constexpr int kMaxColumnsOfWindows = 192;  // in planes
+constexpr int kRowsOfGroup = 64;           // of a warpgroup's product
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
@@ -76,7 +77,7 @@ class GroupTiles {
   bool Suits() const {
     const ConvProblem& p = tiles_.base().problem;
     const bool has_phases = p.insert != Pair{1, 1};
-    if (has_phases && demands_.window != Pair{1, 1}) return false;
+    if (has_phases && demands_.windows.any()) return false;
     for (size_t i = 0; i < 2; ++i) {
       if (p.insert[i] == 1) continue;
       if (p.kernel[i] < p.insert[i] || p.dilation[i] != 1) return false;
@@ -91,7 +92,7 @@ class GroupTiles {
     const ConvProblem& p = tiles_.base().problem;
     if (p.dilation[0] < (p.takes_as_stored() ? 2 : 3)) return false;
     return p.kernel[0] > 1 && p.stride == Pair{1, 1} &&
-           p.insert == Pair{1, 1} && demands_.window == Pair{1, 1};
+           p.insert == Pair{1, 1} && !demands_.windows.any();
   }
 
   // Planes are not reduced over images.
@@ -132,19 +133,25 @@ class GroupTiles {
     g.channel_rows ? TryChannelRows(g) : TryPixelRows(g);
   }
 
-  // What divides the width of a tile beside others: they begin with a whole
+  // What divides the distance of tiles side by side: they begin with a whole
   // window, and at an even column.
-  int64_t WidthsOf(const ConvGeometry& g) const {
-    return std::lcm(demands_.window[1], int64_t{g.takes_pairs ? 2 : 1});
+  int64_t StepsOf(const ConvGeometry& g) const {
+    return std::lcm(demands_.windows.stride[1], int64_t{g.takes_pairs ? 2 : 1});
+  }
+  // Of tiles that cover an image.
+  int64_t MostRows(const ConvGeometry& g) const {
+    return RoundUp(g.extent(0), demands_.windows.stride[0]) +
+           demands_.windows.overlap(0);
   }
 
   // Widths of tiles that share a row of the output equally.
   std::vector<int> TileWidths(const ConvGeometry& g) const {
-    const int64_t width = CeilDiv(g.problem.output[3], g.phases(1));
+    const int64_t width = g.extent(1);
     std::vector<int> widths;
     for (const int64_t across : {1, 2, 3, 4, 6, 8, 12}) {
-      const int64_t each = RoundUp(CeilDiv(width, across), WidthsOf(g));
-      const int tile_w = static_cast<int>(across == 1 ? width : each);
+      const int64_t each = RoundUp(CeilDiv(width, across), StepsOf(g));
+      const int tile_w = static_cast<int>((across == 1 ? width : each) +
+                                          demands_.windows.overlap(1));
       if (tile_w < 8 && across > 1) break;
       if (widths.empty() || widths.back() != tile_w) widths.push_back(tile_w);
     }
@@ -172,13 +179,11 @@ class GroupTiles {
     g.pitch = static_cast<int>(g.lead() + tile_w + g.halo(1));
     if (g.takes_pairs) g.pitch = static_cast<int>(RoundUp(g.pitch, 2));
     if (tile_w > g.rows()) return;
-    const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
     const int64_t rows = (g.rows() - tile_w) / g.pitch + 1;
-    g.tile_h =
-        static_cast<int>(std::min(rows, RoundUp(height, demands_.window[0])) /
-                         demands_.window[0] * demands_.window[0]);
+    g.tile_h = static_cast<int>(
+        demands_.windows.Whole(0, std::min(rows, MostRows(g))));
     if (g.tile_h > 0) TryDepths(g);
-    TryImages(g, height);
+    TryImages(g, g.extent(0));
   }
 
   // An image for each warpgroup of rows: they read the same weights, and more
@@ -187,7 +192,7 @@ class GroupTiles {
     const ConvProblem& p = g.problem;
     const bool are_pixels_apart = !demands_.all_channels_in_a_block &&
                                   !demands_.reduces_images &&
-                                  demands_.window == Pair{1, 1};
+                                  !demands_.windows.any();
     if (g.groups_m == 1 || g.tiles_m > 1 || !are_pixels_apart) return;
     if (g.phases(0) * g.phases(1) > 1) return;
     if (p.output[0] % g.groups_m != 0) return;
@@ -196,6 +201,13 @@ class GroupTiles {
     g.images = g.groups_m;
     g.tile_h = static_cast<int>(height);
     TryDepths(g);
+  }
+
+  // Of a warpgroup's product, where channels are its rows.
+  int MostColumns() const {
+    if (!demands_.needs_planes()) return kMaxColumns;
+    const bool pools = demands_.windows.any() && !demands_.has_statistics;
+    return pools ? kMaxColumnsOfWindows : kMaxColumnsOfPlanes;
   }
 
   // Runs are whole rows of a multiple of eight positions, so that places in
@@ -207,20 +219,18 @@ class GroupTiles {
     for (const int tile_w : TileWidths(g)) {
       const int64_t beside = g.lead() + g.halo(1);
       g.pitch = static_cast<int>(RoundUp(tile_w + beside, 8));
-      const int64_t across =
-          CeilDiv(CeilDiv(g.problem.output[3], g.phases(1)), int64_t{tile_w});
-      g.tile_w = across == 1 ? tile_w
-                             : static_cast<int>((g.pitch - beside) /
-                                                WidthsOf(g) * WidthsOf(g));
-      const int64_t height = CeilDiv(g.problem.output[2], g.phases(0));
-      const int most =
-          demands_.needs_planes() ? kMaxColumnsOfPlanes : kMaxColumns;
-      for (int rows = static_cast<int>(demands_.window[0]);
+      const int64_t overlap = demands_.windows.overlap(1);
+      const bool is_alone = tile_w >= g.extent(1) + overlap;
+      const int64_t widest =
+          (g.pitch - beside - overlap) / StepsOf(g) * StepsOf(g) + overlap;
+      g.tile_w = is_alone ? tile_w : static_cast<int>(widest);
+      const int most = MostColumns();
+      for (int rows = static_cast<int>(demands_.windows.size[0]);
            rows * g.pitch <= most;
-           rows += static_cast<int>(demands_.window[0])) {
-        if (rows > RoundUp(height, demands_.window[0])) break;
+           rows += static_cast<int>(demands_.windows.stride[0])) {
+        if (rows > MostRows(g)) break;
         g.tiles_n = rows * g.pitch / 8;
-        g.tile_h = rows * g.groups_n;
+        g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
         TryDepths(g);
       }
     }
@@ -278,7 +288,7 @@ class GroupTiles {
         beside += demands_.has_statistics ? kRegistersOfPhasesBesideStatistics
                                           : kRegistersOfPhases;
       }
-      if (demands_.all_channels_in_a_block || demands_.window != Pair{1, 1}) {
+      if (demands_.all_channels_in_a_block || demands_.windows.any()) {
         beside += kRegistersOfReduction * (g.tiles_m - 1);
         if (demands_.has_softmax) {
           beside += std::max(int64_t{0}, sums - kSumsBesidePowers);

@@ -258,15 +258,6 @@ class ConvSpecWriter {
     Append(WarpgroupProducts(geometry_));
   }
 
-  // Words of the windows' values: eight channels of each warp, rows padded to
-  // four columns (WindowStage in conv_tails.cuh).
-  int64_t WindowWords() const {
-    if (geometry_.channel_rows) return 0;
-    const int64_t columns = (geometry_.tile_w + 3) / 4 * 4;
-    const int64_t pixels = geometry_.tile_h * columns;
-    return Parts().second * 8 * ((pixels + 27) / 32 * 32 + 4);
-  }
-
   // What of windows there is to find beside statistics, and where it goes.
   void EarlyPooling(const Node& node) {
     Append(ShapeText("Windows", DimsOf(node.results[0])));
@@ -299,17 +290,30 @@ class ConvSpecWriter {
     return pooling >= 0 && value == NodeAt(pooling).results[0];
   }
 
-  static std::vector<std::string> PoolConstants(const Node& node) {
+  std::vector<std::string> PoolConstants(const Node& node) const {
     const auto& pool = std::get<PoolAttributes>(node.attributes);
     return {BoolText("kPoolsMax", node.op == OpKind::kMaxPool2d),
-            PairText("Pool", pool.kernel_size)};
+            PairText("Pool", pool.kernel_size),
+            PairText("PoolStride", pool.stride),
+            IntText("kPooledFragments", geometry_.PooledFragments())};
+  }
+
+  // Whether what follows the sums is computed of each window's, even if several
+  // windows have the same ones: less work than to go through them before.
+  bool PoolsSums() const {
+    constexpr int64_t kFewInstructions = 9;
+    const bool is_cheap = kernel_.demands.instructions <= kFewInstructions ||
+                          !geometry_.windows.lay_out_tiles();
+    return is_cheap && !ReadsElements() && !StoresInner();
   }
 
   void PoolTail(const Node& node) {
     Append(PoolConstants(node));
+    Append({BoolText("kPoolsPastEdges", geometry_.windows.lay_out_tiles()),
+            BoolText("kPoolsSums", PoolsSums())});
     spec_.element_argument = "float " + NameOf(node.results[0]);
     outer_.Define(node.results[0]);
-    Finish("kPool", "kiln_conv_pool", WindowWords());
+    Finish("kPool", "kiln_conv_pool", geometry_.WindowWords());
   }
 
   void ChannelsTail(const Node& node) {
@@ -417,8 +421,9 @@ class ConvSpecWriter {
     const int64_t scratch =
         geometry_.channel_rows ? 0 : Parts().first * slots * 3 + StagedWords();
     Finish("kMoments", "kiln_conv_statistics",
-           kernel_.group.early_pooling < 0 ? scratch
-                                           : std::max(scratch, WindowWords()));
+           kernel_.group.early_pooling < 0
+               ? scratch
+               : std::max(scratch, geometry_.WindowWords()));
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
     spec_.has_element = !kernel_.leaves_states;
     if (!Finishes() && !kernel_.leaves_states) MergePartials(states);

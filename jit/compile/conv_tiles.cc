@@ -34,7 +34,8 @@ int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t pixels = int64_t{g.tile_h} * g.tile_w;
   const int64_t pool = warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
   const int64_t channels = (warps_n - 1) * pixels * 12;
-  return std::max({moments + staged, pool, channels}) + of_channels;
+  const int64_t windows = g.WindowWords() * 4;
+  return std::max({moments + staged, pool, channels, windows}) + of_channels;
 }
 
 // At most `most` tiles, so that strips share the height of an image equally.
@@ -52,6 +53,7 @@ ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
       options_(options),
       sm_count_(std::max(options.target.sm_count, 1)) {
   base_.problem = problem;
+  base_.windows = demands.windows;
   base_.spares_registers = options.spare_registers > 0;
   const bool is_fp32 = options.grade == Grade::kFp32;
   base_.splits_input = is_fp32 && problem.input_type == DataType::kF32;

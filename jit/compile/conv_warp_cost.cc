@@ -14,8 +14,11 @@ constexpr double kCyclesPerProduct = 1.6;  // of 16 x 8 x 8
 constexpr double kInstructionsPerCopy = 22.0;
 constexpr double kInstructionsPerSplitFour = 45.0;
 constexpr double kInstructionsPerElement = 8.0;  // of what follows the sums
-constexpr double kCyclesPerBlock = 4000.0;       // before its first tile
-constexpr double kCyclesPerStage = 700.0;        // of waiting for a chunk
+// Of pooling, for an element and for a window; from 19 tiles of 4 plans.
+constexpr double kInstructionsPerPooled = 4.0;
+constexpr double kInstructionsPerWindow = 20.0;
+constexpr double kCyclesPerBlock = 4000.0;  // before its first tile
+constexpr double kCyclesPerStage = 700.0;   // of waiting for a chunk
 
 struct Work {
   double tensor = 0.0;        // cycles of the tensor cores
@@ -46,8 +49,13 @@ double WarpTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double multiply =
       std::max(product.tensor, product.instructions / kIssuedPerCycle);
   const double chunks = static_cast<double>(g.chunks());
-  const double of_element =
-      static_cast<double>(demands.instructions) + kInstructionsPerElement;
+  const double pooling =
+      demands.windows.any()
+          ? kInstructionsPerPooled +
+                kInstructionsPerWindow * demands.windows.density()
+          : 0.0;
+  const double of_element = static_cast<double>(demands.instructions) +
+                            kInstructionsPerElement + pooling;
   const double after = static_cast<double>(g.rows() * g.block_channels()) / 32 *
                        of_element / kIssuedPerCycle;
   const double waiting = chunks * kCyclesPerStage;

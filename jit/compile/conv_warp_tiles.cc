@@ -94,11 +94,20 @@ class WarpTiles {
     }
   }
 
+  bool HasWholeWindows(const ConvGeometry& g) const {
+    const ConvWindows& windows = demands_.windows;
+    if (windows.lay_out_tiles()) {
+      return g.tile_h >= windows.size[0] && g.tile_w >= windows.size[1];
+    }
+    return g.tile_h % windows.size[0] == 0 &&
+           (g.tile_w % windows.size[1] == 0 || g.tiles_across() == 1);
+  }
+
   void TryCopies(ConvGeometry g) {
-    if (g.tile_h % demands_.window[0] != 0) return;
-    if (g.tile_w % demands_.window[1] != 0 && g.tiles_across() > 1) return;
-    g.copies_four = can_copy_four_ && (g.tiles_across() == 1 ||
-                                       g.tile_w * g.problem.stride[1] % 4 == 0);
+    if (!HasWholeWindows(g)) return;
+    g.copies_four =
+        can_copy_four_ &&
+        (g.tiles_across() == 1 || g.step(1) * g.problem.stride[1] % 4 == 0);
     TryChunks(g);
   }
 

@@ -114,9 +114,13 @@ class Reporting {
 
   static std::string TextOf(const ConvDemands& demands) {
     std::vector<std::string> held;
-    if (demands.window != Pair{1, 1}) {
-      held.push_back(fmt::format("whole windows of {} x {}", demands.window[0],
-                                 demands.window[1]));
+    if (demands.windows.any()) {
+      const ConvWindows& windows = demands.windows;
+      held.push_back(fmt::format("whole windows of {} x {}", windows.size[0],
+                                 windows.size[1]));
+      if (windows.overlap(0) + windows.overlap(1) > 0) {
+        held.back() += ", those that it shares with others too";
+      }
     }
     if (demands.group_channels > 0) {
       held.push_back(fmt::format("whole normalised groups of {} channels",

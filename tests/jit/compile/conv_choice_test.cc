@@ -259,7 +259,7 @@ TEST(ConvChoiceTest, ReductionsHaveOneImageInABlock) {
   ConvDemands pixels;
   pixels.reduces_images = true;
   ConvDemands windows;
-  windows.window = {2, 2};
+  windows.windows = {{2, 2}, {2, 2}};
   for (const ConvDemands& demands : {channels, pixels, windows}) {
     const auto geometry =
         ChooseConvGeometry(Problem(528, 64, 64, 6, 3, 1, 1), demands,
@@ -294,7 +294,7 @@ TEST(ConvChoiceTest, EveryTileCoversItsConvolutionAndFits) {
 TEST(ConvChoiceTest, DemandsAreMet) {
   const ConvProblem problem = Problem(128, 8, 64, 128, 3, 1, 0);
   ConvDemands demands;
-  demands.window = {4, 4};
+  demands.windows = {{4, 4}, {4, 4}};
   demands.group_channels = 4;
   demands.all_channels_in_a_block = true;
   for (const Target& target : kTargets) {
