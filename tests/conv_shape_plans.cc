@@ -224,6 +224,45 @@ Plans MergedPhases() {
   return plans;
 }
 
+// Poolings of a convolution's elements whose windows overlap or reach past the
+// edges, which tiles then do, too (jit/compile/conv_windows.h).
+Plans OverlappingWindows() {
+  Plans plans;
+  for (const DataType type : {kF32, kF16}) {
+    for (const auto& [number, pooling] :
+         {std::pair{"3_2", "max_pool2d(r, kernel_size=3, stride=2, padding=1)"},
+          {"ceil", "max_pool2d(r, kernel_size=3, stride=2, ceil_mode=true)"},
+          {"2_1", "avg_pool2d(r, kernel_size=2, stride=1)"},
+          {"uneven",
+           "max_pool2d(r, kernel_size=[2,5], stride=[2,3], "
+           "padding=[1,2])"}}) {
+      for (const int64_t channels : {3, 16}) {
+        plans.push_back(
+            {fmt::format("overlapping_windows__{}__{}__{}", DataTypeName(type),
+                         number, channels),
+             fmt::format("input x: {0}[16,{1},101,118]\n"
+                         "param w: {0}[48,{1},3,3]\nparam b: {0}[48]\n"
+                         "c = conv2d(x, w, b, stride={2}, padding=1)\n"
+                         "r = relu(c)\ny = {3}\noutput y\n",
+                         DataTypeName(type), channels, channels == 3 ? 2 : 1,
+                         pooling)});
+      }
+    }
+  }
+  plans.push_back({"overlapping_windows__long_ops",
+                   "input x: f32[8,12,90,61]\nparam w: f32[72,12,3,3]\n"
+                   "c = conv2d(x, w)\nm = mish(c)\nt = tanh(m)\n"
+                   "y = avg_pool2d(t, kernel_size=3, stride=2, padding=1)\n"
+                   "output y\n"});
+  plans.push_back({"overlapping_windows__residual",
+                   "input x: f32[8,12,64,64]\nparam w: f32[64,12,3,3]\n"
+                   "input z: f32[8,64,64,64]\n"
+                   "c = conv2d(x, w, padding=1)\ns = add(c, z)\n"
+                   "y = max_pool2d(s, kernel_size=3, stride=2, padding=1)\n"
+                   "output y\n"});
+  return plans;
+}
+
 // Filters of their own for each channel, in rows of every length of a vector.
 Plans Depthwise() {
   Plans plans;
@@ -329,8 +368,8 @@ std::vector<NamedPlan> ConvolutionTails() {
   Plans plans = ReducedImages();
   for (const Plans& more :
        {SmallImages(), WideChunks(), SoftmaxOfChannels(), OddWidths(),
-        UnevenPhases(), MergedPhases(), Depthwise(), WideDilations(), Patches(),
-        RoundedOperands()}) {
+        UnevenPhases(), MergedPhases(), OverlappingWindows(), Depthwise(),
+        WideDilations(), Patches(), RoundedOperands()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

@@ -181,10 +181,19 @@ class Writer {
     for (size_t i = 0; i < 2; ++i) {
       kernel[i] = random_.Int(1, std::min<int64_t>(dims_[2 + i], 4));
     }
-    const bool overlaps = random_.OneIn(4);
+    std::string more;
+    if (random_.OneIn(2)) {
+      const auto step = [&](int64_t size) {
+        return random_.Int((size + 1) / 2, size);
+      };
+      more = fmt::format(", stride=[{},{}], padding=[{},{}]{}", step(kernel[0]),
+                         step(kernel[1]), random_.Int(0, kernel[0] / 2),
+                         random_.Int(0, kernel[1] / 2),
+                         random_.OneIn(2) ? ", ceil_mode=true" : "");
+    }
     Add(fmt::format("{}({}, kernel_size=[{},{}]{})",
                     random_.Pick({"max_pool2d", "avg_pool2d"}), value_,
-                    kernel[0], kernel[1], overlaps ? ", stride=1" : ""));
+                    kernel[0], kernel[1], more));
   }
 
   void AddReduction(const std::string& dim) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fmt/format.h"
-#include "jit/plan/plan_text.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
@@ -35,10 +35,6 @@ y = {}(p, kernel_size=2)
 output y
 )",
                      ops, pooling);
-}
-
-LoweredPlan LoweredOf(const std::string& text) {
-  return Lower(*Canonicalize(*ParsePlanText(text)));
 }
 
 // The operands of the moved pooling behind its input: its sign, then how many

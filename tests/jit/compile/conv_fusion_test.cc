@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
@@ -105,6 +108,44 @@ TEST(ConvFusionTest, PoolingStaysBehindWhatIsNotMonotone) {
   EXPECT_THAT(Symbols(text, kH100),
               ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
                           "kiln_conv_pool"));
+}
+
+std::string Pooled(const std::string& conv, const std::string& attributes) {
+  return fmt::format("{}r = relu(c)\ny = max_pool2d(r, {})\noutput y\n", conv,
+                     attributes);
+}
+constexpr std::string_view kStem =
+    "input x: f32[32,3,224,224]\nparam w: f32[64,3,7,7]\n"
+    "c = conv2d(x, w, stride=2, padding=3)\n";
+
+TEST(ConvFusionTest, OverlappingWindowsJoinTheConvolution) {
+  const std::string conv(kStem);
+  for (const Target& target : {kH100, kA100}) {
+    EXPECT_THAT(
+        Symbols(Pooled(conv, "kernel_size=3, stride=2, padding=1"), target),
+        ElementsAre("kiln_pack_weights", "kiln_conv_pool"));
+  }
+  EXPECT_THAT(
+      Symbols(Pooled(conv, "kernel_size=2, ceil_mode=true, padding=1"), kH100),
+      ElementsAre("kiln_pack_weights", "kiln_conv_pool"));
+}
+
+// What tiles would compute again takes longer than the way through memory; or
+// others read elements, of which some are in no window.
+TEST(ConvFusionTest, OverlappingWindowsOfDearOrSharedElementsDoNot) {
+  const auto apart =
+      ElementsAre("kiln_pack_weights", "kiln_conv", "kiln_pool2d");
+  EXPECT_THAT(Symbols(Pooled("input x: f32[32,64,56,56]\n"
+                             "param w: f32[192,64,3,3]\n"
+                             "c = conv2d(x, w, padding=1)\n",
+                             "kernel_size=3, stride=2, padding=1"),
+                      kH100),
+              apart);
+  EXPECT_THAT(
+      Symbols(Pooled(std::string(kStem), "kernel_size=3, stride=2, padding=1") +
+                  "output r\n",
+              kH100),
+      apart);
 }
 
 TEST(ConvFusionTest, AChainWithoutANormIsOneKernel) {

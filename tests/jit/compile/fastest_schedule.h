@@ -11,6 +11,11 @@ namespace kiln {
 inline const Target kH100 = {"sm_90a", 132};
 inline const Target kA100 = {"sm_80", 108};
 
+// Of a plan that must be right.
+inline LoweredPlan LoweredOf(const std::string& text) {
+  return Lower(*Canonicalize(*ParsePlanText(text)));
+}
+
 // The first schedule of a plan that must be right.
 inline Schedule Fastest(const std::string& text, const Target& target = kH100) {
   return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target).front();

@@ -116,6 +116,7 @@ c = conv2d(x, w, stride=2, padding=3)
 r = relu(c)
 y = max_pool2d(r, kernel_size=3, stride=2, padding=1)
 output y
+output r
 )");
   EXPECT_THAT(Overlapping(schedule), ElementsAre(false));
 }
