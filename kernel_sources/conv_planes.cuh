@@ -323,18 +323,11 @@ struct PlaneTail<Spec, Tail::kMoments> {
                                    const Channels<Spec>& channels,
                                    const ConvBlock<Spec>& block, int tile,
                                    const Run& planes) {
-    const auto sign = [&](const Point<Index>& at) {
-      return Pooling<Spec>::SignOf(channels(at));
-    };
+    const SignedAt<Spec> signed_at(channels);
     ForEachWindow<Spec, typename Spec::Windows>(
-        block, tile, planes,
-        [&](const Point<Index>& at) {
-          return [factor = sign(at)](float value, int, int) {
-            return factor * value;
-          };
-        },
+        block, tile, planes, signed_at,
         [&](const Point<Index>& at, float pooled) {
-          Spec::StorePooled(t, at, sign(at) * pooled, true);
+          Spec::StorePooled(t, at, signed_at.Of(at) * pooled, true);
         });
   }
 };
@@ -370,10 +363,7 @@ struct PlaneTail<Spec, Tail::kPool> {
           });
       __syncwarp();
       ForEachWindow<Spec, typename Spec::TailOutput>(
-          block, tile, planes,
-          [](const Point<Index>&) {
-            return [](float value, int, int) { return value; };
-          },
+          block, tile, planes, [](const Point<Index>&) { return AsTheyAre(); },
           visit);
     }
   }
@@ -388,10 +378,8 @@ struct PlaneTail<Spec, Tail::kPool> {
     const typename Spec::Channel channel;
 
     __device__ float operator()(float sum, int row, int x) const {
-      const int h = at.h * Spec::kPoolStrideH - Spec::kBeforeH + row;
-      const int w = at.w * Spec::kPoolStrideW - Spec::kBeforeW + x;
       float value = Spec::Read(t, at, sum, 1.0f, true, channel);
-      Pooling<Spec>::LeaveOut(!ConvBlock<Spec>::IsInside(h, w), &value);
+      LeaveOutPastEdges<Spec>(at, row, x, &value);
       return value;
     }
   };

@@ -2,7 +2,10 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_POOLING_CUH_
 #define KILN_KERNEL_SOURCES_CONV_POOLING_CUH_
 
+#include "conv_channels.cuh"
+#include "conv_tile.cuh"
 #include "math.cuh"
+#include "point.cuh"
 #include "reducers.cuh"
 
 namespace kiln {
@@ -30,9 +33,50 @@ struct Pooling {
     return Spec::kPoolsMax ? Maximum(a, b) : a + b;
   }
   static __device__ float Finish(float joined) {
-    constexpr float kCount = Spec::kPoolH * Spec::kPoolW;
-    return Spec::kPoolsMax ? joined : QuotientByConstant(joined, kCount);
+    constexpr int kCount = static_cast<int>(Spec::kPoolH * Spec::kPoolW);
+    if constexpr (Spec::kPoolsMax) return joined;
+    if constexpr ((kCount & (kCount - 1)) == 0) return joined * (1.0f / kCount);
+    return QuotientByConstant(joined, static_cast<float>(kCount));
   }
+};
+
+// Of a column of windows, of which the first is at `at`: LeaveOut for number
+// `x` of row `row`.
+template <typename Spec, typename Index>
+__device__ void LeaveOutPastEdges(const Point<Index>& at, int row, int x,
+                                  float* value) {
+  const int h = at.h * Spec::kPoolStrideH - Spec::kBeforeH + row;
+  const int w = at.w * Spec::kPoolStrideW - Spec::kBeforeW + x;
+  Pooling<Spec>::LeaveOut(!ConvBlock<Spec>::IsInside(h, w), value);
+}
+
+// What numbers of windows count as, for WindowColumn: themselves, or times the
+// sign of their channel, so that their largest is what is asked for.
+struct AsTheyAre {
+  __device__ float operator()(float value, int, int) const { return value; }
+};
+
+template <typename Spec>
+class SignedAt {
+ public:
+  using Index = typename Spec::Index;
+
+  __device__ explicit SignedAt(const Channels<Spec>& channels)
+      : channels_(channels) {}
+
+  __device__ float Of(const Point<Index>& at) const {
+    return Pooling<Spec>::SignOf(channels_(at));
+  }
+  __device__ auto operator()(const Point<Index>& at) const {
+    return [at, sign = Of(at)](float value, int row, int x) {
+      float counted = sign * value;
+      LeaveOutPastEdges<Spec>(at, row, x, &counted);
+      return counted;
+    };
+  }
+
+ private:
+  const Channels<Spec>& channels_;
 };
 
 // Goes down a column of windows that lie in shared memory as rows of kPitch

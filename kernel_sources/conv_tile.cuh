@@ -19,6 +19,8 @@
 // the one on its left. That is less than it has where windows that are pooled
 // overlap: the tile computes, too, what the next ones' windows share with its
 // own. The first begins kBeforeH rows and kBeforeW columns before the output.
+// Where kCountsOnce, elements that several tiles have count in that one alone
+// whose step they lie in.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 

@@ -40,8 +40,13 @@ struct WarpTile {
   __device__ int pixel(int m, int half) const {
     return row(m, half) * Tile::kColumns + column(m, half);
   }
+  // Whether it is a pixel of the output that counts in this tile.
   __device__ bool IsInside(const ConvBlock<Spec>& block, int tile, int m,
                            int half) const {
+    if (Spec::kCountsOnce &&
+        (row(m, half) >= Spec::kStepH || column(m, half) >= Spec::kStepW)) {
+      return false;
+    }
     return IsInTile(m, half) && block.IsInside(block.y(tile, row(m, half)),
                                                block.x(column(m, half)));
   }

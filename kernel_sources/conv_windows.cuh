@@ -23,13 +23,13 @@ class WindowStage {
   using Tile = ConvTile<Spec>;
 
   // Goes through the values that `warp` has of a tile. Calls visit(at, pooled)
-  // for each window: its place in the result, and what is asked for of its
-  // values times sign(at), which is the same for all windows of a channel.
-  template <typename Sign, typename Visit>
+  // for each window: its place in the result, and what is asked for of
+  // read_at(at)(value, row, x) of its values (WindowColumn).
+  template <typename ReadAt, typename Visit>
   static __device__ void Pool(const ConvBlock<Spec>& block, int tile,
                               const WarpTile<Spec>& warp,
                               const Sums<Spec>& values, float* scratch,
-                              Sign sign, Visit visit) {
+                              ReadAt read_at, Visit visit) {
     constexpr int kRounds = (Spec::kTilesN + kFragments - 1) / kFragments;
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
@@ -37,7 +37,7 @@ class WindowStage {
       const int first = round * kFragments;
       Store(warp, values, first, words);
       Sync();
-      ForEach(block, tile, first, words, sign, visit);
+      ForEach(block, tile, first, words, read_at, visit);
     }
   }
 
@@ -92,9 +92,9 @@ class WindowStage {
     }
   }
 
-  template <typename Sign, typename Visit>
+  template <typename ReadAt, typename Visit>
   static __device__ void ForEach(const ConvBlock<Spec>& block, int tile,
-                                 int first, const float* words, Sign sign,
+                                 int first, const float* words, ReadAt read_at,
                                  Visit visit) {
     const int team = threadIdx.x / kThreads;
 #pragma unroll 1
@@ -115,13 +115,10 @@ class WindowStage {
       }
       auto at = PointAt<Pooled, Index>(block.n,
                                        block.first_channel() + in_block, h, w);
-      const float factor = sign(at);
       Column::template Pool<kOfThread>(
           words + laid * kPitch + y * Spec::kPoolStrideH * kColumns +
               x * Spec::kPoolStrideW,
-          static_cast<int>(Pooled::kH) - h,
-          [&](float value, int, int) { return factor * value; },
-          [&](float pooled) {
+          static_cast<int>(Pooled::kH) - h, read_at(at), [&](float pooled) {
             visit(at, pooled);
             at.i += Pooled::kW;
             at.h += 1;
@@ -154,7 +151,7 @@ struct ConvTail<Spec, Tail::kPool> {
         });
     Stage::Pool(
         block, tile, warp, sums, scratch,
-        [](const Point<Index>&) { return 1.0f; },
+        [](const Point<Index>&) { return AsTheyAre(); },
         [&](const Point<Index>& at, float pooled) {
           Spec::Element(t, at, pooled);
         });
@@ -171,13 +168,11 @@ __device__ void PoolEarly(const typename Spec::Tensors& t,
                           const WarpTile<Spec>& warp, const Sums<Spec>& values,
                           float* scratch) {
   using Index = typename Spec::Index;
-  const auto sign = [&](const Point<Index>& at) {
-    return Pooling<Spec>::SignOf(channels(at));
-  };
+  const SignedAt<Spec> signed_at(channels);
   WindowStage<Spec, typename Spec::Windows>::Pool(
-      block, tile, warp, values, scratch, sign,
+      block, tile, warp, values, scratch, signed_at,
       [&](const Point<Index>& at, float pooled) {
-        Spec::StorePooled(t, at, sign(at) * pooled, true);
+        Spec::StorePooled(t, at, signed_at.Of(at) * pooled, true);
       });
 }
 

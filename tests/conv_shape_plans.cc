@@ -254,6 +254,17 @@ Plans OverlappingWindows() {
                    "c = conv2d(x, w)\nm = mish(c)\nt = tanh(m)\n"
                    "y = avg_pool2d(t, kernel_size=3, stride=2, padding=1)\n"
                    "output y\n"});
+  for (const char* const type : {"f32", "bf16"}) {
+    plans.push_back(
+        {fmt::format("overlapping_windows__norm__{}", type),
+         fmt::format("input x: {0}[8,12,77,90]\nparam w: {0}[64,12,3,3]\n"
+                     "param g: {0}[64]\nparam b: {0}[64]\n"
+                     "c = conv2d(x, w)\nn = group_norm(c, g, b, num_groups=8)\n"
+                     "r = relu(n)\n"
+                     "y = max_pool2d(r, kernel_size=3, stride=2, padding=1)\n"
+                     "output y\n",
+                     type)});
+  }
   plans.push_back({"overlapping_windows__residual",
                    "input x: f32[8,12,64,64]\nparam w: f32[64,12,3,3]\n"
                    "input z: f32[8,64,64,64]\n"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "jit/compile/conv_windows.h"
 
 namespace kiln {
 namespace {
@@ -54,12 +55,6 @@ bool IsAffine(const Node& node) {
          node.op == OpKind::kMul || node.op == OpKind::kNeg;
 }
 
-bool HasPlainWindows(const PoolAttributes& pool) {
-  return !pool.divisor_override.has_value() &&
-         pool.kernel_size == pool.stride && pool.padding == Pair{0, 0} &&
-         pool.dilation == Pair{1, 1} && !pool.ceil_mode;
-}
-
 class Commuting {
  public:
   explicit Commuting(const LoweredPlan& plan) : plan_(plan) {}
@@ -97,10 +92,17 @@ class Commuting {
                        });
   }
 
+  // A mean of zeros that pad it does not follow what is added to it.
+  bool HasPlainWindows(const Node& pool) const {
+    const auto& attributes = std::get<PoolAttributes>(pool.attributes);
+    return CanPoolTiles(plan_, pool) &&
+           (pool.op == OpKind::kMaxPool2d || attributes.padding == Pair{0, 0});
+  }
+
   // Nodes from behind the normalised value to the pooling, in order; none if
   // the pooling cannot be moved.
   std::vector<int> ChainBefore(const Node& pool) const {
-    if (!HasPlainWindows(std::get<PoolAttributes>(pool.attributes))) return {};
+    if (!HasPlainWindows(pool)) return {};
     std::vector<int> chain;
     int value = ValueOf(pool.operands[0]);
     while (value >= 0 && plan_.CountUses(value) == 1) {

@@ -19,6 +19,10 @@ class Demanding {
     AddStores(NodeAt(conv_.anchor));
     AddOps(elements_, conv_.epilogue);
     for (const KernelGroup* const group : joining) Add(*group);
+    // Statistics need all elements.
+    if (demands_.has_statistics) {
+      demands_.windows.CoverAll(AlignDims(conv_.domain));
+    }
     return demands_;
   }
 

@@ -212,7 +212,7 @@ class Fusing {
   // that no window has, pooling is left to a kernel of its own.
   bool SuitsWindows(const ConvGeometry& g, const ConvDemands& demands) const {
     if (!g.windows.lay_out_tiles()) return true;
-    if (demands.stores) return false;
+    if (demands.stores && !demands.has_statistics) return false;
     const auto fresh = static_cast<double>(g.step(0) * g.step(1));
     const auto all = static_cast<double>(g.parts() * g.part_rows() * g.tile_w);
     const auto products =
@@ -258,7 +258,9 @@ class Fusing {
     }
     const ConvDemands demands = DemandsOf(conv, users, false);
     const auto geometry = Choose(problem, demands);
-    if (!geometry.has_value()) return false;
+    if (!geometry.has_value() || !SuitsWindows(*geometry, demands)) {
+      return false;
+    }
     const KernelGroup source = Group(conv);
     Join(source, &Group(statistics));
     Take(source.anchor, Group(statistics).tail, *geometry, demands);

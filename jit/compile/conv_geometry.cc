@@ -120,9 +120,7 @@ int64_t ConvGeometry::steps() const {
   return CeilDiv(chunk * taps(0) * taps(1), step);
 }
 int64_t ConvGeometry::extent(size_t axis) const {
-  if (windows.lay_out_tiles()) {
-    return windows.count[axis] * windows.stride[axis];
-  }
+  if (windows.lay_out_tiles()) return windows.extent[axis];
   return CeilDiv(problem.output[2 + axis], phases(axis));
 }
 int64_t ConvGeometry::part_rows() const {

@@ -89,9 +89,11 @@ constexpr double kOctetsPerPair = 1.25;
 // less are not.
 constexpr double kShareOfCarried = 0.5;
 
-// Windows of what the plan has finished, not beside statistics.
+// By a loop over windows. Beside statistics those that tiles are not laid out
+// by are pooled from registers, or were when the model was fitted.
 bool Pools(const ConvDemands& demands) {
-  return demands.windows.any() && !demands.has_statistics;
+  const ConvWindows& windows = demands.windows;
+  return windows.any() && (!demands.has_statistics || windows.lay_out_tiles());
 }
 
 // Of a loop over windows, for each element.

@@ -95,8 +95,13 @@ class GroupTiles {
            p.insert == Pair{1, 1} && !demands_.windows.any();
   }
 
-  // Planes are not reduced over images.
+  // Planes are not reduced over images; and beside windows that lay tiles out
+  // statistics of planes take longer than those of rows of pixels (seven plans
+  // on an H100).
   bool CanHaveChannelRows() const {
+    if (demands_.has_statistics && demands_.windows.lay_out_tiles()) {
+      return false;
+    }
     if (demands_.reduces_images) return !demands_.needs_planes();
     return !demands_.all_channels_in_a_block;
   }

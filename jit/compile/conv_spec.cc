@@ -295,7 +295,8 @@ class ConvSpecWriter {
     return {BoolText("kPoolsMax", node.op == OpKind::kMaxPool2d),
             PairText("Pool", pool.kernel_size),
             PairText("PoolStride", pool.stride),
-            IntText("kPooledFragments", geometry_.PooledFragments())};
+            IntText("kPooledFragments", geometry_.PooledFragments()),
+            BoolText("kPoolsPastEdges", geometry_.windows.lay_out_tiles())};
   }
 
   // Whether what follows the sums is computed of each window's, even if several
@@ -309,8 +310,7 @@ class ConvSpecWriter {
 
   void PoolTail(const Node& node) {
     Append(PoolConstants(node));
-    Append({BoolText("kPoolsPastEdges", geometry_.windows.lay_out_tiles()),
-            BoolText("kPoolsSums", PoolsSums())});
+    Append({BoolText("kPoolsSums", PoolsSums())});
     spec_.element_argument = "float " + NameOf(node.results[0]);
     outer_.Define(node.results[0]);
     Finish("kPool", "kiln_conv_pool", geometry_.WindowWords());
@@ -506,6 +506,8 @@ class ConvSpecWriter {
             BoolText("kTailInRegisters", in_registers),
             BoolText("kStagesResults", StagesResults()),
             BoolText("kStoresRead", stores_read_),
+            BoolText("kCountsOnce", kernel_.demands.has_statistics &&
+                                        geometry_.windows.lay_out_tiles()),
             BoolText("kComputesFirst",
                      !kernel_.group.epilogue.empty() || StoresInner())});
     if (geometry_.has_groups()) {

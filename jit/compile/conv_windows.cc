@@ -1,7 +1,9 @@
 #include "jit/compile/conv_windows.h"
 
+#include <algorithm>
 #include <variant>
 
+#include "jit/compile/rounding.h"
 #include "jit/compile/window_geometry.h"
 
 namespace kiln {
@@ -23,6 +25,14 @@ int64_t ConvWindows::Whole(size_t axis, int64_t length) const {
   return (length - size[axis]) / stride[axis] * stride[axis] + size[axis];
 }
 
+void ConvWindows::CoverAll(const Dims4& dims) {
+  if (!lay_out_tiles()) return;
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t all = RoundUp(before[i] + dims[2 + i], stride[i]);
+    extent[i] = std::max(extent[i], all);
+  }
+}
+
 ConvWindows WindowsOf(const LoweredPlan& plan, const Node& pooling) {
   const auto& pool = std::get<PoolAttributes>(pooling.attributes);
   const Dims4 from = AlignDims(InputOf(plan, pooling));
@@ -37,7 +47,7 @@ ConvWindows WindowsOf(const LoweredPlan& plan, const Node& pooling) {
       continue;
     }
     windows.before = pool.padding;
-    windows.count = {to[2], to[3]};
+    windows.extent = {to[2] * pool.stride[0], to[3] * pool.stride[1]};
   }
   return windows;
 }

@@ -13,14 +13,15 @@ struct ConvWindows {
   Pair size = {1, 1};
   Pair stride = {1, 1};
   // Where windows overlap or reach past the edges of the elements, tiles are
-  // laid out by windows: so many, of which the first begin so many rows and
-  // columns before the elements do. Neighbouring tiles then both compute what
-  // their windows share. Else `count` is 0, and tiles share all elements.
+  // laid out by windows, over so many rows and columns, a multiple of `stride`,
+  // that begin so many before the elements do. Neighbouring tiles then both
+  // compute what their windows share. Else `extent` is 0, and tiles share all
+  // elements.
   Pair before = {0, 0};
-  Pair count = {0, 0};
+  Pair extent = {0, 0};
 
   bool any() const { return size != Pair{1, 1}; }
-  bool lay_out_tiles() const { return count != Pair{0, 0}; }
+  bool lay_out_tiles() const { return extent != Pair{0, 0}; }
   int64_t overlap(size_t axis) const {
     return lay_out_tiles() ? size[axis] - stride[axis] : 0;
   }
@@ -28,12 +29,15 @@ struct ConvWindows {
   double density() const {
     return 1.0 / static_cast<double>(stride[0] * stride[1]);
   }
+  // Lets `extent` reach all elements of an image of these dims, also those that
+  // are in no window.
+  void CoverAll(const Dims4& dims);
   // The most of `length` that whole windows cover, without gaps.
   int64_t Whole(size_t axis, int64_t length) const;
   friend bool operator==(const ConvWindows&, const ConvWindows&) = default;
 };
 
-// Those of `pooling`, a node of kind kPool2d.
+// Those of `pooling`, a node of kind kPool2d; tiles cover them and no more.
 ConvWindows WindowsOf(const LoweredPlan& plan, const Node& pooling);
 
 // Whether a convolution's kernel can pool by `pooling`: small windows with the

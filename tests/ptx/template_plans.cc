@@ -33,6 +33,15 @@ std::vector<std::pair<std::string, std::string>> Moments() {
                                         "y = max_pool2d(m, kernel_size=4)")},
       {"conv_pool_3", Conv("2,8,32,32", "64,8,3,3", "",
                            pooled + "y = max_pool2d(n, kernel_size=3)")},
+      {"conv_pool_overlapping_norm",
+       "param s: f32[64,1,1]\n" +
+           Conv("2,8,37,45", "64,8,3,3", "padding=1",
+                pooled + "m = mul(n, s)\nr = relu(m)\n"
+                         "y = max_pool2d(r, kernel_size=3, stride=2, "
+                         "padding=1)")},
+      {"conv_mean_pool_overlapping_norm",
+       Conv("2,8,38,44", "64,8,3,3", "",
+            pooled + "y = avg_pool2d(n, kernel_size=[3,4], stride=[2,3])")},
       {"conv_mean_pool_4",
        "param s: f32[64,1,1]\n" +
            Conv("2,8,34,34", "64,8,3,3", "",

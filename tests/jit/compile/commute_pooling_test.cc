@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -96,8 +98,7 @@ TEST(CommutePoolingTest, AMeanIsThatOfWhatAffineOpsTakeWhateverTheirSigns) {
 
 // Windows with a border, or of which another number is taken.
 TEST(CommutePoolingTest, AMeanOfOtherWindowsStays) {
-  for (const std::string more :
-       {"stride=1", "padding=1", "divisor_override=3"}) {
+  for (const std::string more : {"padding=1", "divisor_override=3"}) {
     std::string text = PooledAfter("p = neg(n)", "avg_pool2d");
     text.replace(text.find("kernel_size=2"), 13, "kernel_size=2, " + more);
     const LoweredPlan plan = LoweredOf(text);
@@ -121,6 +122,20 @@ output y
 )",
         pooling));
     EXPECT_EQ(CommutePooling(plan).values.size(), plan.values.size());
+  }
+}
+
+// Zeros that pad a mean are not what the norm makes of zeros; they are no
+// matter to the largest.
+TEST(CommutePoolingTest, PaddingIsForTheLargestAlone) {
+  for (const auto& [pooling, moves] :
+       {std::pair("max_pool2d", true), {"avg_pool2d", false}}) {
+    std::string text = PooledAfter("p = mul(n, 2.0)", pooling);
+    text.replace(text.find("kernel_size=2"), 13,
+                 "kernel_size=3, stride=2, padding=1");
+    const LoweredPlan plan = CommutePooling(LoweredOf(text));
+    EXPECT_EQ(std::any_of(plan.nodes.begin(), plan.nodes.end(), IsEarlyPooling),
+              moves);
   }
 }
 

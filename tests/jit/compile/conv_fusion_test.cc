@@ -102,6 +102,21 @@ TEST(ConvFusionTest, PoolingMovesInFrontOfTheNorm) {
   }
 }
 
+// Elements that several tiles have count in the statistics once.
+TEST(ConvFusionTest, OverlappingPoolingMovesInFrontOfTheNorm) {
+  for (const char* attributes :
+       {"stride=2, padding=1", "stride=4, ceil_mode=true"}) {
+    std::string text = kPoolChain;
+    text.replace(text.find("kernel_size=4"), 13,
+                 fmt::format("kernel_size=4, {}", attributes));
+    const Schedule schedule = Fastest(text);
+    EXPECT_THAT(Symbols(text, kH100),
+                ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
+                            "kiln_pointwise"));
+    EXPECT_FALSE(schedule.kernels[1].conv->channel_rows);
+  }
+}
+
 TEST(ConvFusionTest, PoolingStaysBehindWhatIsNotMonotone) {
   std::string text = kPoolChain;
   text.replace(text.find("mul(norm, s)"), 12, "gelu(norm)");

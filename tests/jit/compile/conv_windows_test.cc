@@ -41,17 +41,17 @@ TEST(ConvWindowsTest, DisjointWindowsInsideLeaveTilesAsTheyAre) {
 
 TEST(ConvWindowsTest, OthersLayTilesOut) {
   EXPECT_EQ(Windows("kernel_size=3, stride=2, padding=1"),
-            (ConvWindows{{3, 3}, {2, 2}, {1, 1}, {15, 15}}));
+            (ConvWindows{{3, 3}, {2, 2}, {1, 1}, {30, 30}}));
   EXPECT_EQ(Windows("kernel_size=2, padding=[1,0]"),
-            (ConvWindows{{2, 2}, {2, 2}, {1, 0}, {16, 14}}));
+            (ConvWindows{{2, 2}, {2, 2}, {1, 0}, {32, 28}}));
   EXPECT_EQ(Windows("kernel_size=2, ceil_mode=true"),
-            (ConvWindows{{2, 2}, {2, 2}, {0, 0}, {15, 15}}));
+            (ConvWindows{{2, 2}, {2, 2}, {0, 0}, {30, 30}}));
   EXPECT_EQ(Windows("kernel_size=3, stride=2, padding=1").overlap(0), 1);
   EXPECT_EQ(Windows("kernel_size=2, padding=1").overlap(1), 0);
 }
 
 TEST(ConvWindowsTest, WholeWindowsHaveNoGaps) {
-  const ConvWindows windows{{3, 4}, {2, 4}, {1, 0}, {15, 7}};
+  const ConvWindows windows{{3, 4}, {2, 4}, {1, 0}, {30, 28}};
   EXPECT_EQ(windows.Whole(0, 2), 0);
   EXPECT_EQ(windows.Whole(0, 3), 3);
   EXPECT_EQ(windows.Whole(0, 4), 3);
@@ -86,7 +86,7 @@ void ExpectWholeWindows(const ConvGeometry& g) {
     const int64_t length = i == 0 ? g.tile_h : g.tile_w;
     EXPECT_EQ(g.step(i) % windows.stride[i], 0);
     EXPECT_EQ(g.step(i), windows.Whole(i, length) - windows.overlap(i));
-    EXPECT_EQ(g.extent(i), windows.count[i] * windows.stride[i]);
+    EXPECT_EQ(g.extent(i), windows.extent[i]);
   }
   EXPECT_GE(g.tiles_across() * g.step(1), g.extent(1));
   EXPECT_GE(g.strips() * g.tiles_per_block * g.step(0), g.extent(0));
@@ -102,8 +102,8 @@ TEST(ConvWindowsTest, TilesShareWhatWindowsShare) {
   problem.output = {8, 64, 62, 50};
   problem.kernel = {3, 3};
   problem.padding = {1, 1};
-  const ConvWindows overlapping{{3, 3}, {2, 2}, {1, 1}, {31, 25}};
-  const ConvWindows uneven{{4, 2}, {3, 1}, {2, 0}, {21, 49}};
+  const ConvWindows overlapping{{3, 3}, {2, 2}, {1, 1}, {62, 50}};
+  const ConvWindows uneven{{4, 2}, {3, 1}, {2, 0}, {63, 49}};
   for (const ConvWindows& windows : {overlapping, uneven}) {
     for (const Target& target : {kH100, kA100}) {
       for (const Grade grade : {Grade::kFp32, Grade::kTf32}) {
