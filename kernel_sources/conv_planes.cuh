@@ -173,14 +173,14 @@ __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
   constexpr int kColumns = Run::kChannels * kAcross;
   constexpr int kDown = Column::Down(Run::kRows);
   constexpr int kOfThread = Column::OfThread(kDown, kColumns, 32);
-  constexpr int kParts = kDown / kOfThread;
+  constexpr int kPieces = kDown / kOfThread;
   static_assert(kDown * Spec::kPoolStrideH == Spec::kPartStep,
                 "The next part begins with a window.");
 #pragma unroll 1
-  for (int i = planes.lane; i < kColumns * kParts; i += 32) {
+  for (int i = planes.lane; i < kColumns * kPieces; i += 32) {
     const int x = i % kAcross;
-    const int y = i / kAcross % kParts * kOfThread;
-    const int channel = i / (kAcross * kParts);
+    const int y = i / kAcross % kPieces * kOfThread;
+    const int channel = i / (kAcross * kPieces);
     const int h =
         block.top(tile) / Spec::kPoolStrideH + planes.part * kDown + y;
     const int w = block.left() / Spec::kPoolStrideW + x;
@@ -371,7 +371,8 @@ struct PlaneTail<Spec, Tail::kPool> {
                          float*) {}
 
  private:
-  // What sums of windows, of which the first is at `at`, count as.
+  // What the sums in a column of windows count as; `at`: its first window, in
+  // the result.
   struct SumsOfWindows {
     const typename Spec::Tensors& t;
     const Point<Index> at;

@@ -1,4 +1,5 @@
-// What poolings make of a window's values, the largest or the mean.
+// What poolings make of a window's values, the largest or the mean, and how a
+// thread goes down a column of windows.
 #ifndef KILN_KERNEL_SOURCES_CONV_POOLING_CUH_
 #define KILN_KERNEL_SOURCES_CONV_POOLING_CUH_
 
@@ -84,15 +85,16 @@ class SignedAt {
 template <typename Spec, int kPitch>
 struct WindowColumn {
   static constexpr int kOverlap = Spec::kPoolH - Spec::kPoolStrideH;
-  static_assert(kOverlap <= Spec::kPoolStrideH, "Two windows share a row.");
+  static_assert(kOverlap <= Spec::kPoolStrideH,
+                "A row is in two windows at most.");
 
   // Windows of a column of `rows` rows.
   static __device__ constexpr int Down(int rows) {
     return (rows - Spec::kPoolH) / Spec::kPoolStrideH + 1;
   }
-  // How many of `down` windows a thread has, one below the other, if `columns`
-  // columns are shared by `threads` threads: all, or where they have nothing in
-  // common so few that all threads have some.
+  // How many of `down` windows, one below the other, a thread has, where
+  // `threads` threads share `columns` columns: all; or, where windows share
+  // nothing, so few that every thread has some.
   static __device__ constexpr int OfThread(int down, int columns, int threads) {
     int count = down;
     while (kOverlap == 0 && count > 1 &&
@@ -102,9 +104,10 @@ struct WindowColumn {
     return count;
   }
 
-  // Calls visit(pooled) for kCount windows, at most `count`, of which the first
-  // begins at `corner`. Of number `x` of their row `row`, which begins to count
-  // at the first window's, read(number, row, x) is taken.
+  // Calls visit(pooled) for the first `count` of kCount windows, one below the
+  // other; the first begins at `corner`. Each number counts as
+  // read(number, row, x): `row` from the first window's first, `x` in its
+  // window.
   template <int kCount, typename Read, typename Visit>
   static __device__ void Pool(const float* corner, int count, Read read,
                               Visit visit) {
@@ -147,7 +150,7 @@ struct WindowColumn {
     return joined;
   }
 
-  // In accesses as wide as windows begin at multiples of.
+  // In accesses as wide as the windows' first columns are aligned.
   static __device__ void LoadRow(const float* from,
                                  float (&row)[Spec::kPoolW]) {
     constexpr int kFours =

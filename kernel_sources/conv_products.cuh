@@ -44,9 +44,11 @@ class StageProducts {
   // has where `keep`.
   __device__ void Begin(int stage, int chunk, bool keep, bool only_large,
                         Sums& sums) const {
-    constexpr int kRun = Spec::kChannelRows ? Spec::kPartStep * Spec::kRowPitch
-                                            : Spec::kTilesM / kPhases * 64;
-    constexpr int kStep = Spec::kImages > 1 ? Spec::kImagePositions : kRun;
+    constexpr int kToNextRun = Spec::kChannelRows
+                                   ? Spec::kPartStep * Spec::kRowPitch
+                                   : Spec::kTilesM / kPhases * 64;
+    constexpr int kStep =
+        Spec::kImages > 1 ? Spec::kImagePositions : kToNextRun;
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const uint4* const pixels =
         stages_.pixels(stage) + Group::kOctetsOfRow * pixel_part_ * kStep;

@@ -89,7 +89,6 @@ struct ConvTail<Spec, Tail::kMoments> {
                          const WarpTile<Spec>& warp, float* scratch) {
     Moments(*states)[kBlockSlots] =
         reinterpret_cast<Moments(*)[kBlockSlots]>(scratch);
-    if constexpr (Spec::kPoolsEarly) ConvTile<Spec>::Sync();  // all have pooled
     // A lane that has taken values lends its pivots to those with the same t.
     const unsigned lanes =
         __ballot_sync(~0u, pixels > 0) & (0x11111111u << warp.t);

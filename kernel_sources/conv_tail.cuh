@@ -25,7 +25,7 @@ enum class Tail {
   kChannels,  // a reduction over all channels of a pixel
   kSoftmax,   // softmax over them, and pointwise ops
   kImages,    // a reduction over all pixels of a channel
-  kPool,      // windows of them
+  kPool,      // pooled windows
 };
 
 template <typename Spec, Tail kTail = Spec::kTail>

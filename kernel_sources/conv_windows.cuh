@@ -36,7 +36,7 @@ class WindowStage {
       float* const words = scratch + (tile * kRounds + round) % 2 * kWords;
       const int first = round * kFragments;
       Store(warp, values, first, words);
-      Sync();
+      Sync();  // all is laid down, and what the other place had is gathered
       ForEach(block, tile, first, words, read_at, visit);
     }
   }
@@ -59,7 +59,7 @@ class WindowStage {
   static constexpr int kDown = Column::Down(Spec::kTileH);
   static constexpr int kOfThread =
       Column::OfThread(kDown, kChannels* kAcross, kThreads);
-  static constexpr int kParts = kDown / kOfThread;
+  static constexpr int kPieces = kDown / kOfThread;
 
   static __device__ void Sync() {
     if constexpr (kIsGroup) {
@@ -98,11 +98,11 @@ class WindowStage {
                                  Visit visit) {
     const int team = threadIdx.x / kThreads;
 #pragma unroll 1
-    for (int i = threadIdx.x % kThreads; i < kChannels * kAcross * kParts;
+    for (int i = threadIdx.x % kThreads; i < kChannels * kAcross * kPieces;
          i += kThreads) {
       const int x = i % kAcross;
-      const int y = i / kAcross % kParts * kOfThread;
-      const int laid = team * kChannels + i / (kAcross * kParts);
+      const int y = i / kAcross % kPieces * kOfThread;
+      const int laid = team * kChannels + i / (kAcross * kPieces);
       const int fragment = laid / 8 % kFragments + first;
       const int in_block =
           (laid / (8 * kFragments) * Spec::kTilesN + fragment) * 8 + laid % 8;

@@ -10,6 +10,7 @@
 #include "jit/compile/conv_search.h"
 #include "jit/compile/conv_softmax.h"
 #include "jit/compile/reduce_geometry.h"
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -207,18 +208,28 @@ class Fusing {
     return true;
   }
 
-  // Elements that windows of several tiles share are computed by each. Where
-  // that costs more than to store all, or others read them, which may need some
-  // that no window has, pooling is left to a kernel of its own.
+  // Elements that windows of several tiles share are computed by each of these.
+  // Pooling is left to a kernel of its own where that costs more than a round
+  // trip through memory, or where others read the elements, too: some of these
+  // may be in no window, and so in no tile.
   bool SuitsWindows(const ConvGeometry& g, const ConvDemands& demands) const {
     if (!g.windows.lay_out_tiles()) return true;
     if (demands.stores && !demands.has_statistics) return false;
-    const auto fresh = static_cast<double>(g.step(0) * g.step(1));
-    const auto all = static_cast<double>(g.parts() * g.part_rows() * g.tile_w);
+    const double all =
+        ComputedOf(g, 0, g.part_step()) * ComputedOf(g, 1, g.step(1));
     const auto products =
         static_cast<double>(ProductsPerElement(g.problem, options_.grade));
-    return (all / fresh - 1.0) * products <
+    return (all - 1.0) * products <
            static_cast<double>(ProductsPerRoundTrip(g.problem));
+  }
+
+  // How often rows, or columns, are computed in the mean, by tiles or parts of
+  // tiles that begin `step` apart.
+  static double ComputedOf(const ConvGeometry& g, size_t axis, int64_t step) {
+    const int64_t shared =
+        (CeilDiv(g.extent(axis), step) - 1) * g.windows.overlap(axis);
+    return 1.0 +
+           static_cast<double>(shared) / static_cast<double>(g.extent(axis));
   }
 
   // The best that reads the weights that another kernel has packed, else the

@@ -12,7 +12,8 @@ namespace {
 constexpr int kTilesToCarry = 3;
 constexpr int64_t kRegisters = 65536;    // of a multiprocessor
 constexpr int64_t kStagedFragments = 4;  // of conv_pixel_stage.cuh
-// Of conv_windows.cuh; of warps, for many of whose devices that is much.
+// Of both places of conv_windows.cuh, at most: 64 KB; of warps 32 KB, since
+// many of their devices have little shared memory.
 constexpr int64_t kMostWindowWords = 16384;
 constexpr int64_t kMostWindowWordsOfWarps = 8192;
 // Of a producer's thread.

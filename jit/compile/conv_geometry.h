@@ -65,6 +65,12 @@ struct ConvDemands {
   bool in_registers() const {
     return (has_statistics || reduces_images) && reads == 0;
   }
+  // Whether windows are pooled by a loop of their own. Beside statistics, those
+  // that tiles are not laid out by are pooled from registers, or were when the
+  // cost model was fitted.
+  bool pools_in_a_loop() const {
+    return windows.any() && (!has_statistics || windows.lay_out_tiles());
+  }
   bool needs_planes() const { return !in_registers() || stores; }
 };
 
@@ -148,7 +154,8 @@ struct ConvGeometry {
   int64_t channel_blocks() const;  // of one group
   int64_t chunks() const;
   int64_t steps() const;  // through the depth of one chunk, of 8 or 16
-  // Pixels of a phase that tiles are laid over, and from each to the next.
+  // Pixels of a phase that tiles are laid over, and how many lie between the
+  // first of one tile and the first of the next.
   int64_t extent(size_t axis) const;
   int64_t step(size_t axis) const;
   // Where channels are the rows of products, each run of pixels is a part of

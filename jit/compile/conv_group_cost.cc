@@ -31,10 +31,11 @@ constexpr double kMisaligned = 1.5;
 constexpr double kCyclesBeforeProduct = 16.0;
 constexpr double kInstructionsPerSum = 7.53;  // of statistics in registers
 constexpr double kInstructionsOfPlanes = 7.98;
-// Of pooling, for an element and for a window; from pixel rows more, which wait
-// for each other. By hand, from 117 tiles of 11 plans.
+// Of pooling, for each element from planes and from pixel rows, and for each
+// window. What pixel rows wait for is kCyclesPerSlice. By hand, from 117 tiles
+// of 11 plans.
 constexpr double kInstructionsPerPooled = 10.0;
-constexpr double kInstructionsPerPooledRow = 8.0;
+constexpr double kInstructionsPerPooledPixelRow = 8.0;
 constexpr double kInstructionsPerWindow = 40.0;
 constexpr double kInstructionsOfStoring = 4.07;  // from planes
 // A warp's cycles for each instruction of what follows the sums, more with each
@@ -89,17 +90,11 @@ constexpr double kOctetsPerPair = 1.25;
 // less are not.
 constexpr double kShareOfCarried = 0.5;
 
-// By a loop over windows. Beside statistics those that tiles are not laid out
-// by are pooled from registers, or were when the model was fitted.
-bool Pools(const ConvDemands& demands) {
-  const ConvWindows& windows = demands.windows;
-  return windows.any() && (!demands.has_statistics || windows.lay_out_tiles());
-}
-
 // Of a loop over windows, for each element.
 double PoolingInstructions(const ConvGeometry& g, const ConvDemands& demands) {
-  if (!Pools(demands)) return 0.0;
-  return (g.channel_rows ? kInstructionsPerPooled : kInstructionsPerPooledRow) +
+  if (!demands.pools_in_a_loop()) return 0.0;
+  return (g.channel_rows ? kInstructionsPerPooled
+                         : kInstructionsPerPooledPixelRow) +
          kInstructionsPerWindow * demands.windows.density();
 }
 
@@ -236,9 +231,9 @@ class GroupTileCost {
     const bool is_half = demands_.stored_type != DataType::kF32;
     return (is_half ? 2 : 1) * bytes_ / kStoredBytesPerCycle;
   }
-  // Of all groups.
+  // In which threads of all groups wait for each other.
   double Meetings() const {
-    if (!Pools(demands_) || g_.channel_rows) return 0.0;
+    if (!demands_.pools_in_a_loop() || g_.channel_rows) return 0.0;
     return kCyclesPerSlice * g_.tiles_n;
   }
   double ThroughL2() const {

@@ -211,8 +211,8 @@ class GroupTiles {
   // Of a warpgroup's product, where channels are its rows.
   int MostColumns() const {
     if (!demands_.needs_planes()) return kMaxColumns;
-    const bool pools = demands_.windows.any() && !demands_.has_statistics;
-    return pools ? kMaxColumnsOfWindows : kMaxColumnsOfPlanes;
+    return demands_.pools_in_a_loop() ? kMaxColumnsOfWindows
+                                      : kMaxColumnsOfPlanes;
   }
 
   // Runs are whole rows of a multiple of eight positions, so that places in

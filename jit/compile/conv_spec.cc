@@ -299,8 +299,9 @@ class ConvSpecWriter {
             BoolText("kPoolsPastEdges", geometry_.windows.lay_out_tiles())};
   }
 
-  // Whether what follows the sums is computed of each window's, even if several
-  // windows have the same ones: less work than to go through them before.
+  // Where channels are rows: whether ops on elements are done as a window reads
+  // its sums, again for each window that has them. That saves a pass over the
+  // planes, and costs less while the ops are few, some three simple ones.
   bool PoolsSums() const {
     constexpr int64_t kFewInstructions = 9;
     const bool is_cheap = kernel_.demands.instructions <= kFewInstructions ||

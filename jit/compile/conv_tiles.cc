@@ -22,6 +22,8 @@ constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
 constexpr double kWarpsSlowedOnHopper = 1.5;
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
+// `pool` is more than tails without windows need: the choices that have been
+// timed were made with it.
 int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t of_channels =
       g.has_groups() ? g.images * g.block_channels() * kMaxChannelBytes : 0;

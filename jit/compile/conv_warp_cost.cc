@@ -50,7 +50,7 @@ double WarpTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
       std::max(product.tensor, product.instructions / kIssuedPerCycle);
   const double chunks = static_cast<double>(g.chunks());
   const double pooling =
-      demands.windows.any()
+      demands.pools_in_a_loop()
           ? kInstructionsPerPooled +
                 kInstructionsPerWindow * demands.windows.density()
           : 0.0;

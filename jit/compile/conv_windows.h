@@ -22,9 +22,7 @@ struct ConvWindows {
 
   bool any() const { return size != Pair{1, 1}; }
   bool lay_out_tiles() const { return extent != Pair{0, 0}; }
-  int64_t overlap(size_t axis) const {
-    return lay_out_tiles() ? size[axis] - stride[axis] : 0;
-  }
+  int64_t overlap(size_t axis) const { return size[axis] - stride[axis]; }
   // Windows for each element.
   double density() const {
     return 1.0 / static_cast<double>(stride[0] * stride[1]);
@@ -32,7 +30,8 @@ struct ConvWindows {
   // Lets `extent` reach all elements of an image of these dims, also those that
   // are in no window.
   void CoverAll(const Dims4& dims);
-  // The most of `length` that whole windows cover, without gaps.
+  // The most of `length` that whole windows cover, without gaps; 0 if there is
+  // room for none.
   int64_t Whole(size_t axis, int64_t length) const;
   friend bool operator==(const ConvWindows&, const ConvWindows&) = default;
 };

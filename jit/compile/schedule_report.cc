@@ -119,7 +119,7 @@ class Reporting {
       held.push_back(fmt::format("whole windows of {} x {}", windows.size[0],
                                  windows.size[1]));
       if (windows.overlap(0) + windows.overlap(1) > 0) {
-        held.back() += ", those that it shares with others too";
+        held.back() += " (what windows of two blocks share, both compute)";
       }
     }
     if (demands.group_channels > 0) {

@@ -71,11 +71,11 @@ std::vector<std::pair<std::string, std::string>> Stores() {
        Conv("2,8,34,34", "64,8,3,3", "",
             "r = relu(c)\ny = max_pool2d(r, kernel_size=2)")},
       {"conv_pool_overlapping",
-       Conv("2,3,45,50", "40,3,5,5", "stride=2, padding=2",
+       Conv("2,16,45,50", "40,16,3,3", "stride=2, padding=1",
             "r = relu(c)\n"
             "y = max_pool2d(r, kernel_size=3, stride=2, padding=1)")},
       {"conv_pool_overlapping_long",
-       Conv("1,4,33,47", "64,4,3,3", "padding=1",
+       Conv("1,16,33,47", "64,16,3,3", "padding=1",
             "r = mish(c)\ns = tanh(r)\n"
             "y = max_pool2d(s, kernel_size=[4,2], stride=[3,1], "
             "ceil_mode=true)")},
