@@ -40,6 +40,22 @@ def _bottleneck(x, channels):
     return inner.conv(x.dims[1], 1, bias=False).batch_norm().add(x).relu()
 
 
+def _layer_norm(x, dim):
+    """Written by hand, over one dimension."""
+    centred = x.binary("sub", x.reduce("mean", dim))
+    variance = centred.mul(centred).reduce("mean", dim)
+    return centred.binary("div", variance.add(1e-5).sqrt())
+
+
+def _affine(x, *dims):
+    return x.mul(x.param(*dims)).add(x.param(*dims))
+
+
+def _cosine(x, y, dim):
+    lengths = x.mul(x).reduce("sum", dim).mul(y.mul(y).reduce("sum", dim))
+    return x.mul(y).reduce("sum", dim).binary("div", lengths.sqrt())
+
+
 ROWS = {
     # Norms and what stands before and after them.
     "norm_channels_3": Chain("f32", 32, 3, 512, 512).group_norm(3),
@@ -60,6 +76,14 @@ ROWS = {
             "mean", [2, 3]),
     "batch_norm_residual": (lambda x: x.batch_norm().add(x.input()).relu())(
         Chain("f32", 32, 256, 56, 56)),
+    # Several reductions of the same rows.
+    "hand_layer_norm_channels": _affine(
+        _layer_norm(Chain("f32", 32, 96, 56, 56), 1), 96, 1, 1),
+    "hand_layer_norm_bf16": (lambda x: _affine(
+        _layer_norm(x.add(x.input()), 3), 768))(
+            Chain("bf16", 16, 1024, 1, 768)),
+    "hand_cosine": (lambda x: _cosine(x, x.input(), 3))(
+        Chain("f32", 64, 1024, 1, 256)),
     # Without a norm or a convolution.
     "pointwise_gate_f16": _gate(Chain("f16", 32, 64, 128, 128)),
     "pointwise_long": (lambda x: x.softplus().tanh().mul(x).add(1.0).elu()
@@ -73,6 +97,11 @@ ROWS = {
     "conv_stem_k7_s2": Chain("f32", 32, 3, 224, 224).conv(
         64, 7, stride=2, padding=3, bias=False).batch_norm().relu().max_pool(
             3, stride=2, padding=1),
+    "conv_stem_group_norm": Chain("f32", 32, 3, 224, 224).conv(
+        64, 7, stride=2, padding=3, bias=False).group_norm(32).relu().max_pool(
+            3, stride=2, padding=1),
+    "conv_f16_vgg_pool": Chain("f16", 16, 64, 224, 224).conv(
+        64, 3, padding=1).relu().max_pool(2),
     "conv_k1_residual": (lambda x: x.conv(256, 1, bias=False).batch_norm()
                          .add(x.input(32, 256, 56, 56)).relu())(
         Chain("f32", 32, 64, 56, 56)),

@@ -148,7 +148,8 @@ PLANS = {
     "depthwise_by_rows": _conv("4,32,28,28", "32,1,13,13", padding=6,
                                groups=32)
     + "y = gelu(c)\noutput y\n",
-    # Rows: a warp's, a block's, a cluster's, columns, teams'.
+    # Rows: a warp's, a block's, a cluster's, columns, teams'; several
+    # reductions.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_block": "input x: f32[4,32,40,40]\n"
                   "y = group_norm(x, num_groups=4)\noutput y\n",
@@ -182,6 +183,20 @@ PLANS = {
     "columns_logsumexp": "input x: f32[2,50,20,20]\n"
                          "m = logsumexp(x, dim=1, keepdim=true)\n"
                          "y = sub(x, m)\noutput y\n",
+    "rows_chain": "input x: bf16[4000,1000]\nparam w: bf16[1000]\n"
+    + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+    + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
+    + "n = div(d, s)\ny = mul(n, w)\noutput y\n",
+    "rows_chain_images": "input x: f32[8,20,63,65]\n"
+    + "a = amin(x, dim=[2,3])\nb = amax(x, dim=[2,3])\ny = sub(b, a)\n"
+    + "output y\n",
+    "rows_chain_nested": "input x: f32[8,32,64,64]\n"
+    + "n = group_norm(x, num_groups=4)\nr = relu(n)\n"
+    + "y = group_norm(r, num_groups=2)\noutput y\n",
+    "columns_chain": "input x: f32[8,97,24,28]\n"
+    + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+    + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
+    + "y = div(d, s)\noutput y\n",
     "columns": "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_team": "input x: f32[8,16,256,256]\n"
                  "y = group_norm(x, num_groups=1)\noutput y\n",

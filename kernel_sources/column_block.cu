@@ -13,6 +13,7 @@
 // every thread keeps its own elements in places of its own (row_places.cuh).
 // No atomics; one fixed order.
 #include "math.cuh"
+#include "merge_columns.cuh"
 #include "reducers.cuh"
 #include "row_places.cuh"
 
@@ -154,34 +155,11 @@ __device__ float* SharedWords() {
   return words;
 }
 
-// Merges the states of the lanes of each row, into each: lanes of the upper
-// half into those of the lower, again and again.
 template <typename Spec, typename State>
-__device__ void MergeColumns(const ColumnPart<Spec>& part, State* states) {
+__device__ void MergeStates(State* states) {
   static_assert(sizeof(State) <= 2 * sizeof(float), "There is no more room.");
-  constexpr int kVector = Spec::kVector;
-  constexpr int kWidth = ColumnPart<Spec>::kColumns * kVector;
-  if constexpr (Spec::kLanes > 1) {
-    State* all = reinterpret_cast<State*>(SharedWords<Spec>());
-    State* own = all + part.column * kVector;
-#pragma unroll
-    for (int j = 0; j < kVector; ++j) own[part.lane * kWidth + j] = states[j];
-#pragma unroll 1
-    for (int half = Spec::kLanes / 2; half > 0; half /= 2) {
-      // All lanes have written.
-      __syncthreads();
-#pragma unroll 1
-      for (int i = threadIdx.x; i < half * kWidth; i += Spec::kThreads) {
-        all[i].Merge(all[half * kWidth + i]);
-      }
-    }
-    // The first lane's are those of all.
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < kVector; ++j) states[j] = own[j];
-    // They have been read before the memory is used again.
-    __syncthreads();
-  }
+  MergeColumns<Spec::kThreads, Spec::kLanes, Spec::kVector>(SharedWords<Spec>(),
+                                                            states);
 }
 
 // Gives each of the thread's rows its state.
@@ -192,10 +170,10 @@ __device__ void CountColumns(const typename Spec::Tensors& t,
   if constexpr (Spec::kTwoPasses) {
     Largest largest[Spec::kVector];
     TakeColumns<Spec>(t, part, places, largest);
-    MergeColumns<Spec>(part, largest);
+    MergeStates<Spec>(largest);
     Sum sums[Spec::kVector];
     TakePowers<Spec>(part, places, largest, sums);
-    MergeColumns<Spec>(part, sums);
+    MergeStates<Spec>(sums);
 #pragma unroll
     for (int j = 0; j < Spec::kVector; ++j) {
       states[j].largest = largest[j].value;
@@ -203,7 +181,7 @@ __device__ void CountColumns(const typename Spec::Tensors& t,
     }
   } else {
     TakeColumns<Spec>(t, part, places, states);
-    MergeColumns<Spec>(part, states);
+    MergeStates<Spec>(states);
   }
 }
 

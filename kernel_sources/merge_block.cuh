@@ -23,7 +23,7 @@ struct StatesMemory {
 template <int kThreads, int kLanes, typename Reducer>
 __device__ void MergeBlock(int lane, Reducer* state) {
   if constexpr (kLanes <= 32) {
-    MergeLanes<kLanes>(lane, state);
+    MergeLanes<kLanes>(state);
   } else {
     constexpr int kWarps = kLanes / 32;
     static_assert(kWarps <= 32, "One warp merges those of all.");
@@ -41,7 +41,7 @@ __device__ void MergeBlock(int lane, Reducer* state) {
           *state = states[warp / kWarps * kWarps + lane % 32];
         }
       }
-      MergeLanes<32>(lane, state);
+      MergeLanes<32>(state);
     }
   }
 }

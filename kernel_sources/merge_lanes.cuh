@@ -1,37 +1,16 @@
 // States of reducers merged across the lanes of a warp, in one order: all that
 // get the result get the same bits.
 //
-//   kiln::MergeLanes<32>(lane, &state);
+//   kiln::MergeLanes<32>(&state);
 //   kiln::MergeIntoFirstLane(32, &state);
 #ifndef KILN_KERNEL_SOURCES_MERGE_LANES_CUH_
 #define KILN_KERNEL_SOURCES_MERGE_LANES_CUH_
 
 namespace kiln {
 
-// Merges the states of kLanes neighbouring lanes, a power of two, into each of
-// them. The lower lane's state always comes first, so all get the same bits.
-template <int kLanes, typename Reducer>
-__device__ void MergeLanes(int lane, Reducer* state) {
-  constexpr int kWords = sizeof(Reducer) / sizeof(float);
-#pragma unroll 1
-  for (int mask = 1; mask < kLanes; mask *= 2) {
-    const bool is_lower = (lane & mask) == 0;
-    Reducer lower, upper;
-    // Word by word: a choice between structs would send them through memory.
-#pragma unroll
-    for (int k = 0; k < kWords; ++k) {
-      const float own = reinterpret_cast<const float*>(state)[k];
-      const float other = __shfl_xor_sync(0xffffffff, own, mask);
-      reinterpret_cast<float*>(&lower)[k] = is_lower ? own : other;
-      reinterpret_cast<float*>(&upper)[k] = is_lower ? other : own;
-    }
-    lower.Merge(upper);
-    *state = lower;
-  }
-}
-
-// The same into the first of `lanes` neighbours alone: nobody has to choose
-// which state comes first. Each lane has kCount states, apart from each other.
+// Merges the states of `lanes` neighbours, a power of two, into that of the
+// first: nobody has to choose which state comes first. Each lane has kCount
+// states, apart from each other.
 template <int kCount = 1, typename Reducer>
 __device__ void MergeIntoFirstLane(int lanes, Reducer* states) {
   constexpr int kWords = sizeof(Reducer) / sizeof(float);
@@ -48,6 +27,20 @@ __device__ void MergeIntoFirstLane(int lanes, Reducer* states) {
       }
       states[i].Merge(upper);
     }
+  }
+}
+
+// Merges the states of kLanes neighbouring lanes, a power of two, into each of
+// them.
+template <int kLanes, typename Reducer>
+__device__ void MergeLanes(Reducer* state) {
+  constexpr int kWords = sizeof(Reducer) / sizeof(float);
+  MergeIntoFirstLane(kLanes, state);
+  // Word by word: a struct would go through memory.
+#pragma unroll
+  for (int k = 0; k < kWords; ++k) {
+    float* word = reinterpret_cast<float*>(state) + k;
+    *word = __shfl_sync(0xffffffff, *word, 0, kLanes);
   }
 }
 

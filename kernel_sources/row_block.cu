@@ -173,7 +173,7 @@ __device__ void TakePowers(const RowPart<Spec>& part,
 #if __CUDA_ARCH__ >= 900
 // Merges the states of a cluster's blocks, into every thread.
 template <typename Spec, typename Reducer>
-__device__ void MergeCluster(int lane, Reducer* state) {
+__device__ void MergeCluster(Reducer* state) {
   __shared__ StatesMemory<Reducer, 1> own;
   if (threadIdx.x == 0) own[0] = *state;
   // All blocks have written.
@@ -187,7 +187,7 @@ __device__ void MergeCluster(int lane, Reducer* state) {
   }
   // A block's memory must outlive its readers: waited for at the end.
   ptx::ClusterArrive();
-  MergeLanes<Spec::kCluster>(lane, state);
+  MergeLanes<Spec::kCluster>(state);
 }
 #endif
 
@@ -196,7 +196,7 @@ template <typename Spec, typename Reducer>
 __device__ void MergeRow(int lane, Reducer* state) {
   MergeBlock<Spec::kThreads, Spec::kLanes>(lane, state);
 #if __CUDA_ARCH__ >= 900
-  if constexpr (Spec::kCluster > 1) MergeCluster<Spec>(lane, state);
+  if constexpr (Spec::kCluster > 1) MergeCluster<Spec>(state);
 #endif
 }
 

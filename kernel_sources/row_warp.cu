@@ -106,7 +106,7 @@ __device__ void CountWarpRow(const WarpRow<Spec>& row, const float* x,
       some[k] = x[step * Spec::kVector + k];
     Take(state, some);
   }
-  MergeLanes<Spec::kLanes>(threadIdx.x % Spec::kLanes, state);
+  MergeLanes<Spec::kLanes>(state);
 }
 
 // Leaves e^(x - largest) in the place of x where Spec::kKeepsPowers.

@@ -71,6 +71,22 @@ __device__ void Fetch(const T* tensor, Index i, bool is_aligned,
   }
 }
 
+// The same of a vector that all rows read, from a cache. The other way is a
+// loop, or its accesses would take their slots even where they are not made.
+template <typename T, typename Index, int kCount>
+__device__ void FetchShared(const T* tensor, Index i, bool is_aligned,
+                            Vector<T, kCount>* vector) {
+  if (is_aligned) return Fetch(tensor, i, true, vector);
+#pragma unroll 1
+  for (int k = 0; k < kCount; ++k) {
+#pragma unroll
+    for (int j = 0; j + 1 < kCount; ++j) {
+      vector->elements[j] = vector->elements[j + 1];
+    }
+    vector->elements[kCount - 1] = tensor[i + k];
+  }
+}
+
 // Stores them likewise.
 template <typename T, typename Index, int kCount>
 __device__ void Put(const Vector<T, kCount>& vector, bool is_aligned, T* tensor,
@@ -100,6 +116,18 @@ struct Lane {
 template <typename T, int kCount, typename Index>
 __device__ float Load(const Vector<T, kCount>& vector, Lane<Index> at) {
   return ToFloat(vector.elements[at.k]);
+}
+
+// Of a pair in one register, one instruction for each.
+template <int kCount, typename Index>
+__device__ float Load(const Vector<BFloat16, kCount>& vector, Lane<Index> at) {
+  if constexpr (kCount % 2 == 0) {
+    const auto* pairs = reinterpret_cast<const unsigned*>(vector.elements);
+    const unsigned pair = pairs[at.k / 2];
+    return __uint_as_float(at.k % 2 == 0 ? pair << 16 : pair & 0xffff0000u);
+  } else {
+    return ToFloat(vector.elements[at.k]);
+  }
 }
 
 template <typename T, int kCount, typename Index>

@@ -148,12 +148,34 @@ Rewrite RewriteTanh(const ValueRange& x, Exactness exactness,
   if (IsSmallForTanh(x)) {
     return CallRewrite{Call("TanhOfSmall", text), "by its polynomial alone"};
   }
-  if (exactness == Exactness::kUlps) return {};
+  if (exactness != Exactness::kBesideOne) return {};
   return CallRewrite{Call("TanhBesideOne", text),
                      "by its power alone, for only errors beside 1 count"};
 }
 
-Rewrite RewriteUnary(OpKind op, const ValueRange& x, const std::string& text) {
+// The function that is enough for what is rounded to 16 bits.
+const char* FunctionForHalf(OpKind op) {
+  switch (op) {
+    case OpKind::kExp:
+      return "ExpForHalf";
+    case OpKind::kSigmoid:
+      return "SigmoidForHalf";
+    case OpKind::kSilu:
+      return "SiluForHalf";
+    case OpKind::kMish:
+      return "MishForHalf";
+    default:
+      return nullptr;
+  }
+}
+
+Rewrite RewriteUnary(OpKind op, const ValueRange& x, Exactness exactness,
+                     const std::string& text) {
+  const char* const for_half = FunctionForHalf(op);
+  if (exactness == Exactness::kHalf && for_half != nullptr) {
+    return CallRewrite{Call(for_half, text),
+                       "as exact as 16 bits show, to which it is rounded"};
+  }
   switch (op) {
     case OpKind::kRelu:
       return RewriteMaximum(x, 0.0f, text);
@@ -215,10 +237,9 @@ std::optional<CallRewrite> RewriteCall(
   if (const auto* softplus = std::get_if<SoftplusAttributes>(&attributes)) {
     return RewriteSoftplus(x, *softplus, text);
   }
-  if (node.op == OpKind::kTanh) {
-    return RewriteTanh(x, plan.values[node.results[0]].exactness, text);
-  }
-  return RewriteUnary(node.op, x, text);
+  const Exactness exactness = plan.values[node.results[0]].exactness;
+  if (node.op == OpKind::kTanh) return RewriteTanh(x, exactness, text);
+  return RewriteUnary(node.op, x, exactness, text);
 }
 
 bool IsTanhByPower(const LoweredPlan& plan, const Node& node) {

@@ -269,6 +269,10 @@ std::string ElementCode::ChannelVector(const Operand& operand, const Node& node,
                                        const char* otherwise) {
   const int value = ValueOf(operand);
   if (value < 0) return otherwise;
+  // The vector of a matrix of one row is as large as that.
+  if (AlignDims(schedule_.lowered.values[value].desc.dims) == domain_) {
+    return Local(value);
+  }
   const int input = ValueOf(node.operands[0]);
   const size_t rank = schedule_.lowered.values[input].desc.dims.size();
   return LocalAt(value, std::string(ChannelAxis(rank)));

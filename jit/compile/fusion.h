@@ -11,7 +11,8 @@ namespace kiln {
 // Nodes that one kernel computes. `anchor` is a node with a template of its
 // own, or -1. `prologue` (pointwise) runs on each element that the anchor
 // reads of its first operand; `epilogue` (pointwise) on each element of the
-// anchor's result, or on its own where there is no anchor.
+// anchor's result, or on its own where there is no anchor. A chain of
+// reductions has the later ones in its epilogue, too (row_chains.h).
 struct KernelGroup {
   int anchor = -1;
   std::vector<int> prologue;

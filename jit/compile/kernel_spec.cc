@@ -9,6 +9,7 @@
 #include "jit/compile/held_text.h"
 #include "jit/compile/pack_spec.h"
 #include "jit/compile/rounding.h"
+#include "jit/compile/row_chain_spec.h"
 #include "jit/compile/row_spec.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/window_geometry.h"
@@ -415,7 +416,11 @@ class SpecWriter {
 KernelSpec MakeSpec(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.packs) return MakePackSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
-  if (kernel.rows.has_value()) return MakeRowSpec(schedule, kernel);
+  if (kernel.rows.has_value()) {
+    return kernel.rows->keeper == RowKeeper::kChain
+               ? MakeRowChainSpec(schedule, kernel)
+               : MakeRowSpec(schedule, kernel);
+  }
   return SpecWriter(schedule, kernel).Run();
 }
 

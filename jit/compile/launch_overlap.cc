@@ -19,7 +19,8 @@ int64_t ResidentSharedBytes(const Kernel& kernel) {
 }
 
 bool MustBeResident(const Kernel& kernel) {
-  return kernel.rows && kernel.rows->resident;
+  return kernel.rows && kernel.rows->keeper == RowKeeper::kTeam &&
+         kernel.rows->resident;
 }
 
 bool HasWindows(const Schedule& schedule, const Kernel& kernel) {

@@ -27,11 +27,12 @@ enum class NodeKind : uint8_t {
   kTurn,    // gather_pixels.h
 };
 
-// Which errors of a value count; the strictest first.
+// Which errors of a value count; of the first three the strictest first.
 enum class Exactness : uint8_t {
   kUlps,       // those in its last place
   kBesideOne,  // those that show beside 1
   kTf32,       // those that show beside 1 of which it has 11 bits
+  kHalf,       // those that show where it is rounded to 16 bits
 };
 
 // A tensor of the lowered plan. The plan's values come first, under the same

@@ -36,6 +36,15 @@ constexpr int kWarpRowThreads = 128;
 constexpr int64_t kMinColumnKept = 64;
 constexpr int64_t kMaxColumnKept = 128;
 constexpr int kMinColumnThreads = 128;
+// Of a row, for each thread that shares it.
+constexpr int64_t kColumnStateBytes = 8;
+constexpr int64_t kChainStateBytes = 12;
+// Elements of a thread that takes a row through several reductions: more than
+// in registers where several warps would have to meet after each. And threads
+// of a multiprocessor that are worth more lanes.
+constexpr int64_t kMaxChainKept = 64;
+constexpr int kMaxChainColumns = 4;
+constexpr int kChainThreads = 256;
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
 // Lanes that read a line with one access each.
@@ -93,7 +102,11 @@ class Choice {
         elements_(static_cast<double>(work.rows) *
                   static_cast<double>(work.length)) {
     const int64_t run = work.pitch > 1 ? work.pitch : work.length;
-    vector_ = kAccessBytes / work.staged_bytes[0];
+    vector_ = kAccessBytes / WidestBytes();
+    // A thread has the numbers of each row of a vector.
+    if (work.reductions > 1 && work.pitch > 1) {
+      vector_ = std::min(vector_, kMaxChainColumns);
+    }
     while (run % vector_ != 0) vector_ /= 2;
     // Segments are read where a row lies in its places in order.
     if (work.segment > 0) {
@@ -106,6 +119,14 @@ class Choice {
     if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
     if (work_.pitch > 1) {
       TryColumns();
+      return best_;
+    }
+    if (work_.reductions > 1) {
+      for (int lanes = 1; lanes <= kMaxLanes; lanes *= 2) TryChain(lanes);
+      for (int cluster = 2; cluster <= kMaxCluster && arch_ >= 90;
+           cluster *= 2) {
+        TryChainOfBlocks(cluster);
+      }
       return best_;
     }
     TryWarp();
@@ -129,9 +150,23 @@ class Choice {
     return bytes / (kBytesPerUs * sm_count_ * efficiency);
   }
 
-  // Two kernels, or three where rows are split.
+  // Of an access's element: operands that are kept have one vector in common.
+  int WidestBytes() const {
+    if (work_.reductions == 1) return work_.staged_bytes[0];
+    return *std::max_element(work_.staged_bytes.begin(),
+                             work_.staged_bytes.end());
+  }
+
+  // Two kernels, or three where rows are split; of several reductions each its
+  // own.
   double PlainCost() const {
     const double again = LoadedBytes() <= kCachedBytes ? kCachedCost : 1.0;
+    if (work_.reductions > 1) {
+      const double once = LoadedBytes() + StoredBytes();
+      const double more = elements_ * work_.apart_bytes - once;
+      return Microseconds(once + again * std::max(more, 0.0), 1) +
+             kLaunchUs * work_.apart_kernels;
+    }
     return Microseconds(LoadedBytes() * (1 + again) + StoredBytes(), 1) +
            kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2);
   }
@@ -180,6 +215,58 @@ class Choice {
       geometry->threads = geometry->lanes;
       if (geometry->blocks() >= 2 * sm_count_) return;
     }
+  }
+
+  // A row has a cluster, of which whole blocks have each part that a reduction
+  // is of.
+  void TryChainOfBlocks(int cluster) {
+    const int64_t slice = work_.length / cluster;
+    if (work_.length % (int64_t{cluster} * vector_) != 0 ||
+        work_.shortest % slice != 0) {
+      return;
+    }
+    if (slice < kMinClusterSlice) {
+      return Refuse(RowKeeper::kChain, cluster,
+                    "the row is too short to be shared");
+    }
+    RowGeometry geometry;
+    geometry.keeper = RowKeeper::kChain;
+    geometry.rows = work_.rows;
+    geometry.cluster = cluster;
+    geometry.at_once = AtOnce(true);
+    ShareSlice(slice, &geometry);
+    const int64_t stride = int64_t{geometry.lanes} * vector_;
+    OfferBlocks(geometry, CeilDiv(slice, stride) * vector_ * geometry.threads *
+                              work_.kept_bytes);
+  }
+
+  // Whether so many lanes have neither too much nor too little of a row each.
+  bool MayShareChain(int lanes) const {
+    const auto vectors = static_cast<uint64_t>(work_.length / vector_);
+    const int fewest =
+        static_cast<int>(std::min(std::bit_ceil(vectors), kLineLanes));
+    const int64_t kept = CeilDiv(work_.length, lanes);
+    if (lanes < fewest || (lanes > fewest && kept < kMinKept)) return false;
+    const bool is_idle =
+        work_.rows * lanes < int64_t{kChainThreads} * sm_count_;
+    const int64_t most = is_idle         ? 2 * kMinKept - 1
+                         : lanes < kWarp ? kMaxHeld
+                                         : kMaxChainKept;
+    return lanes == kMaxLanes || kept <= most;
+  }
+
+  // Through several reductions: a row has a block, or some of a warp's lanes.
+  void TryChain(int lanes) {
+    if (work_.shortest < work_.length || !MayShareChain(lanes)) return;
+    RowGeometry geometry;
+    geometry.keeper = RowKeeper::kChain;
+    geometry.rows = work_.rows;
+    geometry.at_once = AtOnce(true);
+    geometry.lanes = lanes;
+    geometry.threads = lanes > kWarp ? lanes : kWarpRowThreads;
+    const int64_t stride = int64_t{lanes} * vector_;
+    OfferBlocks(geometry, CeilDiv(work_.length, stride) * vector_ *
+                              geometry.threads * work_.kept_bytes);
   }
 
   // As few lanes as hold kMaxHeld elements or less, in blocks that are as
@@ -304,12 +391,13 @@ class Choice {
     while (lanes * kept < work_.length * vector_ || threads / lanes > columns) {
       lanes *= 2;
     }
-    const int64_t narrowest = width_bytes / (vector_ * work_.staged_bytes[0]);
+    const int64_t narrowest = width_bytes / (vector_ * WidestBytes());
     if (threads / lanes < std::clamp<int64_t>(narrowest, 1, columns)) {
       return false;
     }
     RowGeometry geometry;
-    geometry.keeper = RowKeeper::kColumns;
+    geometry.keeper =
+        work_.reductions > 1 ? RowKeeper::kChain : RowKeeper::kColumns;
     geometry.rows = work_.rows;
     geometry.pitch = work_.pitch;
     geometry.vector = vector_;
@@ -318,7 +406,9 @@ class Choice {
     geometry.lanes = static_cast<int>(lanes);
     const int64_t kept_bytes =
         CeilDiv(work_.length, lanes) * vector_ * threads * work_.kept_bytes;
-    const int64_t state_bytes = int64_t{8} * threads * vector_;
+    const int64_t state_bytes =
+        (work_.reductions > 1 ? kChainStateBytes : kColumnStateBytes) *
+        threads * vector_;
     if (kept_bytes + state_bytes + 2 * kKiB > max_shared_bytes_) {
       return false;
     }
@@ -333,12 +423,13 @@ class Choice {
   }
 
   // Of the bandwidth: a last wave of blocks that is not full wastes the rest,
-  // a block alone on a multiprocessor loads and stores by turns, and clusters
-  // start and end as one.
+  // a block alone on a multiprocessor loads, computes and stores by turns, and
+  // clusters start and end as one.
   double BlockEfficiency(const RowGeometry& geometry,
                          int64_t kept_bytes) const {
     const int64_t resident = Resident(geometry, kept_bytes);
-    const double overlap = resident <= 1 ? 0.88 : 0.92;
+    const double alone = work_.reductions > 1 ? 0.75 : 0.88;
+    const double overlap = resident <= 1 ? alone : 0.92;
     const int doublings =
         std::bit_width(static_cast<unsigned>(geometry.cluster)) - 1;
     const double exchange = doublings == 0 ? 1.0 : 0.88 - 0.04 * doublings;

@@ -6,7 +6,7 @@ namespace kiln {
 
 int64_t RowGeometry::blocks() const {
   if (keeper == RowKeeper::kTeam) return int64_t{team} * teams;
-  if (keeper == RowKeeper::kColumns) {
+  if (pitch > 1) {
     const int64_t width = int64_t{threads} / lanes * vector;
     return rows / pitch * CeilDiv(pitch, width);
   }

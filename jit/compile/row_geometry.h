@@ -21,6 +21,7 @@ enum class RowKeeper : uint8_t {
   kBlock,    // a block, part of one, or a cluster: row_block.cu
   kColumns,  // a block, several rows that lie side by side: column_block.cu
   kTeam,     // several blocks, one on each multiprocessor: row_team.cu
+  kChain,    // a block, through several reductions: row_chain.cu
 };
 
 // What a kernel is to do with rows: `length` elements, `pitch` apart in memory,
@@ -43,8 +44,14 @@ struct RowWork {
   // the results; 0: results are written.
   int64_t segment = 0;
   bool publishes = false;  // row_team.cu knows how to send the statistics
-  int prologue = 0;        // operations before the statistics
-  int epilogue = 0;        // and behind them
+  // Of reductions of the same rows. Of several all operands that they are made
+  // of are kept as they are; apart, kernels move so many bytes of an element.
+  int reductions = 1;
+  int64_t shortest = 0;  // of their rows, where these are parts of each other
+  int apart_bytes = 0;
+  int apart_kernels = 0;
+  int prologue = 0;  // operations before the statistics
+  int epilogue = 0;  // and behind them
 };
 
 // How threads share rows; the names are those of row_block.cu and row_team.cu.
@@ -57,8 +64,8 @@ struct RowGeometry {
   int at_once = 1;  // vectors that a thread loads before it uses them
   int64_t dynamic_shared_bytes = 0;
 
-  // kWarp, kBlock, kColumns. `lanes` threads of each of `cluster` blocks share
-  // a row.
+  // kWarp, kBlock, kColumns, kChain. `lanes` threads of each of `cluster`
+  // blocks share a row.
   int threads = 256;
   int lanes = 256;
   int cluster = 1;

@@ -20,11 +20,34 @@ std::string Head(const std::string& type, const std::string& name) {
 
 }  // namespace
 
+std::vector<const ElementCode*> RowHeld::Codes(bool reads) const {
+  return reads ? read_ : std::vector<const ElementCode*>{&element_};
+}
+
+bool RowHeld::IsAccessed(const KernelTensor& tensor, bool reads) const {
+  const std::vector<const ElementCode*> codes = Codes(reads);
+  return std::any_of(codes.begin(), codes.end(), [&](const ElementCode* code) {
+    return code->accesses().count(tensor.name) > 0;
+  });
+}
+
+// Whether statistics are taken of the tensor's own elements, and nothing reads
+// it in another way.
+bool RowHeld::IsReadWhole(const KernelTensor& tensor) const {
+  if (ViewOf(tensor) != View::kWhole) return false;
+  return std::any_of(read_.begin(), read_.end(), [&](const ElementCode* code) {
+    const auto access = code->accesses().find(tensor.name);
+    return access != code->accesses().end() && access->second == "at.i";
+  });
+}
+
 RowHeld::View RowHeld::ViewOf(const KernelTensor& tensor) const {
   std::set<std::string> indices;
-  for (const ElementCode* code : {&read_, &element_}) {
-    const auto access = code->accesses().find(tensor.name);
-    if (access != code->accesses().end()) indices.insert(access->second);
+  for (const bool reads : {true, false}) {
+    for (const ElementCode* code : Codes(reads)) {
+      const auto access = code->accesses().find(tensor.name);
+      if (access != code->accesses().end()) indices.insert(access->second);
+    }
   }
   if (indices.empty()) return View::kNone;
   if (tensor.is_output || indices == std::set<std::string>{"at.i"}) {
@@ -39,19 +62,17 @@ RowHeld::View RowHeld::ViewOf(const KernelTensor& tensor) const {
 const KernelTensor& RowHeld::CopiedTensor() const {
   const std::vector<KernelTensor>& list = tensors_.list();
   return *std::find_if(
-      list.begin(), list.end(), [&](const KernelTensor& tensor) {
-        const auto access = read_.accesses().find(tensor.name);
-        return access != read_.accesses().end() && access->second == "at.i";
-      });
+      list.begin(), list.end(),
+      [&](const KernelTensor& tensor) { return IsReadWhole(tensor); });
 }
 
 // The copy is there when a vector is read, and when results are computed if
 // nothing else is kept. A warp has then what it has read.
 bool RowHeld::IsHeldAlready(const KernelTensor& tensor, bool reads) const {
   if (rows().keeper == RowKeeper::kWarp) {
-    return !reads && rows().reads_again &&
-           read_.accesses().count(tensor.name) > 0;
+    return !reads && rows().reads_again && IsAccessed(tensor, true);
   }
+  if (is_chain()) return IsReadWhole(tensor);
   if (!rows().copies || &tensor != &CopiedTensor()) return false;
   return reads || rows().reads_again;
 }
@@ -95,7 +116,6 @@ std::vector<std::string> RowHeld::CopiedLines() const {
 
 // What the code reads of the vector that begins at `first`.
 std::vector<std::string> RowHeld::FetchLines(bool reads) const {
-  const ElementCode& code = reads ? read_ : element_;
   const std::string head =
       Head("void", reads ? "FetchForRead" : "FetchForElement");
   const std::string indent(head.size(), ' ');
@@ -104,17 +124,18 @@ std::vector<std::string> RowHeld::FetchLines(bool reads) const {
       indent + "const kiln::Point<Index>& first,",
       indent + "bool is_aligned, Held<kCount>* held) {"};
   for (const KernelTensor& tensor : tensors_.list()) {
-    if (tensor.is_output || code.accesses().count(tensor.name) == 0 ||
+    if (tensor.is_output || !IsAccessed(tensor, reads) ||
         IsHeldAlready(tensor, reads)) {
       continue;
     }
     const View view = ViewOf(tensor);
-    lines.push_back(view == View::kTensor
-                        ? fmt::format("  held->{0} = t.{0};", tensor.name)
-                        : fmt::format("  kiln::Fetch(t.{0}, first.{1}, "
-                                      "is_aligned, &held->{0});",
-                                      tensor.name,
-                                      view == View::kWhole ? "i" : "w"));
+    lines.push_back(
+        view == View::kTensor
+            ? fmt::format("  held->{0} = t.{0};", tensor.name)
+            : fmt::format("  kiln::{0}(t.{1}, first.{2}, "
+                          "is_aligned, &held->{1});",
+                          view == View::kWhole ? "Fetch" : "FetchShared",
+                          tensor.name, view == View::kWhole ? "i" : "w"));
   }
   lines.emplace_back("}");
   return lines;
@@ -145,6 +166,64 @@ std::vector<std::string> RowHeld::AlignedLines() const {
   return {"static __device__ bool IsAligned(const Tensors& t) {",
           fmt::format("  return kiln::AreAligned({});", fmt::join(names, ", ")),
           "}"};
+}
+
+std::vector<KernelTensor> RowHeld::KeptTensors() const {
+  std::vector<KernelTensor> kept = tensors_.list();
+  std::erase_if(
+      kept, [&](const KernelTensor& tensor) { return !IsReadWhole(tensor); });
+  return kept;
+}
+
+int64_t RowHeld::KeptBytes() const {
+  int64_t bytes = 0;
+  for (const KernelTensor& tensor : KeptTensors()) {
+    bytes += ElementSize(tensor.place.dtype);
+  }
+  return bytes;
+}
+
+// Each tensor's places lie behind those of the one before.
+std::vector<std::string> RowHeld::KeptLines() const {
+  const std::string begin = Head("void", "BeginCopies");
+  const std::string indent(begin.size(), ' ');
+  std::vector<std::string> fields = {"struct Kept {"};
+  std::vector<std::string> places = {
+      "static __device__ Kept KeptIn(unsigned char* memory) {", "  Kept kept;"};
+  std::vector<std::string> copies = {begin + "const Tensors& t, Index i,",
+                                     indent + "bool is_aligned, int place,",
+                                     indent + "const Kept& kept) {"};
+  std::vector<std::string> recalls = {
+      "template <int kCount>",
+      "static __device__ void Recall(const Kept& kept, int place,",
+      "                              Held<kCount>* held) {"};
+  int64_t offset = 0;
+  for (const KernelTensor& tensor : KeptTensors()) {
+    fields.push_back(fmt::format("  {}* {};", tensor.type, tensor.name));
+    places.push_back(
+        fmt::format("  kept.{0} = reinterpret_cast<{1}*>(memory + {2} * "
+                    "kPlaces);",
+                    tensor.name, tensor.type, offset));
+    copies.push_back(
+        fmt::format("  kiln::BeginCopy<kVector, kStreams>(t.{0}, i, "
+                    "is_aligned,",
+                    tensor.name));
+    copies.push_back(
+        fmt::format("                                     "
+                    "kept.{} + place);",
+                    tensor.name));
+    recalls.push_back(fmt::format(
+        "  kiln::Fetch(kept.{0}, place, true, &held->{0});", tensor.name));
+    offset += ElementSize(tensor.place.dtype);
+  }
+  fields.emplace_back("};");
+  places.emplace_back("  return kept;");
+  std::vector<std::string> lines = fields;
+  for (std::vector<std::string>* function : {&places, &copies, &recalls}) {
+    function->emplace_back("}");
+    Append(*function, &lines);
+  }
+  return lines;
 }
 
 std::vector<KernelTensor> RowHeld::WholeInputs() const {

@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_ROW_HELD_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/compile/element_code.h"
@@ -10,13 +11,16 @@
 namespace kiln {
 
 // Writes how kernels that keep rows on chip reach the tensors of their element
-// code: `read` makes what statistics are taken of, `element` the results. All
-// must outlive it.
+// code: each of `read` makes what a statistic is taken of, `element` the
+// results. All must outlive it.
 class RowHeld {
  public:
   RowHeld(const Kernel& kernel, const KernelTensors& tensors,
-          const ElementCode& read, const ElementCode& element)
-      : kernel_(kernel), tensors_(tensors), read_(read), element_(element) {}
+          std::vector<const ElementCode*> read, const ElementCode& element)
+      : kernel_(kernel),
+        tensors_(tensors),
+        read_(std::move(read)),
+        element_(element) {}
 
   // Members of a Spec:
   //   struct Held            what a thread holds of each tensor
@@ -24,6 +28,12 @@ class RowHeld {
   //                          Held has it; if there is one
   //   FetchForRead, FetchForElement, PutResults, IsAligned
   std::vector<std::string> Lines() const;
+
+  // What else kernels of several reductions need, which keep all whole tensors
+  // that `read` reads. Members: Kept, KeptIn, BeginCopies, Recall.
+  std::vector<std::string> KeptLines() const;
+  // Bytes of an element of all of them.
+  int64_t KeptBytes() const;
 
   // What else kernels of a team need: the inputs of which chunks lie in a ring,
   // one behind the other. Members: ForEachInput, Staged.
@@ -42,6 +52,11 @@ class RowHeld {
 
   const RowGeometry& rows() const { return *kernel_.rows; }
   bool is_team() const { return rows().keeper == RowKeeper::kTeam; }
+  bool is_chain() const { return rows().keeper == RowKeeper::kChain; }
+  std::vector<const ElementCode*> Codes(bool reads) const;
+  bool IsAccessed(const KernelTensor& tensor, bool reads) const;
+  bool IsReadWhole(const KernelTensor& tensor) const;
+  std::vector<KernelTensor> KeptTensors() const;
   View ViewOf(const KernelTensor& tensor) const;
   bool IsHeldAlready(const KernelTensor& tensor, bool reads) const;
   std::vector<KernelTensor> WholeInputs() const;
@@ -54,7 +69,7 @@ class RowHeld {
 
   const Kernel& kernel_;
   const KernelTensors& tensors_;
-  const ElementCode& read_;
+  const std::vector<const ElementCode*> read_;
   const ElementCode& element_;
 };
 

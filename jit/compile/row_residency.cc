@@ -1,27 +1,21 @@
 #include "jit/compile/row_residency.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "jit/compile/reduce_geometry.h"
+#include "jit/compile/row_chains.h"
+#include "jit/compile/row_work.h"
 
 namespace kiln {
 namespace {
 
-constexpr int kF32Bytes = 4;
 // Shorter ones are not worth a reduction each.
 constexpr int64_t kMinSegment = 16;
-// Operations that are rather computed twice than that 16-bit values are kept in
-// f32, or that elements that are used as they are are read twice.
-constexpr size_t kMaxComputedAgain = 2;
 
 bool Contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-// Not a reduction of the plan, but what lowering makes of a norm or a softmax.
-bool IsOfNorm(const Node& reduce) {
-  return reduce.op == OpKind::kGroupNorm || reduce.op == OpKind::kSoftmax;
 }
 
 bool IsPointwise(const KernelGroup& group) {
@@ -39,7 +33,8 @@ class RowMerging {
   }
 
   std::vector<RowGroup> Run() && {
-    for (size_t i = 0; i < groups_.size(); ++i) Merge(static_cast<int>(i));
+    for (size_t i = 0; i < groups_.size(); ++i) JoinChain(static_cast<int>(i));
+    MergeAll();
     std::vector<RowGroup> kept;
     for (RowGroup& group : groups_) {
       if (group.group.anchor >= 0 || !group.group.epilogue.empty()) {
@@ -78,22 +73,6 @@ class RowMerging {
     return readers;
   }
 
-  // Whether kernels keep the rows of which `node`, of extents `input`, is
-  // taken: they are neighbours in memory or lie side by side, and of reductions
-  // that the plan has, results have an extent of 1 in the place of each row.
-  bool TakesRows(const Node& node, const Dims& input) const {
-    const ReduceView view = ViewOf(node, input);
-    if (view.reduced1 != 1 || view.kept2 != 1) return false;
-    if (IsOfNorm(node)) return true;
-    Dims4 per_row = AlignDims(input);
-    size_t axis = per_row.size();
-    int64_t count = 1;
-    while (count < view.kept1) count *= per_row[--axis];
-    count = 1;
-    while (count < view.reduced0) count *= std::exchange(per_row[--axis], 1);
-    return AlignDims(DimsOf(node.results[0])) == per_row;
-  }
-
   // The pointwise group over the same elements that alone uses statistic
   // `index`, or what is computed of that; else -1.
   int UserOfRows(int index) const {
@@ -102,7 +81,7 @@ class RowMerging {
     const Node& node = NodeAt(group.anchor);
     if (node.kind != NodeKind::kReduce) return -1;
     const Dims& input = DimsOf(ValueOf(node.operands[0]));
-    if (!TakesRows(node, input)) return -1;
+    if (!TakesRows(plan_, node, input)) return -1;
     const ReduceView view = ViewOf(node, input);
     std::vector<int> nodes = group.epilogue;
     nodes.push_back(group.anchor);
@@ -188,6 +167,59 @@ class RowMerging {
     return rows;
   }
 
+  void MergeAll() {
+    for (size_t i = 0; i < groups_.size(); ++i) Merge(static_cast<int>(i));
+  }
+
+  int CountKernels() const {
+    return static_cast<int>(std::count_if(
+        groups_.begin(), groups_.end(), [](const RowGroup& group) {
+          return group.group.anchor >= 0 || !group.group.epilogue.empty();
+        }));
+  }
+
+  // The groups, and which of them are joined already.
+  std::vector<KernelGroup> Groups(std::set<int>* joined) const {
+    std::vector<KernelGroup> groups;
+    for (const RowGroup& group : groups_) {
+      if (group.rows) joined->insert(static_cast<int>(groups.size()));
+      groups.push_back(group.group);
+    }
+    return groups;
+  }
+
+  void Join(const std::vector<int>& chain, RowGroup joined) {
+    for (const int member : chain) groups_[member].group = {};
+    groups_[chain.back()] = std::move(joined);
+  }
+
+  // Makes one kernel of several reductions over the rows of group `index`, if
+  // that saves one: a reduction with what uses it may be one anyway.
+  void JoinChain(int index) {
+    std::set<int> taken;
+    const std::vector<KernelGroup> groups = Groups(&taken);
+    const std::vector<int> chain = ChainOf(plan_, groups, taken, index);
+    if (chain.empty()) return;
+    RowMerging apart = *this;
+    apart.MergeAll();
+    std::vector<KernelGroup> kernels;
+    for (const int member : chain) {
+      const KernelGroup& kernel = apart.groups_[member].group;
+      if (!kernel.Nodes().empty()) kernels.push_back(kernel);
+    }
+    const KernelGroup joined = JoinedChain(plan_, groups, chain);
+    const RowWork work = WorkOfChain(plan_, joined, kernels);
+    if (work.kept_bytes == 0) return;
+    const std::optional<RowGeometry> rows = Choose(work);
+    if (!rows) return;
+    RowMerging together = *this;
+    together.Join(chain, {joined, rows, work});
+    together.MergeAll();
+    if (together.CountKernels() < apart.CountKernels()) {
+      Join(chain, {joined, rows, work});
+    }
+  }
+
   void Merge(int index) {
     const int user = UserOfRows(index);
     if (user < 0) return;
@@ -205,8 +237,8 @@ class RowMerging {
     }
     if (source >= 0) merged.prologue = groups_[source].group.epilogue;
 
-    const RowWork work = WorkOf(merged);
-    if (work.staged.empty() || !UsesRows(merged)) return;
+    const RowWork work = WorkOfRows(plan_, merged);
+    if (work.staged.empty() || !UsesRows(plan_, merged)) return;
     std::optional<RowGeometry> rows = Choose(work);
     groups_[index].work = work;
     if (!rows) return;
@@ -214,129 +246,6 @@ class RowMerging {
     groups_[user] = {std::move(merged), rows, work};
     groups_[index].group = {};
     if (source >= 0) groups_[source].group = {};
-  }
-
-  // The statistic, and of the prologue what makes its operand.
-  KernelGroup UpToStatistic(const KernelGroup& group) const {
-    KernelGroup reading;
-    reading.anchor = group.anchor;
-    reading.domain = group.domain;
-    for (auto node = group.prologue.rbegin(); node != group.prologue.rend();
-         ++node) {
-      if (!ReadsAny(reading, {*node})) continue;
-      reading.prologue.insert(reading.prologue.begin(), *node);
-    }
-    return reading;
-  }
-
-  // Whether anything but what makes the statistic reads `value`.
-  bool IsReadBeside(int value, const KernelGroup& group,
-                    const KernelGroup& reading) const {
-    const std::vector<int> nodes = group.Nodes();
-    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
-      return node != group.anchor && !Contains(reading.prologue, node) &&
-             NodeAt(node).Reads(value);
-    });
-  }
-
-  // Whether what is behind the statistic needs any element that it is taken of.
-  bool UsesRows(const KernelGroup& group) const {
-    const KernelGroup reading = UpToStatistic(group);
-    std::vector<int> elements = StagedOf(reading);
-    for (const int node : reading.prologue) {
-      elements.push_back(NodeAt(node).results[0]);
-    }
-    return std::any_of(elements.begin(), elements.end(), [&](int value) {
-      return IsReadBeside(value, group, reading);
-    });
-  }
-
-  int BytesOf(int value) const {
-    return static_cast<int>(ElementSize(plan_.values[value].desc.dtype));
-  }
-
-  // Values with as many elements as the rows that `group` reads from memory.
-  std::vector<int> StagedOf(const KernelGroup& group) const {
-    std::vector<int> staged;
-    const std::vector<int> nodes = group.Nodes();
-    for (const int node : nodes) {
-      for (const Operand& operand : NodeAt(node).operands) {
-        const int value = ValueOf(operand);
-        if (value < 0 || Contains(staged, value)) continue;
-        const int producer = plan_.values[value].producer;
-        if (producer >= 0 && Contains(nodes, producer)) continue;
-        if (AlignDims(DimsOf(value)) != AlignDims(group.domain)) continue;
-        staged.push_back(value);
-      }
-    }
-    return staged;
-  }
-
-  RowWork WorkOf(const KernelGroup& group) const {
-    const Node& statistic = NodeAt(group.anchor);
-    const ReduceView view = ViewOf(statistic, group.domain);
-    RowWork work;
-    work.rows = view.kept0 * view.kept1;
-    work.length = view.reduced0;
-    work.pitch = view.kept1;
-    work.staged = StagedOf(group);
-    for (const int value : work.staged) {
-      work.staged_bytes.push_back(BytesOf(value));
-    }
-    work.stored_bytes = StoredBytes(group);
-    work.publishes = group.tail < 0 && IsOfNorm(statistic);
-    if (group.tail >= 0) {
-      work.segment = ViewOf(NodeAt(group.tail), group.domain).reduced0;
-    }
-    work.prologue = static_cast<int>(group.prologue.size());
-    work.epilogue = static_cast<int>(group.epilogue.size());
-    ChooseKept(group, &work);
-    return work;
-  }
-
-  // What stays on the chip: the one operand that the statistics are computed
-  // from, as it is, or what they are taken of. The former if it has 16 bits or
-  // is used as it is, too.
-  void ChooseKept(const KernelGroup& group, RowWork* work) const {
-    const KernelGroup reading = UpToStatistic(group);
-    const std::vector<int> read = StagedOf(reading);
-    if (read.size() != 1) return;
-    const int bytes = BytesOf(read[0]);
-    const OpKind op = NodeAt(group.anchor).op;
-    const bool of_powers =
-        op == OpKind::kSoftmax || (op == OpKind::kLogSumExp && work->pitch > 1);
-    const bool may_again =
-        !of_powers && reading.prologue.size() <= kMaxComputedAgain;
-    work->is_read_beside =
-        !reading.prologue.empty() && IsReadBeside(read[0], group, reading);
-    work->reads_again =
-        may_again && (bytes != kF32Bytes || work->is_read_beside);
-    work->copies = bytes == kF32Bytes || work->reads_again;
-    if (work->copies) work->kept_bytes = bytes;
-  }
-
-  // Bytes of an element of everything that `group` leaves in memory.
-  std::vector<int> StoredBytes(const KernelGroup& group) const {
-    std::vector<int> stored;
-    const std::vector<int> nodes = group.Nodes();
-    if (group.tail >= 0) return stored;
-    for (const int node : nodes) {
-      if (node == group.anchor) continue;
-      const int value = NodeAt(node).results[0];
-      bool is_there = false;
-      for (const PlanOutput& output : plan_.outputs) {
-        if (output.value.index != value) continue;
-        stored.push_back(static_cast<int>(ElementSize(output.dtype)));
-        is_there |= output.dtype == plan_.values[value].desc.dtype;
-      }
-      bool is_read = false;
-      for (size_t i = 0; i < plan_.nodes.size(); ++i) {
-        const int reader = static_cast<int>(i);
-        is_read |= !Contains(nodes, reader) && NodeAt(reader).Reads(value);
-      }
-      if (is_read && !is_there) stored.push_back(BytesOf(value));
-    }
-    return stored;
   }
 
   const LoweredPlan& plan_;

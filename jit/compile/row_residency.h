@@ -14,7 +14,9 @@ namespace kiln {
 // statistic whose results stay in the kernel, and so does what is computed of
 // these alone; the prologue makes what it is taken of, and the epilogue uses
 // both. Every other value may be needed elsewhere, but where rows end in a
-// reduction (a tail), whose outputs alone are stored.
+// reduction (a tail), whose outputs alone are stored. Of a chain
+// (row_chains.h), whose rows are kept by RowKeeper::kChain, the anchor is the
+// first reduction and the others are in the epilogue.
 struct RowGroup {
   KernelGroup group;
   std::optional<RowGeometry> rows;
@@ -22,8 +24,9 @@ struct RowGroup {
   std::optional<RowWork> work = std::nullopt;
 };
 
-// Merges each statistic over rows with the pointwise group that uses it, and
-// with the pointwise group that makes its input, where the rows fit on the
+// Joins reductions over the same rows where that saves a kernel and bytes.
+// Merges each other statistic over rows with the pointwise group that uses it,
+// and with the pointwise group that makes its input, where the rows fit on the
 // chip of `target` and two touches of memory cost less than three. Whatever
 // does not is left as it is. `rank`: of the candidate that each statistic gets
 // (RankRowGeometries); 0 is the fastest, and beyond the last means the last.

@@ -37,7 +37,7 @@ class RowSpecWriter {
         row_(schedule, kernel.group.domain, &tensors_),
         element_(schedule, kernel.group.domain, &tensors_),
         tail_(schedule, TailDomain(), &tensors_),
-        held_(kernel, tensors_, read_, element_) {}
+        held_(kernel, tensors_, {&read_}, element_) {}
 
   KernelSpec Run() && {
     FillRead();

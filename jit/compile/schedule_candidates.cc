@@ -64,6 +64,9 @@ std::string KindOf(const RowCandidate& candidate) {
         return "whole grid";
       }
       return fmt::format("teams of {} blocks", candidate.geometry->team);
+    case RowKeeper::kChain:
+      if (candidate.geometry->cluster == 1) return "through all reductions";
+      return fmt::format("all reductions by {}", candidate.geometry->cluster);
     case RowKeeper::kBlock:
       break;
   }
@@ -83,15 +86,22 @@ std::string DetailOf(const RowGeometry& rows) {
 
 ScheduleCandidate CandidateOf(const RowCandidate& seen, const Kernel& kernel) {
   ScheduleCandidate candidate;
-  candidate.kind = KindOf(seen);
+  const bool is_chain = kernel.row_work->reductions > 1;
+  candidate.kind =
+      is_chain && !seen.geometry ? "a kernel for each" : KindOf(seen);
   candidate.fits = seen.refusal.empty();
   candidate.reason = seen.refusal;
   if (!candidate.fits) return candidate;
-  candidate.detail = seen.geometry
-                         ? DetailOf(*seen.geometry)
+  candidate.detail = seen.geometry ? DetailOf(*seen.geometry)
+                     : is_chain
+                         ? "each reduction reads the rows"
                          : "statistics, then results: reads the rows twice";
   std::optional<RowGeometry> chosen = kernel.rows;
-  if (chosen) chosen->resident = true;  // how it is launched is not weighed
+  // How it is launched, and which caches keep what it reads, is not weighed.
+  if (chosen) {
+    chosen->resident = true;
+    chosen->streams = false;
+  }
   candidate.chosen = seen.geometry == chosen;
   // What fits in a warp is not weighed: it always wins.
   if (seen.microseconds > 0) candidate.microseconds = seen.microseconds;

@@ -29,16 +29,32 @@ bool ReadsOrCopies(const Schedule& schedule, const Kernel& kernel, int value) {
   });
 }
 
-// Whether the one value among `values` is large and `kernel` alone reads it.
+// Whether each of `values` is large and `kernel` alone reads it.
+bool AreStreamed(const Schedule& schedule, const Kernel& kernel,
+                 const std::set<int>& values) {
+  return std::all_of(values.begin(), values.end(), [&](int value) {
+    return IsLarge(schedule.lowered.values[value].desc) &&
+           std::none_of(schedule.kernels.begin(), schedule.kernels.end(),
+                        [&](const Kernel& other) {
+                          return &other != &kernel &&
+                                 ReadsOrCopies(schedule, other, value);
+                        });
+  });
+}
+
+// The same of a single one: two streams at once of a reduction lose.
 bool IsStreamed(const Schedule& schedule, const Kernel& kernel,
                 const std::set<int>& values) {
-  if (values.size() != 1) return false;
-  const int value = *values.begin();
-  if (!IsLarge(schedule.lowered.values[value].desc)) return false;
-  return std::none_of(schedule.kernels.begin(), schedule.kernels.end(),
-                      [&](const Kernel& other) {
-                        return &other != &kernel &&
-                               ReadsOrCopies(schedule, other, value);
+  return values.size() == 1 && AreStreamed(schedule, kernel, values);
+}
+
+// Whether nothing as large as the rows is stored.
+bool EndsInNumbersOfRows(const LoweredPlan& plan, const Kernel& kernel) {
+  if (kernel.rows->keeper != RowKeeper::kChain) return kernel.group.tail >= 0;
+  return std::none_of(kernel.stores.begin(), kernel.stores.end(),
+                      [&](const Store& store) {
+                        return AlignDims(plan.values[store.value].desc.dims) ==
+                               AlignDims(kernel.group.domain);
                       });
 }
 
@@ -52,12 +68,18 @@ void StreamReads(Schedule* schedule) {
       kernel.reduce->streams =
           IsStreamed(*schedule, kernel, WholeValuesReduced(plan, group));
     }
-    if (!kernel.rows.has_value() || group.tail < 0) continue;
+    if (!kernel.rows.has_value() || !EndsInNumbersOfRows(plan, kernel))
+      continue;
+    const std::set<int> values = WholeValuesRead(plan, group, group.domain);
+    if (kernel.rows->keeper == RowKeeper::kChain) {
+      kernel.rows->streams =
+          !values.empty() && AreStreamed(*schedule, kernel, values);
+      continue;
+    }
     const bool is_read_once =
         group.prologue.empty() || kernel.rows->reads_again;
     if (!kernel.rows->copies || !is_read_once) continue;
-    kernel.rows->streams = IsStreamed(
-        *schedule, kernel, WholeValuesRead(plan, group, group.domain));
+    kernel.rows->streams = IsStreamed(*schedule, kernel, values);
   }
 }
 

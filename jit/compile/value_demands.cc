@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -13,17 +14,17 @@ namespace {
 class DemandSearch {
  public:
   DemandSearch(Grade grade, LoweredPlan* plan)
-      : grade_(grade), plan_(plan), is_rounded_(plan->values.size()) {}
+      : grade_(grade),
+        plan_(plan),
+        is_rounded_(plan->values.size()),
+        demands_(plan->values.size()) {}
 
   // From the outputs back, so that readers come before what they read.
   void Run() && {
     FindRounded();
-    for (size_t i = 0; i < is_rounded_.size(); ++i) {
-      plan_->values[i].exactness =
-          is_rounded_[i] ? Exactness::kTf32 : Exactness::kBesideOne;
-    }
     for (const PlanOutput& output : plan_->outputs) {
-      Demand(output.value.index, Exactness::kUlps);
+      Demand(output.value.index,
+             IsHalf(output.dtype) ? Exactness::kHalf : Exactness::kUlps);
     }
     for (auto node = plan_->nodes.rbegin(); node != plan_->nodes.rend();
          ++node) {
@@ -31,6 +32,9 @@ class DemandSearch {
         const int value = ValueOf(node->operands[i]);
         if (value >= 0) Demand(value, DemandOf(*node, i));
       }
+    }
+    for (size_t i = 0; i < demands_.size(); ++i) {
+      plan_->values[i].exactness = ExactnessOf(static_cast<int>(i));
     }
   }
 
@@ -47,10 +51,28 @@ class DemandSearch {
     }
   }
 
-  // The strictest counts, which comes first.
+  static bool IsHalf(DataType type) { return type != DataType::kF32; }
+
+  // What meets both demands. Beside 1 and relative to 16 bits different errors
+  // count, so that of the two together all do.
+  static Exactness Both(Exactness a, Exactness b) {
+    if (a == b) return a;
+    if (a == Exactness::kHalf || b == Exactness::kHalf) {
+      return Exactness::kUlps;
+    }
+    return std::min(a, b);
+  }
+
   void Demand(int value, Exactness exactness) {
-    Exactness& known = plan_->values[value].exactness;
-    known = std::min(known, exactness);
+    std::optional<Exactness>& known = demands_[value];
+    known = known ? Both(*known, exactness) : exactness;
+  }
+
+  // Of a value whose readers have made their demands.
+  Exactness ExactnessOf(int value) const {
+    const Exactness demand = demands_[value].value_or(Exactness::kUlps);
+    const bool is_exact = demand == Exactness::kTf32 && !is_rounded_[value];
+    return is_exact ? Exactness::kBesideOne : demand;
   }
 
   // What `node` asks of operand number `i`.
@@ -61,12 +83,61 @@ class DemandSearch {
     if (is_power && is_rounded_[ValueOf(node.operands[i])]) {
       return Exactness::kBesideOne;
     }
-    if (MayEnlarge(node, i)) return Exactness::kUlps;
-    Exactness strictest = Exactness::kTf32;
+    if (IsMultipliedAsHalf(node, i)) return Exactness::kHalf;
+    Exactness strictest = ExactnessOf(node.results[0]);
     for (const int result : node.results) {
-      strictest = std::min(strictest, plan_->values[result].exactness);
+      strictest = Both(strictest, ExactnessOf(result));
     }
-    return strictest;
+    const bool may_enlarge = strictest == Exactness::kHalf
+                                 ? MayEnlargeShare(node)
+                                 : MayEnlarge(node, i);
+    return may_enlarge ? Exactness::kUlps : strictest;
+  }
+
+  // Whether the operand is one that a convolution takes rounded.
+  bool IsMultipliedAsHalf(const Node& node, size_t i) const {
+    return node.IsConvolution() && i < 2 &&
+           IsHalf(plan_->values[ValueOf(node.operands[i])].desc.dtype);
+  }
+
+  // Whether an error relative to an operand may be larger relative to the
+  // result.
+  bool MayEnlargeShare(const Node& node) const {
+    switch (node.op) {
+      case OpKind::kMul:
+      case OpKind::kDiv:
+      case OpKind::kMinimum:
+      case OpKind::kMaximum:
+      case OpKind::kRelu:
+      case OpKind::kLeakyRelu:
+      case OpKind::kClamp:
+      case OpKind::kAbs:
+      case OpKind::kNeg:
+      case OpKind::kMaxPool2d:
+      case OpKind::kAmax:
+      case OpKind::kAmin:
+        return false;
+      case OpKind::kCast:
+        return !IsReadAsRounded(node.results[0]);
+      default:
+        return true;
+    }
+  }
+
+  // Whether what a cast has rounded goes nowhere but, as it is, to an output or
+  // a convolution. Else one that is rounded the other way would be as wrong as
+  // the rounding.
+  bool IsReadAsRounded(int value) const {
+    const DataType type = plan_->values[value].desc.dtype;
+    return std::all_of(plan_->outputs.begin(), plan_->outputs.end(),
+                       [&](const PlanOutput& output) {
+                         return output.value.index != value ||
+                                output.dtype == type;
+                       }) &&
+           std::all_of(plan_->nodes.begin(), plan_->nodes.end(),
+                       [&](const Node& reader) {
+                         return !reader.Reads(value) || reader.IsConvolution();
+                       });
   }
 
   bool SumsPowers(const Node& node) const {
@@ -111,6 +182,7 @@ class DemandSearch {
   const Grade grade_;
   LoweredPlan* const plan_;
   std::vector<bool> is_rounded_;  // by value
+  std::vector<std::optional<Exactness>> demands_;
 };
 
 }  // namespace

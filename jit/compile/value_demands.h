@@ -16,6 +16,12 @@ namespace kiln {
 // by 2^-11 already. Where a logsumexp takes the mean of such errors, another of
 // that size in front of it adds little: its values are kTf32.
 //
+// An output of 16 bits, and what a convolution takes in 16, is wrong by 2^-12
+// of itself or more. So errors relative to it count from some 2^-16 on alone,
+// of it and of what reaches it by way of ops that keep relative errors: kHalf.
+// Not so what the plan rounds on its way to more exact results: an error that
+// turns a rounding the other way is as large as the rounding.
+//
 // Fills in LoweredValue::exactness. FindRanges must have run.
 void FindDemands(Grade grade, LoweredPlan* plan);
 

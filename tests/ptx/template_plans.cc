@@ -4,6 +4,7 @@
 #include "tests/ptx/conv_plan_text.h"
 #include "tests/ptx/phase_plans.h"
 #include "tests/ptx/plain_plans.h"
+#include "tests/ptx/row_plans.h"
 
 namespace kiln::ptx {
 namespace {
@@ -295,78 +296,6 @@ std::vector<TemplatePlan> WarpProductPlans() {
        Transpose("1,32,14,14", "32,64,4,4", "stride=2, padding=1",
                  "y = relu(c)"),
        "sm_80/108", true},
-  };
-}
-
-std::vector<TemplatePlan> RowPlans() {
-  return {
-      {"rows_warp", "row_warp.cu",
-       "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n"},
-      {"rows_block", "row_block.cu",
-       "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n"},
-      {"rows_cluster", "row_block.cu",
-       "input x: f32[2,64,128,128]\ny = group_norm(x, num_groups=8)\n"
-       "output y\n"},
-      {"rows_mean", "row_block.cu",
-       "input x: f32[2,64,28,28]\nn = group_norm(x, num_groups=8)\n"
-       "y = mean(n, dim=[2,3])\noutput y\n"},
-      {"rows_warp_mean", "row_warp.cu",
-       "input x: f16[70,200]\nm = mean(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
-      {"rows_warp_logsumexp", "row_warp.cu",
-       "input x: f32[70,100]\nm = logsumexp(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
-      {"rows_root_mean_square", "row_block.cu",
-       "input x: bf16[9,3000]\nparam w: bf16[3000]\nq = mul(x, x)\n"
-       "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\n"
-       "s = sqrt(e)\nd = div(x, s)\ny = mul(d, w)\noutput y\n"},
-      {"rows_variance", "row_block.cu",
-       "input x: f32[4,8,36,37]\nm = mean(x, dim=[2,3], keepdim=true)\n"
-       "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
-      {"rows_norm_of_heads", "row_warp.cu",
-       "input x: f32[70,100]\nq = mul(x, x)\n"
-       "m = sum(q, dim=1, keepdim=true)\ns = sqrt(m)\n"
-       "c = maximum(s, 1e-12)\ny = div(x, c)\noutput y\n"},
-      {"rows_streamed", "reduce.cu",
-       "input x: f16[2700,3136]\ny = mean(x, dim=1)\noutput y\n"},
-      {"rows_variance_streamed", "row_block.cu",
-       "input x: f32[100,24,42,42]\nm = mean(x, dim=[2,3], keepdim=true)\n"
-       "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
-      {"rows_of_maxima", "row_block.cu",
-       "input x: f32[9,3000]\nm = amax(x, dim=1, keepdim=true)\n"
-       "d = div(x, m)\nq = mul(d, d)\ns = sub(1, q)\n"
-       "a = abs(s)\ny = sqrt(a)\noutput y\n"},
-      {"columns_streamed", "reduce.cu",
-       "input x: f32[40,50,2100]\ny = amin(x, dim=1)\noutput y\n"},
-      {"rows_cluster_amax", "row_block.cu",
-       "input x: f32[2,60000]\nm = amax(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
-      {"columns", "column_block.cu",
-       "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n"},
-      {"columns_mean", "column_block.cu",
-       "input x: f16[2,64,20,21]\nm = mean(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
-      {"columns_logsumexp", "column_block.cu",
-       "input x: f32[2,50,20,20]\nm = logsumexp(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
-      {"rows_team", "row_team.cu",
-       "input x: f32[8,16,256,256]\ny = group_norm(x, num_groups=1)\n"
-       "output y\n"},
-      {"rows_turns", "row_block.cu",
-       "input x: f32[6,1,128,130]\ny = group_norm(x, num_groups=1)\n"
-       "output y\n",
-       "sm_90a/4"},
-      {"rows_backwards", "row_block.cu",
-       "input x: f32[4,32,40,40]\np = max_pool2d(x, kernel_size=2)\n"
-       "n = group_norm(p, num_groups=4)\ns = softmax(n, dim=3)\n"
-       "c = softmax(s, dim=1)\ny = amax(c, dim=[2,3])\noutput y\n"},
-      {"backwards", "pool2d.cu",
-       "input x: f32[2,8,20,24]\nm = mean(x, dim=[0,2,3], keepdim=true)\n"
-       "d = sub(x, m)\np = max_pool2d(d, kernel_size=2)\n"
-       "y = logsumexp(p, dim=[2,3])\noutput y\noutput d\n"},
-      {"sm_80_rows", "row_block.cu",
-       "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n",
-       "sm_80/108"},
   };
 }
 

@@ -102,19 +102,23 @@ TEST(CallRewritesTest, OnlyErrorsBesideOneCountBeforeLogSumExp) {
   EXPECT_THAT(tanh_before("r = sum(t, dim=1)"), Not(beside_one));
 }
 
-// The units of a chain like P2 in this grade.
-std::string UnitsIn(const std::string& grade, const std::string& source,
-                    const std::string& end = "logsumexp(h, dim=1)") {
-  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(
-      "grade " + grade +
-      "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " + source +
-      "\nt = tanh(c)\nh = hardswish(t)\nr = " + end + "\noutput r\n"));
+std::string UnitsOf(const std::string& text) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
   const Schedule schedule = MakePlainSchedule(plan, {"sm_90a", 132});
   std::string units;
   for (const Kernel& kernel : schedule.kernels) {
     units += WriteUnit(MakeKernelSpec(schedule, kernel));
   }
   return units;
+}
+
+// The units of a chain like P2 in this grade.
+std::string UnitsIn(const std::string& grade, const std::string& source,
+                    const std::string& end = "logsumexp(h, dim=1)") {
+  return UnitsOf(
+      "grade " + grade +
+      "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " + source +
+      "\nt = tanh(c)\nh = hardswish(t)\nr = " + end + "\noutput r\n");
 }
 
 TEST(CallRewritesTest, TanhBehindTf32ProductsIsOneInstruction) {
@@ -136,6 +140,53 @@ TEST(CallRewritesTest, ErrorsBesideOneCountBeforeSoftmaxOfTf32Products) {
                     Not(HasSubstr("kiln::ApproximateTanh("))));
   EXPECT_THAT(units("fp32", "conv2d(x, w)"), HasSubstr("kiln::Tanh("));
   EXPECT_THAT(units("tf32", "mul(x, 2.0)"), HasSubstr("kiln::Tanh("));
+}
+
+// Of lines that make r of f32 x and y, with its output of `type`.
+std::string UnitOfOutput(const std::string& type, const std::string& lines) {
+  return UnitsOf("input x: f32[64,64]\ninput y: f32[64,64]\n" + lines +
+                 "\noutput r: " + type + "\n");
+}
+
+TEST(CallRewritesTest, WhatIsRoundedTo16BitsIsComputedForThat) {
+  const auto for_half = HasSubstr("kiln::SiluForHalf(");
+  for (const char* type : {"f16", "bf16"}) {
+    EXPECT_THAT(UnitOfOutput(type, "r = silu(x)"), for_half);
+    EXPECT_THAT(UnitOfOutput(type, "s = silu(x)\nr = mul(s, y)"), for_half);
+    EXPECT_THAT(UnitOfOutput(type, "r = sigmoid(x)"),
+                HasSubstr("kiln::SigmoidForHalf("));
+    EXPECT_THAT(UnitOfOutput(type, "r = exp(x)"),
+                HasSubstr("kiln::ExpForHalf("));
+    EXPECT_THAT(UnitOfOutput(type, "r = mish(x)"),
+                HasSubstr("kiln::MishForHalf("));
+  }
+  EXPECT_THAT(UnitOfOutput("f16", "s = silu(x)\nr = cast(s, dtype=f16)"),
+              for_half);
+  EXPECT_THAT(UnitsOf("input x: f16[2,8,16,16]\nparam w: f16[8,8,3,3]\n"
+                      "s = silu(x)\nr = conv2d(s, w)\noutput r: f32\n"),
+              for_half);
+}
+
+// Where an error may grow, or is seen as it is, all of the value counts.
+TEST(CallRewritesTest, OtherReadersNeedAllOfTheirValues) {
+  const auto exact = HasSubstr("kiln::Silu(");
+  EXPECT_THAT(UnitOfOutput("f32", "r = silu(x)"), exact);
+  EXPECT_THAT(UnitOfOutput("f32", "s = silu(x)\nr = cast(s, dtype=f16)"),
+              exact);
+  EXPECT_THAT(UnitOfOutput("f16", "s = silu(x)\nr = cast(s, dtype=bf16)"),
+              exact);
+  EXPECT_THAT(UnitOfOutput("f16",
+                           "s = silu(x)\nt = cast(s, dtype=f16)\n"
+                           "r = mul(t, t)"),
+              exact);
+  EXPECT_THAT(UnitOfOutput("f16", "s = silu(x)\nr = sub(s, y)"), exact);
+  EXPECT_THAT(UnitOfOutput("f16", "s = silu(x)\nr = sum(s, dim=1)"), exact);
+  EXPECT_THAT(UnitOfOutput("f16", "s = silu(x)\nt = exp(s)\nr = mul(t, s)"),
+              exact);
+  EXPECT_THAT(UnitOfOutput("f16",
+                           "s = silu(x)\nl = logsumexp(s, dim=1, "
+                           "keepdim=true)\nr = mul(s, l)"),
+              exact);
 }
 
 TEST(CallRewritesTest, NaNBoundsStay) {

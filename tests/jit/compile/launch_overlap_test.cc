@@ -155,6 +155,20 @@ output y
   EXPECT_THAT(Overlapping(schedule), Not(IsEmpty()));
 }
 
+// A block needs no other block, whatever keeps its rows.
+TEST(LaunchOverlapTest, RowsOfABlockOverlap) {
+  const Schedule schedule = Fastest(R"(
+input x: f32[32,64,64,64]
+a = max_pool2d(x, kernel_size=2)
+b = group_norm(a, num_groups=8)
+c = softmax(b, dim=1)
+y = softmax(c, dim=3)
+output y
+)");
+  EXPECT_THAT(Overlapping(schedule), Each(true));
+  EXPECT_GE(schedule.kernels.size(), 4u);
+}
+
 TEST(LaunchOverlapTest, OnlyFromHopperOn) {
   EXPECT_THAT(StepsThatOverlap(Fastest(kComputedAgain, kA100)), Each(false));
 }

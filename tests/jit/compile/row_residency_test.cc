@@ -357,12 +357,13 @@ output o
   EXPECT_TRUE(schedule.kernels.back().group.prologue.empty());
 }
 
+// A third of a row is no part that whole blocks of a cluster have.
 TEST(RowResidencyTest, StatisticsOfTwoNormsStayApart) {
   const Schedule schedule = SchedulesOf(R"(
-input x: f32[64,64,32,32]
-y = group_norm(x, num_groups=8)
+input x: f32[64,96,32,32]
+y = group_norm(x, num_groups=24)
 t = tanh(y)
-z = group_norm(t, num_groups=4)
+z = group_norm(t, num_groups=8)
 output z
 )")[0];
   ASSERT_EQ(schedule.kernels.size(), 2u);

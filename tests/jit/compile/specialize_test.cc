@@ -20,16 +20,19 @@ namespace {
 
 bool update_goldens = false;
 
-// The units of a plan, one after another.
-std::string UnitsOf(std::string_view text) {
-  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
-  const Schedule schedule = MakePlainSchedule(plan, {"sm_90a", 132});
+std::string UnitsOf(const Schedule& schedule) {
   std::string units;
   for (const Kernel& kernel : schedule.kernels) {
     if (!units.empty()) units += "\n";
     units += WriteUnit(MakeKernelSpec(schedule, kernel));
   }
   return units;
+}
+
+// The units of a plan, one after another.
+std::string UnitsOf(std::string_view text) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
+  return UnitsOf(MakePlainSchedule(plan, {"sm_90a", 132}));
 }
 
 void ExpectGolden(const std::string& name, const std::string& units) {
@@ -68,6 +71,24 @@ s = add(y, h)
 l = logsumexp(s, dim=1, keepdim=true)
 output l
 )"));
+}
+
+TEST(SpecializeTest, SeveralReductionsOfTheSameRows) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(R"(
+input x: bf16[8192,1024]
+param w: bf16[1024]
+m = mean(x, dim=1, keepdim=true)
+d = sub(x, m)
+q = mul(d, d)
+v = mean(q, dim=1, keepdim=true)
+e = add(v, 1e-5)
+s = sqrt(e)
+n = div(d, s)
+y = mul(n, w)
+output y
+output m
+)"));
+  ExpectGolden("row_chain", UnitsOf(MakeRowSchedule(plan, {"sm_90a", 132})));
 }
 
 TEST(SpecializeTest, SplitReductionHasTwoEntries) {

@@ -63,6 +63,13 @@ inline float __shfl_down_sync(unsigned, float value, int distance) {
   __syncwarp();
   return other;
 }
+inline float __shfl_sync(unsigned, float value, int source, int width) {
+  lane_values[threadIdx.x] = value;
+  __syncwarp();
+  const float other = lane_values[threadIdx.x / width * width + source];
+  __syncwarp();
+  return other;
+}
 inline bool __any_sync(unsigned, bool value) {
   lane_values[threadIdx.x] = value ? 1.0f : 0.0f;
   __syncwarp();

@@ -1,0 +1,344 @@
+#include "jit/compile/row_chain_spec.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+#include "jit/compile/reduce_geometry.h"
+#include "jit/compile/rounding.h"
+#include "jit/compile/row_chains.h"
+#include "jit/compile/row_held.h"
+#include "jit/compile/spec_text.h"
+
+namespace kiln {
+namespace {
+
+// The largest position that fits in an int with a block's stride behind it.
+constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
+// On a multiprocessor, for which registers must suffice: 128 for each.
+constexpr int kMinThreads = 512;
+constexpr int64_t kWordBytes = 4;
+
+class RowChainSpecWriter {
+ public:
+  RowChainSpecWriter(const Schedule& schedule, const Kernel& kernel)
+      : schedule_(schedule),
+        kernel_(kernel),
+        rows_(*kernel.rows),
+        nodes_(kernel.group.Nodes()),
+        values_(schedule.lowered, kernel.group),
+        tensors_(schedule, kernel),
+        element_(schedule, kernel.group.domain, &tensors_),
+        row_element_(schedule, RowDomain(), &tensors_) {
+    for (int link = 0; link < values_.count(); ++link) {
+      values_of_.push_back(std::make_unique<ElementCode>(
+          schedule, kernel.group.domain, &tensors_));
+      of_rows_.emplace_back(schedule, kernel.group.domain, &tensors_);
+    }
+  }
+
+  KernelSpec Run() && {
+    NameRowValues();
+    NameDivisors();
+    for (int link = 0; link < values_.count(); ++link) FillLink(link);
+    FillElement();
+    FillRowElement();
+    const RowHeld held(kernel_, tensors_, ReadCodes(), element_);
+    AddConstants(held);
+    AddStatistics();
+    AddLines(held.Lines());
+    AddLines(held.KeptLines());
+    AddLines(link_lines_);
+    AddLines(row_function_);
+    AddEntry();
+    for (const int node : nodes_) spec_.formula.push_back(NodeAt(node).text);
+    spec_.tensors = tensors_.list();
+    spec_.is_vectorised = true;
+    return std::move(spec_);
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
+  const LoweredValue& ValueAt(int index) const {
+    return schedule_.lowered.values[index];
+  }
+  const Node& LinkAt(int link) const { return NodeAt(values_.links()[link]); }
+
+  void Constant(const std::string& line) { spec_.constants.push_back(line); }
+  void AddLines(const std::vector<std::string>& lines) {
+    spec_.members.insert(spec_.members.end(), lines.begin(), lines.end());
+  }
+
+  std::vector<const ElementCode*> ReadCodes() const {
+    std::vector<const ElementCode*> codes;
+    for (const auto& code : values_of_) codes.push_back(code.get());
+    return codes;
+  }
+
+  // The extents of a row's results, one number for each row.
+  Dims RowDomain() const { return {kernel_.rows->rows}; }
+
+  bool IsOfRow(int value) const { return values_.LinkOf(value) >= 0; }
+
+  // Each number of a row is a field of Spec::Statistics.
+  void NameRowValues() {
+    for (const int node : nodes_) {
+      for (const int result : NodeAt(node).results) {
+        if (!IsOfRow(result)) continue;
+        fields_.push_back(ValueAt(result).name);
+        const std::string text = "row." + ValueAt(result).name;
+        element_.DefineAs(result, text);
+        row_element_.DefineAs(result, text);
+        for (const auto& code : values_of_) code->DefineAs(result, text);
+      }
+    }
+  }
+
+  // What elements are divided by is prepared once for a row.
+  void NameDivisors() {
+    for (const int node : nodes_) {
+      if (NodeAt(node).op != OpKind::kDiv) continue;
+      const int value = ValueOf(NodeAt(node).operands[1]);
+      if (!IsOfRow(value) || IsOfRow(NodeAt(node).results[0])) continue;
+      divisors_.insert(value);
+      const std::string text = DivisorOf(value);
+      element_.DefineDivisor(value, "row." + text);
+      for (const auto& code : values_of_) {
+        code->DefineDivisor(value, "row." + text);
+      }
+    }
+  }
+
+  std::string DivisorOf(int value) const {
+    return ValueAt(value).name + "_divisor";
+  }
+
+  // Computes the elements that make `roots`.
+  void ComputeElements(const std::vector<int>& roots, ElementCode* code) {
+    std::set<int> needed(roots.begin(), roots.end());
+    std::vector<int> makers;
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      const int result = NodeAt(*node).results[0];
+      if (needed.count(result) == 0 || IsOfRow(result)) continue;
+      makers.insert(makers.begin(), *node);
+      for (const Operand& operand : NodeAt(*node).operands) {
+        needed.insert(ValueOf(operand));
+      }
+    }
+    for (const int node : makers) code->Compute(NodeAt(node));
+  }
+
+  // Members of the reduction: StateOf, Value and Finish.
+  void FillLink(int link) {
+    const Node& node = LinkAt(link);
+    const int input = ValueOf(node.operands[0]);
+    ElementCode* const code = values_of_[link].get();
+    ComputeElements({input}, code);
+    const std::string value = code->Local(input);
+    const std::string tag = fmt::format("kiln::Link<{}>", link);
+    link_lines_.push_back(fmt::format("static __device__ kiln::{} StateOf({});",
+                                      ReducerName(node.op), tag));
+    link_lines_.push_back(fmt::format(
+        "static constexpr __device__ int BlocksOf({}) {{ return {}; }}", tag,
+        BlocksOf(node)));
+    link_lines_.emplace_back("template <typename Fields, typename At>");
+    link_lines_.emplace_back(
+        "static __device__ float Value(Fields& t, const At& at,");
+    link_lines_.push_back(fmt::format(
+        "                              const Statistics& row, {}) {{", tag));
+    for (const std::string& line : code->lines())
+      link_lines_.push_back("  " + line);
+    link_lines_.push_back(fmt::format("  return {};", value));
+    link_lines_.emplace_back("}");
+    FillFinish(link, tag);
+  }
+
+  // Of a cluster: those that have the elements which the reduction is of.
+  int64_t BlocksOf(const Node& link) const {
+    const ReduceView view = ViewOf(link, kernel_.group.domain);
+    return view.reduced0 * rows_.cluster / rows_.length;
+  }
+
+  void FillFinish(int link, const std::string& tag) {
+    const Node& node = LinkAt(link);
+    ElementCode& code = of_rows_[link];
+    const std::vector<std::string> results =
+        ReducerResults(node, ViewOf(node, kernel_.group.domain).reduced0);
+    std::vector<int> made;
+    for (size_t i = 0; i < results.size(); ++i) {
+      code.Assign(ValueAt(node.results[i]).name, results[i]);
+      code.DefineAs(node.results[i], ValueAt(node.results[i]).name);
+      made.push_back(node.results[i]);
+    }
+    ComputeOfRow(link, &code, &made);
+    link_lines_.push_back(
+        fmt::format("static __device__ void Finish(const kiln::{}& "
+                    "state, {},",
+                    ReducerName(node.op), tag));
+    link_lines_.emplace_back(
+        "                              Statistics* row) {");
+    for (const std::string& line : code.lines())
+      link_lines_.push_back("  " + line);
+    for (const int value : made) {
+      const std::string& name = ValueAt(value).name;
+      link_lines_.push_back(fmt::format("  row->{0} = {0};", name));
+      if (divisors_.count(value) == 0) continue;
+      link_lines_.push_back(fmt::format("  row->{} = kiln::DivisorOf({});",
+                                        DivisorOf(value), name));
+    }
+    link_lines_.emplace_back("}");
+  }
+
+  // What is computed of rows alone as soon as the reduction is there.
+  void ComputeOfRow(int link, ElementCode* code, std::vector<int>* made) {
+    for (const int node : nodes_) {
+      const int result = NodeAt(node).results[0];
+      if (NodeAt(node).kind == NodeKind::kReduce ||
+          values_.LinkOf(result) != link) {
+        continue;
+      }
+      for (const Operand& operand : NodeAt(node).operands) {
+        const int value = ValueOf(operand);
+        if (value < 0 || values_.LinkOf(value) == link) continue;
+        code->DefineAs(value, "row->" + ValueAt(value).name);
+      }
+      code->Compute(NodeAt(node));
+      code->DefineAs(result, ValueAt(result).name);
+      made->push_back(result);
+    }
+  }
+
+  void FillElement() {
+    std::vector<int> stored;
+    for (const Store& store : kernel_.stores) {
+      if (!IsOfRow(store.value)) stored.push_back(store.value);
+    }
+    ComputeElements(stored, &element_);
+    for (const Store& store : kernel_.stores) {
+      if (!IsOfRow(store.value)) element_.StoreTo(store);
+    }
+    spec_.has_element = !stored.empty();
+    spec_.element_body = element_.lines();
+    spec_.element_argument = "const Statistics& row";
+  }
+
+  void FillRowElement() {
+    for (const Store& store : kernel_.stores) {
+      if (IsOfRow(store.value)) row_element_.StoreTo(store);
+    }
+    if (row_element_.lines().empty()) return;
+    row_function_ = {
+        "static __device__ void RowElement(const Tensors& t,",
+        "                                  const kiln::Point<Index>& at,",
+        "                                  const Statistics& row) {"};
+    for (const std::string& line : row_element_.lines()) {
+      row_function_.push_back("  " + line);
+    }
+    row_function_.emplace_back("}");
+  }
+
+  void AddConstants(const RowHeld& held) {
+    const int64_t count = rows_.rows * rows_.length;
+    spec_.index = count > kMaxNarrow ? "long long" : "int";
+    for (const auto& [name, dims] :
+         {std::pair<std::string, Dims>{"Domain", kernel_.group.domain},
+          std::pair<std::string, Dims>{"RowDomain", RowDomain()}}) {
+      for (const std::string& line : ShapeText(name, dims)) Constant(line);
+    }
+    Constant(
+        fmt::format("static constexpr Index kRows = {}, kRowLength = {}, "
+                    "kPitch = {};",
+                    rows_.rows, rows_.length, rows_.pitch));
+    Constant(
+        fmt::format("static constexpr int kVector = {}, kThreads = {}, "
+                    "kLanes = {};",
+                    rows_.vector, rows_.threads, rows_.lanes));
+    Constant(
+        fmt::format("static constexpr int kAtOnce = {}, kLinks = {}, "
+                    "kCluster = {};",
+                    rows_.at_once, values_.count(), rows_.cluster));
+    Constant(
+        fmt::format("static constexpr int kStateWords = {};", StateWords()));
+    Constant(fmt::format("static constexpr int kKeptBytes = {}, kPlaces = {};",
+                         held.KeptBytes(), Places()));
+    Constant(
+        fmt::format("static constexpr bool kDynamicShared = {}, "
+                    "kStreams = {};",
+                    rows_.dynamic_shared_bytes > 0, rows_.streams));
+    Constant(
+        fmt::format("static constexpr bool kWritesElements = {}, "
+                    "kWritesRows = {};",
+                    spec_.has_element, !row_function_.empty()));
+    Constant(fmt::format("static constexpr bool kBackwards = {};",
+                         kernel_.backwards));
+  }
+
+  // Of the largest reducer.
+  int64_t StateWords() const {
+    int64_t bytes = 0;
+    for (const int link : values_.links()) {
+      bytes = std::max(bytes, ReducerStateBytes(NodeAt(link)));
+    }
+    return bytes / kWordBytes;
+  }
+
+  // Elements of each tensor that a block keeps.
+  int64_t Places() const {
+    const int64_t along = rows_.pitch > 1 ? 1 : rows_.vector;
+    const int64_t stride = rows_.lanes * along;
+    const int64_t steps = CeilDiv(rows_.length / rows_.cluster, stride);
+    return steps * rows_.threads * rows_.vector;
+  }
+
+  void AddStatistics() {
+    std::vector<std::string> lines = {
+        "struct Statistics {",
+        fmt::format("  float {};", fmt::join(fields_, ", "))};
+    for (const int value : divisors_) {
+      lines.push_back(fmt::format("  kiln::Divisor {};", DivisorOf(value)));
+    }
+    lines.emplace_back("};");
+    AddLines(lines);
+  }
+
+  void AddEntry() {
+    EntrySpec entry;
+    spec_.source_file = "row_chain.cu";
+    entry.symbol = "kiln_row_chain";
+    entry.function = "kiln::RowChain";
+    entry.grid = {static_cast<uint32_t>(rows_.blocks()), 1, 1};
+    entry.cluster = {static_cast<uint32_t>(rows_.cluster), 1, 1};
+    entry.threads = rows_.threads;
+    entry.dynamic_shared_bytes = rows_.dynamic_shared_bytes;
+    entry.min_blocks = std::max(1, kMinThreads / rows_.threads);
+    spec_.entries.push_back(std::move(entry));
+  }
+
+  const Schedule& schedule_;
+  const Kernel& kernel_;
+  const RowGeometry& rows_;
+  const std::vector<int> nodes_;
+  const RowValues values_;
+  KernelTensors tensors_;
+  std::vector<std::unique_ptr<ElementCode>> values_of_;  // each link's values
+  std::vector<ElementCode> of_rows_;  // what is behind each link
+  ElementCode element_;
+  ElementCode row_element_;
+  KernelSpec spec_;
+  std::vector<std::string> fields_;  // of Spec::Statistics
+  std::set<int> divisors_;           // of them, that elements are divided by
+  std::vector<std::string> link_lines_;  // the links' members
+  std::vector<std::string> row_function_;
+};
+
+}  // namespace
+
+KernelSpec MakeRowChainSpec(const Schedule& schedule, const Kernel& kernel) {
+  return RowChainSpecWriter(schedule, kernel).Run();
+}
+
+}  // namespace kiln

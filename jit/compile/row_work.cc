@@ -1,0 +1,235 @@
+#include "jit/compile/row_work.h"
+
+#include <algorithm>
+
+#include "jit/compile/reduce_geometry.h"
+#include "jit/compile/row_chains.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kF32Bytes = 4;
+// Operations that are rather computed twice than that 16-bit values are kept in
+// f32, or that elements that are used as they are are read twice.
+constexpr size_t kMaxComputedAgain = 2;
+
+bool Contains(const std::vector<int>& list, int item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+class Weighing {
+ public:
+  explicit Weighing(const LoweredPlan& plan) : plan_(plan) {}
+
+  RowWork WorkOfRows(const KernelGroup& group) const {
+    RowWork work = WorkOf(group);
+    const Node& statistic = NodeAt(group.anchor);
+    work.publishes = group.tail < 0 && IsOfNorm(statistic);
+    if (group.tail >= 0) {
+      work.segment = ViewOf(NodeAt(group.tail), group.domain).reduced0;
+    }
+    work.epilogue = static_cast<int>(group.epilogue.size());
+    ChooseKept(group, &work);
+    return work;
+  }
+
+  RowWork WorkOfChain(const KernelGroup& joined,
+                      const std::vector<KernelGroup>& apart) const {
+    RowWork work = WorkOf(joined);
+    SpanLinks(joined, &work);
+    work.kept_bytes = KeptBytes(joined, work.staged);
+    for (KernelGroup group : apart) {
+      group.domain = joined.domain;
+      for (const int value : StagedOf(group))
+        work.apart_bytes += BytesOf(value);
+      for (const int bytes : StoredBytes(group)) work.apart_bytes += bytes;
+    }
+    work.apart_kernels = static_cast<int>(apart.size());
+    return work;
+  }
+
+  bool UsesRows(const KernelGroup& group) const {
+    const KernelGroup reading = UpToStatistic(group);
+    std::vector<int> elements = StagedOf(reading);
+    for (const int node : reading.prologue) {
+      elements.push_back(NodeAt(node).results[0]);
+    }
+    return std::any_of(elements.begin(), elements.end(), [&](int value) {
+      return IsReadBeside(value, group, reading);
+    });
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+  int BytesOf(int value) const {
+    return static_cast<int>(ElementSize(plan_.values[value].desc.dtype));
+  }
+
+  // What norms and chains have in common.
+  RowWork WorkOf(const KernelGroup& group) const {
+    const ReduceView view = ViewOf(NodeAt(group.anchor), group.domain);
+    RowWork work;
+    work.rows = view.kept0 * view.kept1;
+    work.length = view.reduced0;
+    work.pitch = view.kept1;
+    work.staged = StagedOf(group);
+    for (const int value : work.staged) {
+      work.staged_bytes.push_back(BytesOf(value));
+    }
+    work.stored_bytes = StoredBytes(group);
+    work.prologue = static_cast<int>(group.prologue.size());
+    return work;
+  }
+
+  // The statistic, and of the prologue what makes its operand.
+  KernelGroup UpToStatistic(const KernelGroup& group) const {
+    KernelGroup reading;
+    reading.anchor = group.anchor;
+    reading.domain = group.domain;
+    for (auto node = group.prologue.rbegin(); node != group.prologue.rend();
+         ++node) {
+      if (!IsReadBy(reading, NodeAt(*node).results[0])) continue;
+      reading.prologue.insert(reading.prologue.begin(), *node);
+    }
+    return reading;
+  }
+
+  bool IsReadBy(const KernelGroup& group, int value) const {
+    const std::vector<int> nodes = group.Nodes();
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](int node) { return NodeAt(node).Reads(value); });
+  }
+
+  // Whether anything but what makes the statistic reads `value`.
+  bool IsReadBeside(int value, const KernelGroup& group,
+                    const KernelGroup& reading) const {
+    const std::vector<int> nodes = group.Nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+      return node != group.anchor && !Contains(reading.prologue, node) &&
+             NodeAt(node).Reads(value);
+    });
+  }
+
+  // Values with as many elements as the rows that `group` reads from memory.
+  std::vector<int> StagedOf(const KernelGroup& group) const {
+    std::vector<int> staged;
+    const std::vector<int> nodes = group.Nodes();
+    for (const int node : nodes) {
+      for (const Operand& operand : NodeAt(node).operands) {
+        const int value = ValueOf(operand);
+        if (value < 0 || Contains(staged, value)) continue;
+        const int producer = plan_.values[value].producer;
+        if (producer >= 0 && Contains(nodes, producer)) continue;
+        if (AlignDims(DimsOf(value)) != AlignDims(group.domain)) continue;
+        staged.push_back(value);
+      }
+    }
+    return staged;
+  }
+
+  // What stays on the chip: the one operand that the statistics are computed
+  // from, as it is, or what they are taken of. The former if it has 16 bits or
+  // is used as it is, too.
+  void ChooseKept(const KernelGroup& group, RowWork* work) const {
+    const KernelGroup reading = UpToStatistic(group);
+    const std::vector<int> read = StagedOf(reading);
+    if (read.size() != 1) return;
+    const int bytes = BytesOf(read[0]);
+    const OpKind op = NodeAt(group.anchor).op;
+    const bool of_powers =
+        op == OpKind::kSoftmax || (op == OpKind::kLogSumExp && work->pitch > 1);
+    const bool may_again =
+        !of_powers && reading.prologue.size() <= kMaxComputedAgain;
+    work->is_read_beside =
+        !reading.prologue.empty() && IsReadBeside(read[0], group, reading);
+    work->reads_again =
+        may_again && (bytes != kF32Bytes || work->is_read_beside);
+    work->copies = bytes == kF32Bytes || work->reads_again;
+    if (work->copies) work->kept_bytes = bytes;
+  }
+
+  // The rows are those of the reduction that has the longest.
+  void SpanLinks(const KernelGroup& joined, RowWork* work) const {
+    const int64_t elements = work->rows * work->length;
+    const std::vector<int> links = RowValues(plan_, joined).links();
+    work->reductions = static_cast<int>(links.size());
+    work->shortest = work->length;
+    for (const int link : links) {
+      const int64_t length = ViewOf(NodeAt(link), joined.domain).reduced0;
+      work->length = std::max(work->length, length);
+      work->shortest = std::min(work->shortest, length);
+    }
+    work->rows = elements / work->length;
+  }
+
+  // Bytes of an element of those of `staged` that reductions are made of.
+  int KeptBytes(const KernelGroup& joined,
+                const std::vector<int>& staged) const {
+    const RowValues values(plan_, joined);
+    std::vector<int> needed;
+    const std::vector<int> nodes = joined.Nodes();
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+      const std::vector<int>& results = NodeAt(*node).results;
+      const bool is_needed =
+          values.IsOfRow(NodeAt(*node)) ||
+          std::any_of(results.begin(), results.end(),
+                      [&](int result) { return Contains(needed, result); });
+      if (!is_needed) continue;
+      for (const Operand& operand : NodeAt(*node).operands) {
+        needed.push_back(ValueOf(operand));
+      }
+    }
+    int bytes = 0;
+    for (const int value : staged) {
+      if (Contains(needed, value)) bytes += BytesOf(value);
+    }
+    return bytes;
+  }
+
+  // Bytes of everything of an element that `group` leaves in memory.
+  std::vector<int> StoredBytes(const KernelGroup& group) const {
+    std::vector<int> stored;
+    const std::vector<int> nodes = group.Nodes();
+    if (group.tail >= 0) return stored;
+    for (const int node : nodes) {
+      const int value = NodeAt(node).results[0];
+      const bool is_element =
+          node != group.anchor &&
+          AlignDims(DimsOf(value)) == AlignDims(group.domain);
+      if (!is_element) continue;
+      bool is_there = false;
+      for (const PlanOutput& output : plan_.outputs) {
+        if (output.value.index != value) continue;
+        stored.push_back(static_cast<int>(ElementSize(output.dtype)));
+        is_there |= output.dtype == plan_.values[value].desc.dtype;
+      }
+      bool is_read = false;
+      for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+        const int reader = static_cast<int>(i);
+        is_read |= !Contains(nodes, reader) && NodeAt(reader).Reads(value);
+      }
+      if (is_read && !is_there) stored.push_back(BytesOf(value));
+    }
+    return stored;
+  }
+
+  const LoweredPlan& plan_;
+};
+
+}  // namespace
+
+RowWork WorkOfRows(const LoweredPlan& plan, const KernelGroup& group) {
+  return Weighing(plan).WorkOfRows(group);
+}
+
+bool UsesRows(const LoweredPlan& plan, const KernelGroup& group) {
+  return Weighing(plan).UsesRows(group);
+}
+
+RowWork WorkOfChain(const LoweredPlan& plan, const KernelGroup& joined,
+                    const std::vector<KernelGroup>& apart) {
+  return Weighing(plan).WorkOfChain(joined, apart);
+}
+
+}  // namespace kiln

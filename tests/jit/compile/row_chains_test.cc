@@ -1,0 +1,265 @@
+// Which reductions over the same rows one kernel computes. Prevents that rows
+// are read once for each of them, that reductions join which are of different
+// rows, and that something is read before it is made.
+#include "jit/compile/row_chains.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/specialize.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// (x - mean) / sqrt(variance + epsilon) over `dim`.
+std::string LayerNorm(const std::string& dims, const std::string& dim,
+                      const std::string& type = "f32") {
+  return fmt::format(
+      "input x: {0}[{1}]\nm = mean(x, dim={2}, keepdim=true)\nd = sub(x, m)\n"
+      "q = mul(d, d)\nv = mean(q, dim={2}, keepdim=true)\n"
+      "e = add(v, 1e-5)\ns = sqrt(e)\ny = div(d, s)\noutput y\n",
+      type, dims, dim);
+}
+
+std::string Cosine(const std::string& dims) {
+  return fmt::format(
+      "input x: f32[{0}]\ninput y: f32[{0}]\n"
+      "a = mul(x, y)\nb = sum(a, dim=1)\nc = mul(x, x)\nd = sum(c, dim=1)\n"
+      "e = mul(y, y)\nf = sum(e, dim=1)\ng = mul(d, f)\nh = sqrt(g)\n"
+      "z = div(b, h)\noutput z\n",
+      dims);
+}
+
+std::vector<const Kernel*> Chains(const Schedule& schedule) {
+  std::vector<const Kernel*> chains;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.rows && kernel.rows->keeper == RowKeeper::kChain) {
+      chains.push_back(&kernel);
+    }
+  }
+  return chains;
+}
+
+bool IsOneChain(const std::string& text) {
+  const Schedule schedule = Fastest(text);
+  return schedule.kernels.size() == 1 && Chains(schedule).size() == 1;
+}
+
+bool HasChain(const std::string& text) {
+  return !Chains(Fastest(text)).empty();
+}
+
+TEST(RowChainsTest, ReductionsOfEachOtherAreOneKernel) {
+  EXPECT_TRUE(IsOneChain(LayerNorm("8192,1024", "1", "bf16")));
+  EXPECT_TRUE(IsOneChain(LayerNorm("32,96,56,56", "1")));
+  EXPECT_TRUE(IsOneChain(LayerNorm("64,128,64,64", "[2,3]")));
+}
+
+TEST(RowChainsTest, ReductionsOfTheSameElementsAreOneKernel) {
+  EXPECT_TRUE(IsOneChain(Cosine("65536,256")));
+  EXPECT_TRUE(
+      IsOneChain("input x: f32[64,256,56,56]\na = mean(x, dim=[2,3])\n"
+                 "b = amax(x, dim=[2,3])\noutput a\noutput b\n"));
+}
+
+// A softmax of the plan beside a reduction that keeps no dimension.
+TEST(RowChainsTest, SoftmaxIsALinkLikeAnyOther) {
+  EXPECT_TRUE(
+      IsOneChain("input x: f32[8,21,256,256]\np = softmax(x, dim=1)\n"
+                 "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
+                 "h = mul(p, g)\ny = sum(h, dim=1)\noutput y\n"));
+}
+
+TEST(RowChainsTest, AnElementMayBeAnOutputToo) {
+  const Schedule schedule = Fastest(
+      "input x: f32[8192,512]\ninput y: f32[8192,512]\nz = add(x, y)\n"
+      "a = amax(z, dim=1, keepdim=true)\nb = sub(z, a)\ne = exp(b)\n"
+      "s = sum(e, dim=1, keepdim=true)\no = div(e, s)\n"
+      "output o\noutput z\noutput s\n");
+  ASSERT_EQ(schedule.kernels.size(), 1u);
+  EXPECT_EQ(schedule.kernels[0].stores.size(), 3u);
+}
+
+TEST(RowChainsTest, OfOtherRowsIsNoLink) {
+  EXPECT_FALSE(HasChain(
+      "input x: f32[512,512]\na = mean(x, dim=1, keepdim=true)\n"
+      "b = mean(x, dim=0, keepdim=true)\nc = sub(x, a)\ny = sub(c, b)\n"
+      "output y\n"));
+}
+
+// Without a kept dimension a row's number stands where a column's would.
+TEST(RowChainsTest, WhatIsBroadcastAlongRowsDoesNotJoin) {
+  const Schedule schedule = Fastest(
+      "input x: f32[512,512]\na = mean(x, dim=1)\nb = amax(x, dim=1)\n"
+      "c = sub(x, a)\ny = div(c, b)\noutput y\n");
+  EXPECT_EQ(schedule.kernels.size(), 2u);
+  ASSERT_EQ(Chains(schedule).size(), 1u);
+  EXPECT_EQ(Chains(schedule)[0]->stores.size(), 2u);
+}
+
+// Each of two chains would be computed of the other, or before it.
+TEST(RowChainsTest, ChainsDoNotReadWhatIsNotMade) {
+  for (const char* plan :
+       {"input x: f32[16,33,96]\na = softmax(x, dim=1)\n"
+        "b = amin(a, dim=2, keepdim=true)\nc = softmax(x, dim=2)\n"
+        "d = mean(c, dim=1, keepdim=true)\noutput d\noutput b\n",
+        "input x: f32[256,256]\nc = mean(x, dim=0, keepdim=true)\n"
+        "d = sub(x, c)\nr = amax(d, dim=1, keepdim=true)\n"
+        "s = amin(d, dim=1, keepdim=true)\nq = amin(x, dim=0, keepdim=true)\n"
+        "output r\noutput s\noutput q\n"}) {
+    const Schedule schedule = Fastest(plan);
+    std::set<int> made;
+    for (const Kernel& kernel : schedule.kernels) {
+      for (const int value : ValuesRead(schedule.lowered, kernel.group)) {
+        const bool is_input = schedule.lowered.values[value].producer < 0;
+        EXPECT_TRUE(is_input || made.count(value) > 0) << plan;
+      }
+      for (const Store& store : kernel.stores) made.insert(store.value);
+    }
+  }
+}
+
+// All links are of broadcast numbers: nothing would be kept.
+TEST(RowChainsTest, RowsThatNobodyReadsAreNotKept) {
+  EXPECT_FALSE(
+      HasChain("input a: f32[256,1]\ninput b: f32[1,256]\n"
+               "input x: f32[256,256]\ns = mul(a, b)\n"
+               "m = amax(s, dim=1, keepdim=true)\nt = sub(s, m)\n"
+               "n = amin(t, dim=1, keepdim=true)\nu = mul(x, n)\n"
+               "output u\n"));
+}
+
+// A function of twenty reductions is no longer inlined.
+TEST(RowChainsTest, ManyReductionsAreSeveralKernels) {
+  std::string plan = "input x: f32[512,512]\n";
+  for (int i = 0; i < 20; ++i) {
+    plan += fmt::format(
+        "s{0} = mul(x, {0}.5)\nr{0} = amax(s{0}, dim=1)\n"
+        "output r{0}\n",
+        i);
+  }
+  const Schedule schedule = Fastest(plan);
+  for (const Kernel* chain : Chains(schedule)) {
+    EXPECT_LE(chain->row_work->reductions, 8);
+  }
+  EXPECT_GT(schedule.kernels.size(), 1u);
+}
+
+// The second kernel of a variance's mean, as before.
+TEST(RowChainsTest, WhatOneKernelComputesAnywayStaysThere) {
+  EXPECT_FALSE(HasChain(
+      "input x: f32[32,64,128,128]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+      "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"));
+}
+
+TEST(RowChainsTest, FewRowsStayApart) {
+  EXPECT_FALSE(HasChain(Cosine("2,4000000")));
+}
+
+// A row of 400 kB, and norms of 295 kB in rows of 590: blocks of a cluster
+// share them, of which each norm has its own.
+TEST(RowChainsTest, LongRowsAreSharedByBlocks) {
+  const Schedule softmax = Fastest(
+      "input x: f32[512,100000]\nm = amax(x, dim=1, keepdim=true)\n"
+      "d = sub(x, m)\ne = exp(d)\ns = sum(e, dim=1, keepdim=true)\n"
+      "y = div(e, s)\noutput y\n");
+  ASSERT_EQ(softmax.kernels.size(), 1u);
+  EXPECT_GT(softmax.kernels[0].rows->cluster, 1);
+  const Schedule norms = Fastest(
+      "input x: f32[32,64,96,96]\na = group_norm(x, num_groups=8)\n"
+      "b = relu(a)\ny = group_norm(b, num_groups=4)\noutput y\n");
+  ASSERT_EQ(norms.kernels.size(), 1u);
+  EXPECT_EQ(norms.kernels[0].rows->length, 16 * 96 * 96);
+  const int cluster = norms.kernels[0].rows->cluster;
+  const std::string unit = WriteUnit(MakeKernelSpec(norms, norms.kernels[0]));
+  EXPECT_THAT(unit,
+              HasSubstr(fmt::format("BlocksOf(kiln::Link<0>) {{ return {}; }}",
+                                    cluster / 2)));
+  EXPECT_THAT(unit, HasSubstr(fmt::format(
+                        "BlocksOf(kiln::Link<1>) {{ return {}; }}", cluster)));
+}
+
+// A norm that is applied elsewhere, and a reduction beside norms of norms.
+TEST(RowChainsTest, OnlyNormsThatStayInsideNest) {
+  for (const char* rest :
+       {"y = amax(b, dim=1)\noutput y\n",
+        "y = max_pool2d(b, kernel_size=2)\noutput y\n",
+        "r = relu(a)\nm = mean(r, dim=[2,3], keepdim=true)\ny = mul(b, m)\n"
+        "output y\n"}) {
+    for (const int first : {1, 2}) {
+      const std::string plan = fmt::format(
+          "input x: f32[32,2,64,64]\na = group_norm(x, num_groups={})\n"
+          "b = group_norm(a, num_groups={})\n{}",
+          first, 3 - first, rest);
+      for (const Kernel* chain : Chains(Fastest(plan))) {
+        EXPECT_EQ(chain->row_work->shortest, chain->row_work->length) << plan;
+      }
+    }
+  }
+}
+
+// Of a third of the channels no number of blocks is a power of two.
+TEST(RowChainsTest, NormsThatDoNotNestStayApart) {
+  EXPECT_FALSE(
+      HasChain("input x: f32[32,48,96,96]\na = group_norm(x, num_groups=6)\n"
+               "b = relu(a)\ny = group_norm(b, num_groups=2)\noutput y\n"));
+  EXPECT_FALSE(
+      HasChain("input x: f32[32,48,96,96]\n"
+               "a = group_norm(x, num_groups=6)\nb = relu(a)\n"
+               "y = group_norm(b, num_groups=4)\noutput y\n"));
+}
+
+// A pooling between two reductions of the same rows reads what the first makes.
+TEST(RowChainsTest, NothingIsReadBeforeItIsMade) {
+  const Schedule schedule = Fastest(
+      "input x: f32[8,64,32,32]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+      "d = sub(x, m)\n"
+      "p = max_pool2d(d, kernel_size=3, stride=1, padding=1)\n"
+      "q = mul(d, p)\nv = mean(q, dim=[2,3], keepdim=true)\ny = div(q, v)\n"
+      "output y\n");
+  EXPECT_TRUE(Chains(schedule).empty());
+  EXPECT_EQ(schedule.kernels.back().stores.size(), 1u);
+}
+
+// Only rows that are read and no more are what caches give up first.
+TEST(RowChainsTest, RowsThatEndInNumbersAreStreamed) {
+  EXPECT_TRUE(Fastest(Cosine("65536,256")).kernels[0].rows->streams);
+  EXPECT_FALSE(Fastest(LayerNorm("65536,256", "1")).kernels[0].rows->streams);
+}
+
+// What statistics are made of is kept; what only results need is not.
+TEST(RowChainsTest, KeptAreTheElementsThatReductionsNeed) {
+  const Schedule schedule = Fastest(
+      "input x: f16[8192,1024]\ninput r: f32[8192,1024]\n"
+      "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+      "v = mean(q, dim=1, keepdim=true)\nn = div(d, v)\ny = add(n, r)\n"
+      "output y\n");
+  ASSERT_EQ(schedule.kernels.size(), 1u);
+  const Kernel& kernel = schedule.kernels[0];
+  EXPECT_EQ(kernel.row_work->kept_bytes, 2);
+  const std::string unit = WriteUnit(MakeKernelSpec(schedule, kernel));
+  EXPECT_THAT(unit, HasSubstr("kiln::Fetch(kept.i0"));
+  EXPECT_THAT(unit, Not(HasSubstr("kept.i1")));
+  EXPECT_THAT(unit, HasSubstr("kiln::Fetch(t.i1"));
+}
+
+// What elements are divided by is prepared once for a row.
+TEST(RowChainsTest, WhatARowHasInCommonIsComputedOnce) {
+  const Schedule schedule = Fastest(LayerNorm("8192,1024", "1"));
+  const std::string unit =
+      WriteUnit(MakeKernelSpec(schedule, schedule.kernels[0]));
+  EXPECT_THAT(unit, HasSubstr("kiln::DivBy(v1, row.v5_divisor)"));
+  EXPECT_THAT(unit, HasSubstr("row->v5_divisor = kiln::DivisorOf(v5);"));
+}
+
+}  // namespace
+}  // namespace kiln
