@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -147,8 +146,12 @@ std::string Program(const std::string& name) {
 }
 
 std::string ReadWhole(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  const std::ifstream file(path, std::ios::binary);
+  // A stream that is asked for its characters one by one throws when a read
+  // fails, as of /proc/PID/stat once the process is gone; this one does not.
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 void WriteWhole(const fs::path& path, const std::string& text) {
@@ -158,11 +161,13 @@ void WriteWhole(const fs::path& path, const std::string& text) {
 std::vector<pid_t> ChildrenOf(pid_t pid, const std::string& text) {
   std::vector<pid_t> children;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc", error)) {
-    const pid_t candidate = std::atoi(entry.path().filename().c_str());
+  fs::directory_iterator entry("/proc", error);
+  for (; entry != fs::directory_iterator(); entry.increment(error)) {
+    const fs::path folder = entry->path();
+    const pid_t candidate = std::atoi(folder.filename().c_str());
     if (candidate <= 0) continue;
     // "pid (name) state ppid ...", and the name may hold spaces.
-    const std::string stat = ReadWhole(entry.path() / "stat");
+    const std::string stat = ReadWhole(folder / "stat");
     const size_t end = stat.rfind(')');
     if (end == std::string::npos) continue;
     std::istringstream fields(stat.substr(end + 1));
@@ -170,7 +175,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid, const std::string& text) {
     pid_t parent = 0;
     fields >> state >> parent;
     if (parent != pid || state == 'Z') continue;
-    std::string command = ReadWhole(entry.path() / "cmdline");
+    std::string command = ReadWhole(folder / "cmdline");
     for (char& c : command) c = c == '\0' ? ' ' : c;
     if (command.find(text) != std::string::npos) children.push_back(candidate);
   }
@@ -180,11 +185,8 @@ std::vector<pid_t> ChildrenOf(pid_t pid, const std::string& text) {
 int OpenDescriptors(pid_t pid) {
   std::error_code error;
   int count = 0;
-  for (const auto& entry :
-       fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error)) {
-    (void)entry;
-    ++count;
-  }
+  fs::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", error);
+  for (; entry != fs::directory_iterator(); entry.increment(error)) ++count;
   return count;
 }
 

@@ -68,6 +68,8 @@ CommandResult RunCommand(const std::vector<std::string>& arguments,
 // build/bin/<name>.
 std::string Program(const std::string& name);
 
+// What `path` holds; empty, or what was read until then, where it cannot be
+// opened or read, as with files of /proc whose process ends meanwhile.
 std::string ReadWhole(const std::filesystem::path& path);
 void WriteWhole(const std::filesystem::path& path, const std::string& text);
 
