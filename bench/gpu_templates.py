@@ -183,7 +183,7 @@ PLANS = {
     "columns_logsumexp": "input x: f32[2,50,20,20]\n"
                          "m = logsumexp(x, dim=1, keepdim=true)\n"
                          "y = sub(x, m)\noutput y\n",
-    "rows_chain": "input x: bf16[4000,1000]\nparam w: bf16[1000]\n"
+    "rows_chain": "input x: bf16[1500,3000]\nparam w: bf16[3000]\n"
     + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
     + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
     + "n = div(d, s)\ny = mul(n, w)\noutput y\n",
@@ -193,10 +193,28 @@ PLANS = {
     "rows_chain_nested": "input x: f32[8,32,64,64]\n"
     + "n = group_norm(x, num_groups=4)\nr = relu(n)\n"
     + "y = group_norm(r, num_groups=2)\noutput y\n",
-    "columns_chain": "input x: f32[8,97,24,28]\n"
+    "columns_chain": "input x: f32[2,700,24,28]\n"
     + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
     + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
     + "y = div(d, s)\noutput y\n",
+    # The same in registers: sums, extremes, moments, powers.
+    "rows_warp_chain": "input x: bf16[4000,1000]\nparam w: bf16[1000]\n"
+    + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+    + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
+    + "n = div(d, s)\ny = mul(n, w)\noutput y\n",
+    "rows_warp_chain_numbers": "input x: f32[900,500]\n"
+    + "a = amin(x, dim=1)\nb = amax(x, dim=1)\ny = sub(b, a)\noutput y\n",
+    "rows_warp_chain_groups":
+        "input x: f32[60,16,3,24]\nparam w: f32[16]\nparam b: f16[16]\n"
+        "n = group_norm(x, w, b, num_groups=4)\nr = relu(n)\n"
+        "y = group_norm(r, w, b, num_groups=4)\noutput y\n",
+    "columns_warp_chain": "input x: f32[8,97,24,28]\n"
+    + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+    + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
+    + "y = div(d, s)\noutput y\n",
+    "columns_warp_chain_powers": "input x: bf16[8,21,31,30]\n"
+    + "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
+    + "a = amin(g, dim=1, keepdim=true)\ny = sub(g, a)\noutput y\n",
     "columns": "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_team": "input x: f32[8,16,256,256]\n"
                  "y = group_norm(x, num_groups=1)\noutput y\n",

@@ -28,7 +28,7 @@
 #include "row_segments.cuh"
 
 #if __CUDA_ARCH__ >= 900
-#include "ptx_cluster.cuh"
+#include "merge_cluster.cuh"
 #endif
 
 namespace kiln {
@@ -170,33 +170,12 @@ __device__ void TakePowers(const RowPart<Spec>& part,
   }
 }
 
-#if __CUDA_ARCH__ >= 900
-// Merges the states of a cluster's blocks, into every thread.
-template <typename Spec, typename Reducer>
-__device__ void MergeCluster(Reducer* state) {
-  __shared__ StatesMemory<Reducer, 1> own;
-  if (threadIdx.x == 0) own[0] = *state;
-  // All blocks have written.
-  ptx::ClusterArrive();
-  ptx::ClusterWait();
-  const unsigned from = ptx::MapToRank(own.words, threadIdx.x % Spec::kCluster);
-  float* words = reinterpret_cast<float*>(state);
-#pragma unroll
-  for (int k = 0; k < static_cast<int>(sizeof(Reducer) / sizeof(float)); ++k) {
-    words[k] = ptx::LoadFromCluster(from + k * sizeof(float));
-  }
-  // A block's memory must outlive its readers: waited for at the end.
-  ptx::ClusterArrive();
-  MergeLanes<Spec::kCluster>(state);
-}
-#endif
-
 // Merges the states of all that work on a row, into each.
 template <typename Spec, typename Reducer>
 __device__ void MergeRow(int lane, Reducer* state) {
   MergeBlock<Spec::kThreads, Spec::kLanes>(lane, state);
 #if __CUDA_ARCH__ >= 900
-  if constexpr (Spec::kCluster > 1) MergeCluster<Spec>(state);
+  if constexpr (Spec::kCluster > 1) MergeCluster<Spec::kCluster>(0, state);
 #endif
 }
 

@@ -17,6 +17,7 @@
 // links are made are copied to places that the thread alone uses, as they are,
 // so that nothing but statistics is exchanged. No atomics; one fixed order.
 #include "async_copy.cuh"
+#include "chain_part.cuh"
 #include "math.cuh"
 #include "merge_block.cuh"
 #include "merge_columns.cuh"
@@ -25,75 +26,23 @@
 #include "vectors.cuh"
 
 #if __CUDA_ARCH__ >= 900
-#include "ptx_cluster.cuh"
+#include "merge_cluster.cuh"
 #endif
 
 namespace kiln {
 
-// Names one of a Spec's reductions.
-template <int kNumber>
-struct Link {};
-
-// Where one thread works. Threads without a row do again what the last one does
-// but for writing, since all must meet at the barriers.
+// Of a thread's steps, Spec::kAtOnce at a time.
 template <typename Spec>
-struct ChainPart {
-  using Index = typename Spec::Index;
-  static constexpr bool kSideBySide = Spec::kPitch > 1;
-  // Of a vector: elements of one row, and rows.
-  static constexpr int kAlong = kSideBySide ? 1 : Spec::kVector;
-  static constexpr int kRows = kSideBySide ? Spec::kVector : 1;
-  static constexpr int kAbreast = Spec::kThreads / Spec::kLanes;
-  static constexpr int kStride = Spec::kLanes * kAlong;
-  static constexpr int kSlice =  // elements of a row that a block has
-      static_cast<int>(Spec::kRowLength / Spec::kCluster);
-  static constexpr int kSteps = (kSlice + kStride - 1) / kStride;
-  static constexpr int kRounds = (kSteps + Spec::kAtOnce - 1) / Spec::kAtOnce;
+constexpr int kRounds =
+    (ChainPart<Spec>::kSteps + Spec::kAtOnce - 1) / Spec::kAtOnce;
 
-  Index row;    // the first of the thread's
-  Index begin;  // of its first element, in memory
-  int first;    // of its elements, in the row
-  bool is_inside;
-  bool is_aligned;  // the tensors are
-
-  __device__ explicit ChainPart(const typename Spec::Tensors& t) {
-    const Index block = BlockInMemory<Spec>();
-    is_aligned = Spec::IsAligned(t);
-    if constexpr (kSideBySide) {
-      constexpr Index kStrips =
-          (Spec::kPitch + kAbreast * kRows - 1) / (kAbreast * kRows);
-      const Index at =
-          (block % kStrips * kAbreast + threadIdx.x % kAbreast) * kRows;
-      const Index column = min(at, Spec::kPitch - kRows);
-      is_inside = at < Spec::kPitch;
-      first = threadIdx.x / kAbreast;
-      row = block / kStrips * Spec::kPitch + column;
-      begin = block / kStrips * Spec::kRowLength * Spec::kPitch + column;
-    } else {
-      const Index own = block / Spec::kCluster * kAbreast +
-                        static_cast<Index>(threadIdx.x / Spec::kLanes);
-      is_inside = own < Spec::kRows;
-      first = threadIdx.x % Spec::kLanes * kAlong;
-      row = min(own, Spec::kRows - 1);
-      begin = row * Spec::kRowLength + rank() * kSlice;
-    }
-  }
-  // Of the block, among those that share its rows.
-  __device__ static int rank() { return blockIdx.x % Spec::kCluster; }
-  // Of the vector of one of the thread's steps.
-  __device__ Index PositionOf(int step) const {
-    return begin + (first + step * kStride) * Spec::kPitch;
-  }
-  // Steps of this thread before the end of its rows.
-  __device__ int steps() const {
-    return first >= kSlice ? 0 : (kSlice - first + kStride - 1) / kStride;
-  }
-  // Neighbouring threads' places are neighbours.
-  __device__ static int PlaceOf(int step) {
-    return (step * Spec::kThreads + static_cast<int>(threadIdx.x)) *
-           Spec::kVector;
-  }
-};
+// Where the vector of one of the thread's steps is kept: neighbouring threads'
+// places are neighbours.
+template <typename Spec>
+__device__ int PlaceOf(int step) {
+  return (step * Spec::kThreads + static_cast<int>(threadIdx.x)) *
+         Spec::kVector;
+}
 
 // Starts the copies of the thread's elements, a group for each round.
 template <typename Spec>
@@ -103,13 +52,13 @@ __device__ void CopyChain(const typename Spec::Tensors& t,
   using Part = ChainPart<Spec>;
   const int steps = part.steps();
 #pragma unroll 1
-  for (int round = 0; round < Part::kRounds; ++round) {
+  for (int round = 0; round < kRounds<Spec>; ++round) {
 #pragma unroll
     for (int k = 0; k < Spec::kAtOnce; ++k) {
       const int step = round * Spec::kAtOnce + k;
       if (step < steps) {
         Spec::BeginCopies(t, part.PositionOf(step), part.is_aligned,
-                          Part::PlaceOf(step), kept);
+                          PlaceOf<Spec>(step), kept);
       }
     }
     CommitCopies();
@@ -135,7 +84,7 @@ __device__ void TakeRound(const typename Spec::Tensors& t,
     const int step = begin + k;
     const auto first = PointOf<Domain>(part.PositionOf(step));
     typename Spec::template Held<kVector> held;
-    Spec::Recall(kept, Part::PlaceOf(step), &held);
+    Spec::Recall(kept, PlaceOf<Spec>(step), &held);
     Spec::FetchForRead(t, first, part.is_aligned, &held);
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
@@ -162,29 +111,6 @@ __device__ float* SharedStates() {
   return words;
 }
 
-#if __CUDA_ARCH__ >= 900
-// Merges the states of kBlocks neighbours in a cluster, into every thread.
-template <int kBlocks, typename State>
-__device__ void MergeNeighbours(int rank, State* state) {
-  __shared__ StatesMemory<State, 1> own;
-  if (threadIdx.x == 0) own[0] = *state;
-  // All blocks have written.
-  ptx::ClusterArrive();
-  ptx::ClusterWait();
-  const unsigned from = ptx::MapToRank(
-      own.words, rank / kBlocks * kBlocks + threadIdx.x % kBlocks);
-  float* words = reinterpret_cast<float*>(state);
-#pragma unroll
-  for (int k = 0; k < static_cast<int>(sizeof(State) / sizeof(float)); ++k) {
-    words[k] = ptx::LoadFromCluster(from + k * sizeof(float));
-  }
-  // All have read, before a block ends or merges another link.
-  ptx::ClusterArrive();
-  ptx::ClusterWait();
-  MergeLanes<kBlocks>(state);
-}
-#endif
-
 // Merges what the threads of each row, or of the part of it that the link is
 // of, have taken.
 template <typename Spec, int kLink, typename State>
@@ -202,7 +128,9 @@ __device__ void MergeLink(State* states) {
 #if __CUDA_ARCH__ >= 900
     constexpr int kBlocks = Spec::BlocksOf(Link<kLink>());
     if constexpr (kBlocks > 1) {
-      MergeNeighbours<kBlocks>(ChainPart<Spec>::rank(), states);
+      MergeCluster<kBlocks>(ChainPart<Spec>::rank(), states);
+      // All have read, before a block ends or merges another link.
+      ptx::ClusterWait();
     }
 #endif
   }
@@ -219,10 +147,10 @@ __device__ void CountLinks(const typename Spec::Tensors& t,
     decltype(Spec::StateOf(Link<kLink>())) states[Part::kRows];
     const int steps = part.steps();
 #pragma unroll 1
-    for (int round = 0; round < Part::kRounds; ++round) {
+    for (int round = 0; round < kRounds<Spec>; ++round) {
       const int begin = round * Spec::kAtOnce;
       // Of the groups of copies, this round's has arrived.
-      if constexpr (kLink == 0) WaitForCopies<Part::kRounds - 1>();
+      if constexpr (kLink == 0) WaitForCopies<kRounds<Spec> - 1>();
       TakeRound<Spec, kLink>(t, part, kept, begin, steps - begin, rows, states);
       if constexpr (kLink == 0) CommitCopies();
     }
@@ -248,7 +176,7 @@ __device__ void WriteChain(const typename Spec::Tensors& t,
   for (int step = 0; step < steps; ++step) {
     const auto first = PointOf<Domain>(part.PositionOf(step));
     typename Spec::template Held<kVector> held;
-    Spec::Recall(kept, Part::PlaceOf(step), &held);
+    Spec::Recall(kept, PlaceOf<Spec>(step), &held);
     Spec::FetchForElement(t, first, part.is_aligned, &held);
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
@@ -270,14 +198,7 @@ __device__ void KeepChain(const typename Spec::Tensors& t,
   CountLinks<Spec, 0>(t, part, kept, rows);
   if (!part.is_inside) return;
   if constexpr (Spec::kWritesElements) WriteChain<Spec>(t, part, kept, rows);
-  if constexpr (Spec::kWritesRows) {
-    if (part.first > 0 || part.rank() > 0) return;
-#pragma unroll
-    for (int row = 0; row < Part::kRows; ++row) {
-      Spec::RowElement(t, PointOf<typename Spec::RowDomain>(part.row + row),
-                       rows[row]);
-    }
-  }
+  if constexpr (Spec::kWritesRows) WriteNumbers<Spec>(t, part, rows);
 }
 
 template <typename Spec>

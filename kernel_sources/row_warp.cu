@@ -8,6 +8,7 @@
 // it. Statistics take as many passes over the registers as they like: the mean
 // comes before the differences from it, the largest value before the powers.
 // No shared memory, no barriers, no atomics; one fixed order.
+#include "held_values.cuh"
 #include "math.cuh"
 #include "merge_lanes.cuh"
 #include "reducers.cuh"
@@ -65,37 +66,20 @@ __device__ void ReadWarpRow(const typename Spec::Tensors& t,
   }
 }
 
-// Mean, then the differences from it; their sum corrects what rounding left in
-// the mean (Chan, Golub and LeVeque, "Algorithms for computing the sample
-// variance", 1983). The mean is summed from shares, which do not overflow;
-// where the sum of differences does, there is nothing to correct.
+// Moments are corrected by a second pass.
 template <typename Spec>
-__device__ void CountWarpRow(const WarpRow<Spec>& row, float* x,
+__device__ void CountWarpRow(const WarpRow<Spec>& row,
+                             const float (&x)[WarpRow<Spec>::kCount],
                              Moments* state) {
-  constexpr int kCount = WarpRow<Spec>::kCount;
-  constexpr float kScale = 1.0f / Spec::kRowLength;
-  float values[kCount], squares[kCount];
-#pragma unroll
-  for (int k = 0; k < kCount; ++k) values[k] = x[k] * kScale;
-  const float mean = SumOfLanes<Spec::kLanes>(SumOf(values));
-#pragma unroll
-  for (int k = 0; k < kCount; ++k) {
-    values[k] = row.IsPast(k / Spec::kVector) ? 0.0f : x[k] - mean;
-    squares[k] = values[k] * values[k];
-  }
-  float rest = SumOfLanes<Spec::kLanes>(SumOf(values)) * kScale;
-  if (fabsf(mean) < Infinity() && !(fabsf(rest) < Infinity())) rest = 0.0f;
-  const float m2 = SumOfLanes<Spec::kLanes>(SumOf(squares));
-  state->count = Spec::kRowLength;
-  state->mean = mean + rest;
-  // An infinite one stays, and so does a NaN.
-  const float corrected = fmaxf(m2 - rest * rest * Spec::kRowLength, 0.0f);
-  state->m2 = m2 < Infinity() ? corrected : m2;
+  CountHeldMoments<Spec::kRowLength>(
+      WarpLanes<Spec::kLanes>(), x,
+      [&](int k) { return row.IsPast(k / Spec::kVector); }, state);
 }
 
 // Of any other reduction.
 template <typename Spec, typename Reducer>
-__device__ void CountWarpRow(const WarpRow<Spec>& row, const float* x,
+__device__ void CountWarpRow(const WarpRow<Spec>& row,
+                             const float (&x)[WarpRow<Spec>::kCount],
                              Reducer* state) {
 #pragma unroll
   for (int step = 0; step < WarpRow<Spec>::kSteps; ++step) {
@@ -111,7 +95,8 @@ __device__ void CountWarpRow(const WarpRow<Spec>& row, const float* x,
 
 // Leaves e^(x - largest) in the place of x where Spec::kKeepsPowers.
 template <typename Spec>
-__device__ void CountWarpRow(const WarpRow<Spec>&, float* x,
+__device__ void CountWarpRow(const WarpRow<Spec>&,
+                             float (&x)[WarpRow<Spec>::kCount],
                              SoftmaxSum* state) {
   constexpr int kCount = WarpRow<Spec>::kCount;
   float largest = x[0];

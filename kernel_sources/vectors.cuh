@@ -71,12 +71,12 @@ __device__ void Fetch(const T* tensor, Index i, bool is_aligned,
   }
 }
 
-// The same of a vector that all rows read, from a cache. The other way is a
-// loop, or its accesses would take their slots even where they are not made.
-template <typename T, typename Index, int kCount>
-__device__ void FetchShared(const T* tensor, Index i, bool is_aligned,
-                            Vector<T, kCount>* vector) {
-  if (is_aligned) return Fetch(tensor, i, true, vector);
+// The same in less code. The other way is a loop, or its accesses would take
+// their slots even where they are not made.
+template <bool kOnce = false, typename T, typename Index, int kCount>
+__device__ void FetchCompactly(const T* tensor, Index i, bool is_aligned,
+                               Vector<T, kCount>* vector) {
+  if (is_aligned) return Fetch<kOnce>(tensor, i, true, vector);
 #pragma unroll 1
   for (int k = 0; k < kCount; ++k) {
 #pragma unroll

@@ -417,9 +417,8 @@ KernelSpec MakeSpec(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.packs) return MakePackSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
   if (kernel.rows.has_value()) {
-    return kernel.rows->keeper == RowKeeper::kChain
-               ? MakeRowChainSpec(schedule, kernel)
-               : MakeRowSpec(schedule, kernel);
+    return kernel.rows->is_chain() ? MakeRowChainSpec(schedule, kernel)
+                                   : MakeRowSpec(schedule, kernel);
   }
   return SpecWriter(schedule, kernel).Run();
 }

@@ -17,8 +17,6 @@
 namespace kiln {
 namespace {
 
-// The largest position that fits in an int with a block's stride behind it.
-constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
 // On a multiprocessor, for which registers must suffice: 128 for each.
 constexpr int kMinThreads = 512;
 constexpr int64_t kWordBytes = 4;
@@ -51,7 +49,7 @@ class RowChainSpecWriter {
     AddConstants(held);
     AddStatistics();
     AddLines(held.Lines());
-    AddLines(held.KeptLines());
+    if (!IsInRegisters()) AddLines(held.KeptLines());
     AddLines(link_lines_);
     AddLines(row_function_);
     AddEntry();
@@ -62,6 +60,7 @@ class RowChainSpecWriter {
   }
 
  private:
+  bool IsInRegisters() const { return rows_.keeper == RowKeeper::kWarpChain; }
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
   const LoweredValue& ValueAt(int index) const {
     return schedule_.lowered.values[index];
@@ -242,8 +241,7 @@ class RowChainSpecWriter {
   }
 
   void AddConstants(const RowHeld& held) {
-    const int64_t count = rows_.rows * rows_.length;
-    spec_.index = count > kMaxNarrow ? "long long" : "int";
+    spec_.index = RowIndexType(rows_.rows * rows_.length);
     for (const auto& [name, dims] :
          {std::pair<std::string, Dims>{"Domain", kernel_.group.domain},
           std::pair<std::string, Dims>{"RowDomain", RowDomain()}}) {
@@ -257,10 +255,19 @@ class RowChainSpecWriter {
         fmt::format("static constexpr int kVector = {}, kThreads = {}, "
                     "kLanes = {};",
                     rows_.vector, rows_.threads, rows_.lanes));
+    Constant(fmt::format("static constexpr int kLinks = {}, kCluster = {};",
+                         values_.count(), rows_.cluster));
+    if (!IsInRegisters()) AddSharedConstants(held);
     Constant(
-        fmt::format("static constexpr int kAtOnce = {}, kLinks = {}, "
-                    "kCluster = {};",
-                    rows_.at_once, values_.count(), rows_.cluster));
+        fmt::format("static constexpr bool kWritesElements = {}, "
+                    "kWritesRows = {};",
+                    spec_.has_element, !row_function_.empty()));
+    Constant(fmt::format("static constexpr bool kBackwards = {};",
+                         kernel_.backwards));
+  }
+
+  void AddSharedConstants(const RowHeld& held) {
+    Constant(fmt::format("static constexpr int kAtOnce = {};", rows_.at_once));
     Constant(
         fmt::format("static constexpr int kStateWords = {};", StateWords()));
     Constant(fmt::format("static constexpr int kKeptBytes = {}, kPlaces = {};",
@@ -269,12 +276,6 @@ class RowChainSpecWriter {
         fmt::format("static constexpr bool kDynamicShared = {}, "
                     "kStreams = {};",
                     rows_.dynamic_shared_bytes > 0, rows_.streams));
-    Constant(
-        fmt::format("static constexpr bool kWritesElements = {}, "
-                    "kWritesRows = {};",
-                    spec_.has_element, !row_function_.empty()));
-    Constant(fmt::format("static constexpr bool kBackwards = {};",
-                         kernel_.backwards));
   }
 
   // Of the largest reducer.
@@ -307,9 +308,15 @@ class RowChainSpecWriter {
 
   void AddEntry() {
     EntrySpec entry;
-    spec_.source_file = "row_chain.cu";
-    entry.symbol = "kiln_row_chain";
-    entry.function = "kiln::RowChain";
+    if (IsInRegisters()) {
+      spec_.source_file = "row_warp_chain.cu";
+      entry.symbol = "kiln_row_warp_chain";
+      entry.function = "kiln::RowWarpChain";
+    } else {
+      spec_.source_file = "row_chain.cu";
+      entry.symbol = "kiln_row_chain";
+      entry.function = "kiln::RowChain";
+    }
     entry.grid = {static_cast<uint32_t>(rows_.blocks()), 1, 1};
     entry.cluster = {static_cast<uint32_t>(rows_.cluster), 1, 1};
     entry.threads = rows_.threads;

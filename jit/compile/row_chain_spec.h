@@ -7,7 +7,7 @@
 namespace kiln {
 
 // The constants of a kernel that takes rows through several reductions:
-// `kernel.rows` is set, and its keeper is kChain.
+// `kernel.rows` is set, and is_chain().
 KernelSpec MakeRowChainSpec(const Schedule& schedule, const Kernel& kernel);
 
 }  // namespace kiln

@@ -36,6 +36,9 @@ constexpr int kWarpRowThreads = 128;
 constexpr int64_t kMinColumnKept = 64;
 constexpr int64_t kMaxColumnKept = 128;
 constexpr int kMinColumnThreads = 128;
+constexpr int kColumnAccessBytes = 8;  // of what is held in registers
+// Threads above each other whose values each of them reads, one by one.
+constexpr int kMaxMet = 16;
 // Of a row, for each thread that shares it.
 constexpr int64_t kColumnStateBytes = 8;
 constexpr int64_t kChainStateBytes = 12;
@@ -43,6 +46,11 @@ constexpr int64_t kChainStateBytes = 12;
 // in registers where several warps would have to meet after each. And threads
 // of a multiprocessor that are worth more lanes.
 constexpr int64_t kMaxChainKept = 64;
+// Numbers that a thread holds in registers between reductions, beside what it
+// computes with. And operations that are written out for a thread's elements:
+// more would take long to compile.
+constexpr int64_t kMaxHeldWords = 48;
+constexpr int64_t kMaxWrittenOut = 384;
 constexpr int kMaxChainColumns = 4;
 constexpr int kChainThreads = 256;
 constexpr int kLineBytes = 128;
@@ -68,6 +76,8 @@ constexpr int64_t kChunkElements = 64;
 // starting one more kernel costs, on an H100.
 constexpr double kBytesPerUs = 23'000;
 constexpr double kClockMhz = 1750;
+// Of the bandwidth, what blocks that load while others compute and store get.
+constexpr double kOverlap = 0.92;
 constexpr double kLaunchUs = 2.5;
 // A second read is served by the L2 cache up to this size, so much cheaper.
 constexpr int64_t kCachedBytes = 30'000'000;
@@ -117,6 +127,7 @@ class Choice {
   std::optional<RowGeometry> Run() && {
     best_cost_ = PlainCost();
     if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
+    if (work_.reductions > 1) TryWarpChain();
     if (work_.pitch > 1) {
       TryColumns();
       return best_;
@@ -171,11 +182,18 @@ class Choice {
            kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2);
   }
 
-  void Offer(RowGeometry geometry, double cost) {
+  // Kept so; how threads share rows is to be chosen.
+  RowGeometry KeptBy(RowKeeper keeper) const {
+    RowGeometry geometry;
+    geometry.keeper = keeper;
     geometry.rows = work_.rows;
     geometry.length = work_.length;
     geometry.pitch = work_.pitch;
     geometry.vector = vector_;
+    return geometry;
+  }
+
+  void Offer(RowGeometry geometry, double cost) {
     geometry.copies = work_.copies && (geometry.keeper == RowKeeper::kBlock ||
                                        geometry.keeper == RowKeeper::kColumns);
     geometry.kept_bytes = work_.kept_bytes;
@@ -229,9 +247,7 @@ class Choice {
       return Refuse(RowKeeper::kChain, cluster,
                     "the row is too short to be shared");
     }
-    RowGeometry geometry;
-    geometry.keeper = RowKeeper::kChain;
-    geometry.rows = work_.rows;
+    RowGeometry geometry = KeptBy(RowKeeper::kChain);
     geometry.cluster = cluster;
     geometry.at_once = AtOnce(true);
     ShareSlice(slice, &geometry);
@@ -258,9 +274,7 @@ class Choice {
   // Through several reductions: a row has a block, or some of a warp's lanes.
   void TryChain(int lanes) {
     if (work_.shortest < work_.length || !MayShareChain(lanes)) return;
-    RowGeometry geometry;
-    geometry.keeper = RowKeeper::kChain;
-    geometry.rows = work_.rows;
+    RowGeometry geometry = KeptBy(RowKeeper::kChain);
     geometry.at_once = AtOnce(true);
     geometry.lanes = lanes;
     geometry.threads = lanes > kWarp ? lanes : kWarpRowThreads;
@@ -281,16 +295,81 @@ class Choice {
         std::bit_ceil(static_cast<uint64_t>(CeilDiv(work_.length, held))),
         std::min<uint64_t>(std::bit_ceil(vectors), kLineLanes));
     if (lanes > kWarp) return;
-    RowGeometry geometry;
-    geometry.keeper = RowKeeper::kWarp;
-    geometry.rows = work_.rows;
+    RowGeometry geometry = KeptBy(RowKeeper::kWarp);
     geometry.lanes = static_cast<int>(lanes);
-    geometry.threads = kWarpRowThreads;
-    while (geometry.threads > 2 * kWarp && geometry.blocks() < 2 * sm_count_) {
-      geometry.threads /= 2;
-    }
+    ChooseSmallBlocks(&geometry);
     if (geometry.blocks() >= int64_t{1} << 31) return;
     Offer(std::move(geometry), 0);
+  }
+
+  // As large as leaves no multiprocessor without one.
+  void ChooseSmallBlocks(RowGeometry* geometry) const {
+    geometry->threads = kWarpRowThreads;
+    while (geometry->threads > 2 * kWarp &&
+           geometry->blocks() < 2 * sm_count_) {
+      geometry->threads /= 2;
+    }
+  }
+
+  // In registers through several reductions.
+  void TryWarpChain() {
+    RowGeometry geometry = KeptBy(RowKeeper::kWarpChain);
+    if (work_.spares_registers || work_.shortest < work_.length) return;
+    const bool fits =
+        work_.pitch > 1 ? HoldColumns(&geometry) : ShareRegisters(&geometry);
+    if (!fits) return;
+    if (geometry.blocks() >= int64_t{1} << 31) return;
+    const double busy =
+        std::min(static_cast<double>(geometry.blocks()) / sm_count_, 1.0);
+    Offer(std::move(geometry),
+          Microseconds(LoadedBytes() + StoredBytes(), kOverlap * busy) +
+              kLaunchUs);
+  }
+
+  // Elements that a thread may hold through several reductions.
+  int64_t MaxHeldThrough() const {
+    return std::min({kMaxHeld, kMaxHeldWords / std::max(work_.held_values, 1),
+                     kMaxWrittenOut / (work_.prologue + work_.epilogue)});
+  }
+
+  // As few lanes of a warp as that allows, more where rows are few.
+  bool ShareRegisters(RowGeometry* geometry) const {
+    const auto vectors = static_cast<uint64_t>(work_.length / vector_);
+    auto lanes = static_cast<int>(std::min(std::bit_ceil(vectors), kLineLanes));
+    while (lanes <= kWarp &&
+           CeilDiv(work_.length, int64_t{lanes} * vector_) * vector_ >
+               MaxHeldThrough()) {
+      lanes *= 2;
+    }
+    while (lanes < kWarp &&
+           work_.rows * lanes < int64_t{kChainThreads} * sm_count_ &&
+           work_.length >= 2 * lanes * kMinKept) {
+      lanes *= 2;
+    }
+    geometry->lanes = lanes;
+    ChooseSmallBlocks(geometry);
+    return lanes <= kWarp;
+  }
+
+  // Threads next to each other read lines of memory. As many rows for each as
+  // it can hold whole, else as few threads above each other as that allows.
+  bool HoldColumns(RowGeometry* geometry) const {
+    const auto fits = [&](int lanes) {
+      return CeilDiv(work_.length, lanes) * geometry->vector <=
+             MaxHeldThrough();
+    };
+    const int narrowest = std::min(vector_, kColumnAccessBytes / WidestBytes());
+    while (geometry->vector > narrowest && !fits(1)) geometry->vector /= 2;
+    int lanes = 1;
+    while (lanes < kMaxLanes && !fits(lanes)) lanes *= 2;
+    const auto columns = static_cast<int>(
+        std::bit_ceil(static_cast<uint64_t>(work_.pitch / geometry->vector)));
+    const int line = kLineBytes / (geometry->vector * WidestBytes());
+    const int least = std::min(columns, std::max(line, 1));
+    geometry->threads = std::max(kMinColumnThreads, least * lanes);
+    geometry->lanes =
+        geometry->threads / std::min(columns, geometry->threads / lanes);
+    return geometry->threads <= kMaxLanes && geometry->lanes <= kMaxMet;
   }
 
   void TryBlock(int cluster) {
@@ -301,8 +380,7 @@ class Choice {
                     "the row is too short to be shared");
     }
     if (work_.segment > 0 && slice % work_.segment != 0) return;
-    RowGeometry geometry;
-    geometry.rows = work_.rows;
+    RowGeometry geometry = KeptBy(RowKeeper::kBlock);
     geometry.cluster = cluster;
     geometry.at_once = AtOnce(work_.copies);
     ShareSlice(slice, &geometry);
@@ -395,12 +473,8 @@ class Choice {
     if (threads / lanes < std::clamp<int64_t>(narrowest, 1, columns)) {
       return false;
     }
-    RowGeometry geometry;
-    geometry.keeper =
-        work_.reductions > 1 ? RowKeeper::kChain : RowKeeper::kColumns;
-    geometry.rows = work_.rows;
-    geometry.pitch = work_.pitch;
-    geometry.vector = vector_;
+    RowGeometry geometry =
+        KeptBy(work_.reductions > 1 ? RowKeeper::kChain : RowKeeper::kColumns);
     geometry.at_once = AtOnce(work_.copies);
     geometry.threads = threads;
     geometry.lanes = static_cast<int>(lanes);
@@ -429,7 +503,7 @@ class Choice {
                          int64_t kept_bytes) const {
     const int64_t resident = Resident(geometry, kept_bytes);
     const double alone = work_.reductions > 1 ? 0.75 : 0.88;
-    const double overlap = resident <= 1 ? alone : 0.92;
+    const double overlap = resident <= 1 ? alone : kOverlap;
     const int doublings =
         std::bit_width(static_cast<unsigned>(geometry.cluster)) - 1;
     const double exchange = doublings == 0 ? 1.0 : 0.88 - 0.04 * doublings;
@@ -474,9 +548,7 @@ class Choice {
   // fit.
   std::optional<RowGeometry> TeamsOf(int teams) const {
     const auto element_bytes = static_cast<int64_t>(Sum(work_.staged_bytes));
-    RowGeometry geometry;
-    geometry.keeper = RowKeeper::kTeam;
-    geometry.rows = work_.rows;
+    RowGeometry geometry = KeptBy(RowKeeper::kTeam);
     geometry.team = sm_count_ / teams;
     geometry.teams = teams;
     geometry.staged = work_.staged;

@@ -21,7 +21,10 @@ enum class RowKeeper : uint8_t {
   kBlock,    // a block, part of one, or a cluster: row_block.cu
   kColumns,  // a block, several rows that lie side by side: column_block.cu
   kTeam,     // several blocks, one on each multiprocessor: row_team.cu
-  kChain,    // a block, through several reductions: row_chain.cu
+  // Through several reductions:
+  kChain,      // a block, part of one, or a cluster: row_chain.cu
+  kWarpChain,  // lanes of a warp, or threads above each other, in registers:
+               // row_warp_chain.cu
 };
 
 // What a kernel is to do with rows: `length` elements, `pitch` apart in memory,
@@ -50,8 +53,12 @@ struct RowWork {
   int64_t shortest = 0;  // of their rows, where these are parts of each other
   int apart_bytes = 0;
   int apart_kernels = 0;
-  int prologue = 0;  // operations before the statistics
-  int epilogue = 0;  // and behind them
+  // Of an element, how many values are needed behind a reduction at most, of
+  // those that are there by then.
+  int held_values = 0;
+  bool spares_registers = false;  // see RowOptions
+  int prologue = 0;               // operations before the statistics
+  int epilogue = 0;               // and behind them
 };
 
 // How threads share rows; the names are those of row_block.cu and row_team.cu.
@@ -64,8 +71,7 @@ struct RowGeometry {
   int at_once = 1;  // vectors that a thread loads before it uses them
   int64_t dynamic_shared_bytes = 0;
 
-  // kWarp, kBlock, kColumns, kChain. `lanes` threads of each of `cluster`
-  // blocks share a row.
+  // All but kTeam. `lanes` threads of each of `cluster` blocks share a row.
   int threads = 256;
   int lanes = 256;
   int cluster = 1;
@@ -96,6 +102,9 @@ struct RowGeometry {
   std::vector<int> staged;
 
   int64_t blocks() const;
+  bool is_chain() const {
+    return keeper == RowKeeper::kChain || keeper == RowKeeper::kWarpChain;
+  }
   // Of the device, by this kernel: that all blocks are resident together.
   // Shared memory and clusters are matters of the architecture, and no more is
   // asked for than that has.

@@ -69,6 +69,7 @@ const KernelTensor& RowHeld::CopiedTensor() const {
 // The copy is there when a vector is read, and when results are computed if
 // nothing else is kept. A warp has then what it has read.
 bool RowHeld::IsHeldAlready(const KernelTensor& tensor, bool reads) const {
+  if (is_held_through()) return !reads && IsAccessed(tensor, true);
   if (rows().keeper == RowKeeper::kWarp) {
     return !reads && rows().reads_again && IsAccessed(tensor, true);
   }
@@ -114,6 +115,13 @@ std::vector<std::string> RowHeld::CopiedLines() const {
           "}"};
 }
 
+// Loads of all that is held stand one behind the other.
+const char* RowHeld::FetchName(View view, bool reads) const {
+  if (view == View::kAlongW) return "FetchCompactly";
+  if (!reads || !is_held_through()) return "Fetch";
+  return rows().streams ? "FetchCompactly<true>" : "FetchCompactly";
+}
+
 // What the code reads of the vector that begins at `first`.
 std::vector<std::string> RowHeld::FetchLines(bool reads) const {
   const std::string head =
@@ -129,13 +137,12 @@ std::vector<std::string> RowHeld::FetchLines(bool reads) const {
       continue;
     }
     const View view = ViewOf(tensor);
-    lines.push_back(
-        view == View::kTensor
-            ? fmt::format("  held->{0} = t.{0};", tensor.name)
-            : fmt::format("  kiln::{0}(t.{1}, first.{2}, "
-                          "is_aligned, &held->{1});",
-                          view == View::kWhole ? "Fetch" : "FetchShared",
-                          tensor.name, view == View::kWhole ? "i" : "w"));
+    lines.push_back(view == View::kTensor
+                        ? fmt::format("  held->{0} = t.{0};", tensor.name)
+                        : fmt::format("  kiln::{0}(t.{1}, first.{2}, "
+                                      "is_aligned, &held->{1});",
+                                      FetchName(view, reads), tensor.name,
+                                      view == View::kWhole ? "i" : "w"));
   }
   lines.emplace_back("}");
   return lines;

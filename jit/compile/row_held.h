@@ -29,8 +29,9 @@ class RowHeld {
   //   FetchForRead, FetchForElement, PutResults, IsAligned
   std::vector<std::string> Lines() const;
 
-  // What else kernels of several reductions need, which keep all whole tensors
-  // that `read` reads. Members: Kept, KeptIn, BeginCopies, Recall.
+  // What else kernels of several reductions need that keep, in shared memory,
+  // all whole tensors that `read` reads. Members: Kept, KeptIn, BeginCopies,
+  // Recall.
   std::vector<std::string> KeptLines() const;
   // Bytes of an element of all of them.
   int64_t KeptBytes() const;
@@ -53,6 +54,9 @@ class RowHeld {
   const RowGeometry& rows() const { return *kernel_.rows; }
   bool is_team() const { return rows().keeper == RowKeeper::kTeam; }
   bool is_chain() const { return rows().keeper == RowKeeper::kChain; }
+  bool is_held_through() const {
+    return rows().keeper == RowKeeper::kWarpChain;
+  }
   std::vector<const ElementCode*> Codes(bool reads) const;
   bool IsAccessed(const KernelTensor& tensor, bool reads) const;
   bool IsReadWhole(const KernelTensor& tensor) const;
@@ -63,6 +67,7 @@ class RowHeld {
 
   std::vector<std::string> StructLines() const;
   std::vector<std::string> CopiedLines() const;
+  const char* FetchName(View view, bool reads) const;
   std::vector<std::string> FetchLines(bool reads) const;
   std::vector<std::string> PutLines() const;
   std::vector<std::string> AlignedLines() const;

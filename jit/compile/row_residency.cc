@@ -25,8 +25,8 @@ bool IsPointwise(const KernelGroup& group) {
 class RowMerging {
  public:
   RowMerging(const LoweredPlan& plan, const Target& target,
-             std::vector<KernelGroup> groups, int rank, bool freely)
-      : plan_(plan), target_(target), rank_(rank), freely_(freely) {
+             std::vector<KernelGroup> groups, const RowOptions& options)
+      : plan_(plan), target_(target), options_(options) {
     for (KernelGroup& group : groups) {
       groups_.emplace_back().group = std::move(group);
     }
@@ -156,9 +156,9 @@ class RowMerging {
   }
 
   std::optional<RowGeometry> Choose(const RowWork& work) const {
-    if (rank_ == 0) return ChooseRowGeometry(work, target_);
+    if (options_.rank == 0) return ChooseRowGeometry(work, target_);
     std::optional<RowGeometry> rows;
-    int rank = rank_;
+    int rank = options_.rank;
     for (const RowCandidate& candidate : RankRowGeometries(work, target_)) {
       if (!candidate.refusal.empty()) break;
       rows = candidate.geometry;
@@ -208,7 +208,8 @@ class RowMerging {
       if (!kernel.Nodes().empty()) kernels.push_back(kernel);
     }
     const KernelGroup joined = JoinedChain(plan_, groups, chain);
-    const RowWork work = WorkOfChain(plan_, joined, kernels);
+    RowWork work = WorkOfChain(plan_, joined, kernels);
+    work.spares_registers = options_.spares_registers;
     if (work.kept_bytes == 0) return;
     const std::optional<RowGeometry> rows = Choose(work);
     if (!rows) return;
@@ -242,7 +243,7 @@ class RowMerging {
     std::optional<RowGeometry> rows = Choose(work);
     groups_[index].work = work;
     if (!rows) return;
-    if (freely_) rows->resident = false;
+    if (options_.freely) rows->resident = false;
     groups_[user] = {std::move(merged), rows, work};
     groups_[index].group = {};
     if (source >= 0) groups_[source].group = {};
@@ -250,8 +251,7 @@ class RowMerging {
 
   const LoweredPlan& plan_;
   const Target& target_;
-  const int rank_;
-  const bool freely_;
+  const RowOptions options_;
   std::vector<RowGroup> groups_;
 };
 
@@ -259,9 +259,9 @@ class RowMerging {
 
 std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
                                      const Target& target,
-                                     std::vector<KernelGroup> groups, int rank,
-                                     bool freely) {
-  return RowMerging(plan, target, std::move(groups), rank, freely).Run();
+                                     std::vector<KernelGroup> groups,
+                                     const RowOptions& options) {
+  return RowMerging(plan, target, std::move(groups), options).Run();
 }
 
 }  // namespace kiln

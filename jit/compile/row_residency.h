@@ -15,8 +15,8 @@ namespace kiln {
 // these alone; the prologue makes what it is taken of, and the epilogue uses
 // both. Every other value may be needed elsewhere, but where rows end in a
 // reduction (a tail), whose outputs alone are stored. Of a chain
-// (row_chains.h), whose rows are kept by RowKeeper::kChain, the anchor is the
-// first reduction and the others are in the epilogue.
+// (row_chains.h) the anchor is the first reduction, and the others are in the
+// epilogue.
 struct RowGroup {
   KernelGroup group;
   std::optional<RowGeometry> rows;
@@ -24,17 +24,26 @@ struct RowGroup {
   std::optional<RowWork> work = std::nullopt;
 };
 
+struct RowOptions {
+  // Of the candidate that each statistic gets (RankRowGeometries): 0 is the
+  // fastest, and beyond the last means the last.
+  int rank = 0;
+  // Nothing is asked of the device; teams work in turns.
+  bool freely = false;
+  // Registers did not suffice: through several reductions, rows are kept in
+  // shared memory.
+  bool spares_registers = false;
+};
+
 // Joins reductions over the same rows where that saves a kernel and bytes.
 // Merges each other statistic over rows with the pointwise group that uses it,
 // and with the pointwise group that makes its input, where the rows fit on the
 // chip of `target` and two touches of memory cost less than three. Whatever
-// does not is left as it is. `rank`: of the candidate that each statistic gets
-// (RankRowGeometries); 0 is the fastest, and beyond the last means the last.
-// `freely`: nothing is asked of the device; teams work in turns.
+// does not is left as it is.
 std::vector<RowGroup> KeepRowsOnChip(const LoweredPlan& plan,
                                      const Target& target,
                                      std::vector<KernelGroup> groups,
-                                     int rank = 0, bool freely = false);
+                                     const RowOptions& options);
 
 }  // namespace kiln
 

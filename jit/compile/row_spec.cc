@@ -14,8 +14,6 @@
 namespace kiln {
 namespace {
 
-// The largest position that fits in an int with a block's stride behind it.
-constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
 constexpr int kTeamThreads = 736;  // of row_team.cu
 // kiln::Turn of row_team.cu before the one that does everything.
 constexpr uint32_t kTeamTurns[] = {2, 3};
@@ -279,8 +277,7 @@ class RowSpecWriter {
   }
 
   void AddConstants() {
-    const int64_t count = rows_.rows * rows_.length;
-    spec_.index = count > kMaxNarrow ? "long long" : "int";
+    spec_.index = RowIndexType(rows_.rows * rows_.length);
     for (const std::string& line : ShapeText("Domain", kernel_.group.domain)) {
       Constant(line);
     }

@@ -1,6 +1,8 @@
 #include "jit/compile/row_work.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "jit/compile/reduce_geometry.h"
 #include "jit/compile/row_chains.h"
@@ -38,6 +40,8 @@ class Weighing {
     RowWork work = WorkOf(joined);
     SpanLinks(joined, &work);
     work.kept_bytes = KeptBytes(joined, work.staged);
+    work.held_values = HeldValues(joined);
+    work.epilogue = static_cast<int>(joined.epilogue.size());
     for (KernelGroup group : apart) {
       group.domain = joined.domain;
       for (const int value : StagedOf(group))
@@ -187,6 +191,65 @@ class Weighing {
     return bytes;
   }
 
+  // What each reduction is taken of, then what is stored.
+  std::vector<std::vector<int>> RootsOf(const KernelGroup& joined,
+                                        const RowValues& values) const {
+    std::vector<std::vector<int>> roots;
+    for (const int link : values.links()) {
+      roots.push_back({ValueOf(NodeAt(link).operands[0])});
+    }
+    roots.emplace_back();
+    const std::vector<int> nodes = joined.Nodes();
+    for (const int node : nodes) {
+      const int value = NodeAt(node).results[0];
+      if (plan_.AnyIsOutput({value}) || IsReadOutside(value, nodes)) {
+        roots.back().push_back(value);
+      }
+    }
+    return roots;
+  }
+
+  int HeldValues(const KernelGroup& joined) const {
+    const RowValues values(plan_, joined);
+    const std::vector<int> nodes = joined.Nodes();
+    std::map<int, size_t> made, last;  // of element values: by which root
+    const std::vector<std::vector<int>> roots = RootsOf(joined, values);
+    for (size_t i = 0; i < roots.size(); ++i) {
+      std::vector<int> wanted = roots[i];
+      while (!wanted.empty()) {
+        const int value = wanted.back();
+        wanted.pop_back();
+        if (value < 0 || values.LinkOf(value) >= 0) continue;
+        last[value] = i;
+        const int producer = plan_.values[value].producer;
+        if (!made.emplace(value, i).second || !Contains(nodes, producer)) {
+          continue;
+        }
+        for (const Operand& operand : NodeAt(producer).operands) {
+          wanted.push_back(ValueOf(operand));
+        }
+      }
+    }
+    int most = 0;
+    for (size_t i = 0; i < roots.size(); ++i) {
+      const auto held = std::count_if(
+          made.begin(), made.end(), [&](const std::pair<int, size_t>& value) {
+            return value.second <= i && i < last[value.first];
+          });
+      most = std::max(most, static_cast<int>(held));
+    }
+    return most;
+  }
+
+  // Whether another kernel reads `value`.
+  bool IsReadOutside(int value, const std::vector<int>& nodes) const {
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      const int reader = static_cast<int>(i);
+      if (!Contains(nodes, reader) && NodeAt(reader).Reads(value)) return true;
+    }
+    return false;
+  }
+
   // Bytes of everything of an element that `group` leaves in memory.
   std::vector<int> StoredBytes(const KernelGroup& group) const {
     std::vector<int> stored;
@@ -204,12 +267,9 @@ class Weighing {
         stored.push_back(static_cast<int>(ElementSize(output.dtype)));
         is_there |= output.dtype == plan_.values[value].desc.dtype;
       }
-      bool is_read = false;
-      for (size_t i = 0; i < plan_.nodes.size(); ++i) {
-        const int reader = static_cast<int>(i);
-        is_read |= !Contains(nodes, reader) && NodeAt(reader).Reads(value);
+      if (!is_there && IsReadOutside(value, nodes)) {
+        stored.push_back(BytesOf(value));
       }
-      if (is_read && !is_there) stored.push_back(BytesOf(value));
     }
     return stored;
   }

@@ -121,9 +121,9 @@ class Scheduling {
   Schedule Fill(ConvFusion fusion, RowUse rows, int row_rank) {
     std::vector<RowGroup> groups;
     if (rows != RowUse::kNone) {
-      groups =
-          KeepRowsOnChip(schedule_.lowered, target_, std::move(fusion.groups),
-                         row_rank, rows == RowUse::kFree);
+      groups = KeepRowsOnChip(
+          schedule_.lowered, target_, std::move(fusion.groups),
+          {row_rank, rows == RowUse::kFree, room_ != Room::kTight});
     } else {
       for (KernelGroup& group : fusion.groups) {
         groups.push_back({std::move(group), std::nullopt});

@@ -105,7 +105,8 @@ Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target);
 // Registers that a schedule leaves to what the plan computes on each element.
 enum class Room : uint8_t {
   kTight,  // enough for most plans
-  kAmple,  // fewer sums to a thread; for long chains
+  kAmple,  // fewer sums to a thread, for long chains; no rows in registers
+           // through several reductions
   kVast,   // fewer still, and warps multiply, not warpgroups
   // The plain schedule without tiles of depthwise convolutions: always fits.
   kPlain,

@@ -67,6 +67,8 @@ std::string KindOf(const RowCandidate& candidate) {
     case RowKeeper::kChain:
       if (candidate.geometry->cluster == 1) return "through all reductions";
       return fmt::format("all reductions by {}", candidate.geometry->cluster);
+    case RowKeeper::kWarpChain:
+      return "all in registers";
     case RowKeeper::kBlock:
       break;
   }

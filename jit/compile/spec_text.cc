@@ -4,6 +4,12 @@
 #include "jit/compile/element_code.h"
 
 namespace kiln {
+namespace {
+
+// The largest position that fits in an int with a block's stride behind it.
+constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - (int64_t{1} << 24);
+
+}  // namespace
 
 std::vector<std::string> ShapeText(const std::string& name, const Dims& dims) {
   const Dims4 d = AlignDims(dims);
@@ -17,6 +23,10 @@ std::vector<std::string> ShapeText(const std::string& name, const Dims& dims) {
 std::string PairText(const std::string& name, const Pair& pair) {
   return fmt::format("static constexpr Index k{0}H = {1}, k{0}W = {2};", name,
                      pair[0], pair[1]);
+}
+
+std::string_view RowIndexType(int64_t count) {
+  return count > kMaxNarrow ? "long long" : "int";
 }
 
 std::string_view ReducerName(OpKind op) {

@@ -17,6 +17,9 @@ std::vector<std::string> ShapeText(const std::string& name, const Dims& dims);
 // "static constexpr Index kStrideH = 1, kStrideW = 1;"
 std::string PairText(const std::string& name, const Pair& pair);
 
+// The type of positions in rows of `count` elements together.
+std::string_view RowIndexType(int64_t count);
+
 // The state of reducers.cuh that computes a kReduce node.
 std::string_view ReducerName(OpKind op);
 

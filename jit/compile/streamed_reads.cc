@@ -50,7 +50,7 @@ bool IsStreamed(const Schedule& schedule, const Kernel& kernel,
 
 // Whether nothing as large as the rows is stored.
 bool EndsInNumbersOfRows(const LoweredPlan& plan, const Kernel& kernel) {
-  if (kernel.rows->keeper != RowKeeper::kChain) return kernel.group.tail >= 0;
+  if (!kernel.rows->is_chain()) return kernel.group.tail >= 0;
   return std::none_of(kernel.stores.begin(), kernel.stores.end(),
                       [&](const Store& store) {
                         return AlignDims(plan.values[store.value].desc.dims) ==
@@ -71,7 +71,7 @@ void StreamReads(Schedule* schedule) {
     if (!kernel.rows.has_value() || !EndsInNumbersOfRows(plan, kernel))
       continue;
     const std::set<int> values = WholeValuesRead(plan, group, group.domain);
-    if (kernel.rows->keeper == RowKeeper::kChain) {
+    if (kernel.rows->is_chain()) {
       kernel.rows->streams =
           !values.empty() && AreStreamed(*schedule, kernel, values);
       continue;

@@ -54,29 +54,72 @@ std::vector<TemplatePlan> RowPlans() {
        "input x: f32[2,50,20,20]\nm = logsumexp(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n"},
       {"rows_chain", "row_chain.cu",
-       "input x: bf16[40,1000]\nparam w: bf16[1000]\n"
+       "input x: bf16[40,3000]\nparam w: bf16[3000]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
        "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
        "n = div(d, s)\ny = mul(n, w)\noutput y\n"},
       {"rows_chain_numbers", "row_chain.cu",
-       "input x: f32[37,50]\ninput z: f32[37,50]\na = mul(x, z)\n"
+       "input x: f32[37,1050]\ninput z: f32[37,1050]\na = mul(x, z)\n"
        "b = sum(a, dim=1)\nc = mul(x, x)\nd = sum(c, dim=1)\ne = mul(z, z)\n"
        "f = sum(e, dim=1)\ng = mul(d, f)\nh = sqrt(g)\ny = div(b, h)\n"
        "output y\n"},
       {"rows_chain_images", "row_chain.cu",
-       "input x: f16[3,20,31,33]\na = amin(x, dim=[2,3], keepdim=true)\n"
+       "input x: f16[3,20,61,33]\na = amin(x, dim=[2,3], keepdim=true)\n"
        "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\nd = sub(x, a)\n"
        "y = div(d, r)\noutput y\noutput b\n"},
       {"columns_chain", "row_chain.cu",
-       "input x: f32[2,97,7,12]\nparam w: f32[97,1,1]\n"
+       "input x: f32[2,697,7,12]\nparam w: f32[697,1,1]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
        "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
        "n = div(d, s)\ny = mul(n, w)\noutput y\n"},
       {"columns_chain_softmax", "row_chain.cu",
+       "input x: f32[2,651,6,8]\np = softmax(x, dim=1)\n"
+       "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
+       "h = mul(p, g)\ny = sum(h, dim=1)\noutput y\n"},
+      {"rows_warp_chain", "row_warp_chain.cu",
+       "input x: bf16[40,1000]\nparam w: bf16[1000]\n"
+       "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+       "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
+       "n = div(d, s)\ny = mul(n, w)\noutput y\n",
+       "sm_90a/8"},
+      {"rows_warp_chain_numbers", "row_warp_chain.cu",
+       "input x: f32[37,50]\ninput z: f32[37,50]\na = mul(x, z)\n"
+       "b = sum(a, dim=1)\nc = mul(x, x)\nd = sum(c, dim=1)\ne = mul(z, z)\n"
+       "f = sum(e, dim=1)\ng = mul(d, f)\nh = sqrt(g)\ny = div(b, h)\n"
+       "output y\n"},
+      {"rows_warp_chain_images", "row_warp_chain.cu",
+       "input x: f16[3,20,31,33]\na = amin(x, dim=[2,3], keepdim=true)\n"
+       "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\nd = sub(x, a)\n"
+       "y = div(d, r)\noutput y\noutput b\n",
+       "sm_90a/8"},
+      {"rows_warp_chain_norm", "row_warp_chain.cu",
+       "input x: f32[50,8,3,25]\nn = group_norm(x, num_groups=8)\n"
+       "l = logsumexp(n, dim=[2,3], keepdim=true)\n"
+       "r = group_norm(n, num_groups=8)\ny = sub(r, l)\noutput y\n",
+       "sm_90a/8"},
+      {"rows_warp_chain_groups", "row_warp_chain.cu",
+       "input x: f32[6,16,3,24]\nparam w: f32[16]\nparam b: f16[16]\n"
+       "n = group_norm(x, w, b, num_groups=4)\nr = relu(n)\n"
+       "y = group_norm(r, w, b, num_groups=4)\noutput y\n"},
+      {"columns_warp_chain_softmax", "row_warp_chain.cu",
        "input x: f32[2,21,16,18]\np = softmax(x, dim=1)\n"
        "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
        "h = mul(p, g)\ny = sum(h, dim=1)\noutput y\n"},
-      {"rows_chains", "row_chain.cu",
+      {"columns_warp_chain_lanes", "row_warp_chain.cu",
+       "input x: f32[2,97,7,12]\nparam w: f32[97,1,1]\n"
+       "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+       "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
+       "n = div(d, s)\ny = mul(n, w)\noutput y\n"},
+      {"columns_warp_chain_powers", "row_warp_chain.cu",
+       "input x: bf16[2,100,7,8]\nl = logsumexp(x, dim=1, keepdim=true)\n"
+       "g = sub(x, l)\na = amin(g, dim=1, keepdim=true)\ny = sub(g, a)\n"
+       "output y\noutput l\n"},
+      {"columns_warp_chain", "row_warp_chain.cu",
+       "input x: f16[2,13,7,12]\nparam w: f16[13,1,1]\n"
+       "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+       "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
+       "n = div(d, s)\ny = mul(n, w)\noutput y\noutput m\n"},
+      {"rows_warp_chains", "row_warp_chain.cu",
        "input x: bf16[1,128,256]\ninput z: bf16[1,128,256]\n"
        "a = softmax(z, dim=2)\nb = amin(x, dim=2, keepdim=true)\n"
        "c = minimum(a, b)\nd = amin(a, dim=1, keepdim=true)\ne = add(a, d)\n"

@@ -42,7 +42,7 @@ std::string Cosine(const std::string& dims) {
 std::vector<const Kernel*> Chains(const Schedule& schedule) {
   std::vector<const Kernel*> chains;
   for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.rows && kernel.rows->keeper == RowKeeper::kChain) {
+    if (kernel.rows && kernel.rows->is_chain()) {
       chains.push_back(&kernel);
     }
   }
@@ -239,7 +239,7 @@ TEST(RowChainsTest, RowsThatEndInNumbersAreStreamed) {
 // What statistics are made of is kept; what only results need is not.
 TEST(RowChainsTest, KeptAreTheElementsThatReductionsNeed) {
   const Schedule schedule = Fastest(
-      "input x: f16[8192,1024]\ninput r: f32[8192,1024]\n"
+      "input x: f16[8192,3072]\ninput r: f32[8192,3072]\n"
       "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
       "v = mean(q, dim=1, keepdim=true)\nn = div(d, v)\ny = add(n, r)\n"
       "output y\n");
@@ -250,6 +250,64 @@ TEST(RowChainsTest, KeptAreTheElementsThatReductionsNeed) {
   EXPECT_THAT(unit, HasSubstr("kiln::Fetch(kept.i0"));
   EXPECT_THAT(unit, Not(HasSubstr("kept.i1")));
   EXPECT_THAT(unit, HasSubstr("kiln::Fetch(t.i1"));
+}
+
+RowGeometry RowsOfChain(const std::string& text, Room room = Room::kTight) {
+  const Schedule schedule =
+      MakeSchedules(*Canonicalize(*ParsePlanText(text)), kH100, room).front();
+  const std::vector<const Kernel*> chains = Chains(schedule);
+  EXPECT_EQ(chains.size(), 1u) << text;
+  return chains.empty() ? RowGeometry{} : *chains[0]->rows;
+}
+
+TEST(RowChainsTest, ShortRowsStayInRegisters) {
+  const RowGeometry rows = RowsOfChain(LayerNorm("8192,1024", "1", "bf16"));
+  EXPECT_EQ(rows.keeper, RowKeeper::kWarpChain);
+  EXPECT_EQ(rows.lanes, 32);
+  EXPECT_EQ(rows.dynamic_shared_bytes, 0);
+  EXPECT_EQ(RowsOfChain(LayerNorm("65536,64", "1")).lanes, 8);
+  EXPECT_EQ(RowsOfChain(LayerNorm("8192,1032", "1", "bf16")).keeper,
+            RowKeeper::kChain);
+}
+
+// Threads next to each other read whole lines of memory, of two or four rows
+// each, and hold no more than 32 elements.
+TEST(RowChainsTest, ShortRowsSideBySideStayInRegisters) {
+  for (const auto& [channels, lanes] : {std::pair(8, 1), std::pair(96, 8)}) {
+    const RowGeometry rows =
+        RowsOfChain(LayerNorm(fmt::format("32,{},56,56", channels), "1"));
+    EXPECT_EQ(rows.keeper, RowKeeper::kWarpChain);
+    EXPECT_EQ(rows.lanes, lanes);
+    EXPECT_EQ(rows.vector, channels == 8 ? 4 : 2);
+    EXPECT_GE(rows.threads / rows.lanes * rows.vector * 4, 128);
+    EXPECT_LE(channels / lanes * rows.vector, 32);
+  }
+}
+
+// Each of many threads above each other would read what all others have.
+TEST(RowChainsTest, ManyThreadsAboveEachOtherHoldNothingInRegisters) {
+  for (const char* dims : {"32,1024,56,56", "4096,384,2", "4096,12,2"}) {
+    EXPECT_EQ(RowsOfChain(LayerNorm(dims, "1")).keeper, RowKeeper::kChain)
+        << dims;
+  }
+}
+
+// Two operands that are needed to the end leave room for fewer elements.
+TEST(RowChainsTest, WhatIsHeldSharesTheRegisters) {
+  EXPECT_EQ(RowsOfChain(Cosine("65536,192")).lanes, 8);
+  EXPECT_EQ(RowsOfChain(Cosine("65536,256")).lanes, 16);
+  EXPECT_EQ(RowsOfChain(LayerNorm("65536,256", "1")).lanes, 8);
+}
+
+// Where registers did not suffice, shared memory has the rows.
+TEST(RowChainsTest, RegistersAreSparedWhereTheyDidNotSuffice) {
+  for (const std::string& plan :
+       {LayerNorm("8192,1024", "1"), LayerNorm("32,96,56,56", "1")}) {
+    EXPECT_EQ(RowsOfChain(plan).keeper, RowKeeper::kWarpChain);
+    for (const Room room : {Room::kAmple, Room::kVast}) {
+      EXPECT_EQ(RowsOfChain(plan, room).keeper, RowKeeper::kChain);
+    }
+  }
 }
 
 // What elements are divided by is prepared once for a row.

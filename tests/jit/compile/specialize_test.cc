@@ -74,9 +74,12 @@ output l
 }
 
 TEST(SpecializeTest, SeveralReductionsOfTheSameRows) {
-  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(R"(
-input x: bf16[8192,1024]
-param w: bf16[1024]
+  for (const auto& [name, length] :
+       {std::pair("row_chain", 4096), std::pair("row_warp_chain", 1024)}) {
+    const CanonicalPlan plan =
+        *Canonicalize(*ParsePlanText(fmt::format(R"(
+input x: bf16[8192,{0}]
+param w: bf16[{0}]
 m = mean(x, dim=1, keepdim=true)
 d = sub(x, m)
 q = mul(d, d)
@@ -87,8 +90,10 @@ n = div(d, s)
 y = mul(n, w)
 output y
 output m
-)"));
-  ExpectGolden("row_chain", UnitsOf(MakeRowSchedule(plan, {"sm_90a", 132})));
+)",
+                                                 length)));
+    ExpectGolden(name, UnitsOf(MakeRowSchedule(plan, {"sm_90a", 132})));
+  }
 }
 
 TEST(SpecializeTest, SplitReductionHasTwoEntries) {
