@@ -91,11 +91,12 @@ __device__ void LeavePartial(const typename Spec::Tensors& t,
 
 // Merges what the block has, for each of kParts parts of the pixels of all its
 // images and kSlots slots of equally many channels, in a fixed order: as many
-// lanes for each state as have something of it.
-template <typename Spec, int kParts, int kSlots>
-__device__ void LeavePartials(const typename Spec::Tensors& t,
-                              const ConvBlock<Spec>& block,
-                              const Moments (*slots)[kSlots]) {
+// lanes for each state as have something of it. Calls leave(block, number,
+// state) for each, with the block of its image.
+template <typename Spec, int kParts, int kSlots, typename Leave>
+__device__ void LeavePartials(const ConvBlock<Spec>& block,
+                              const Moments (*slots)[kSlots],
+                              const Leave& leave) {
   static_assert(kParts > 0 && kParts % Spec::kImages == 0);
   using Tile = ConvTile<Spec>;
   constexpr int kFitting = Tile::kBlockChannels / Spec::kChannelsOfState;
@@ -123,9 +124,21 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
     __syncwarp();
     MergeIntoFirstLane(kLanes, &state);
     if (lane == 0 && i < kAll && first + number < Spec::kStatesOfImage) {
-      LeavePartial(t, block.Of(image), first + number, state);
+      leave(block.Of(image), first + number, state);
     }
   }
+}
+
+// The same, where each block leaves its parts in t.partials.
+template <typename Spec, int kParts, int kSlots>
+__device__ void LeavePartials(const typename Spec::Tensors& t,
+                              const ConvBlock<Spec>& block,
+                              const Moments (*slots)[kSlots]) {
+  LeavePartials<Spec, kParts>(
+      block, slots,
+      [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
+        LeavePartial(t, of_image, number, state);
+      });
 }
 
 // From the parts of state `number`, counted over all images, to what is made of

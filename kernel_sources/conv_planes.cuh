@@ -28,9 +28,12 @@ class Planes {
   static constexpr int kRows = kRun / Tile::kRowLength;
   static_assert(kRun % Tile::kRowLength == 0, "Runs are whole rows.");
   // What lanes lay down at once, for two positions, is 8 numbers of a plane, or
-  // 16. By that modulo 32 they do so in different banks.
+  // 16. By that modulo 32 they do so in different banks; by 8 modulo 16, too,
+  // for half a warp's lanes take turns.
   static constexpr int kLaid = 8 * kPhases;
-  static constexpr int kPitch = (kRun + 31 - kLaid) / 32 * 32 + kLaid;
+  static constexpr int kBanks = Spec::kTeams > 0 ? 16 : 32;
+  static constexpr int kPitch =
+      (kRun + kBanks - 1 - kLaid) / kBanks * kBanks + kLaid;
   static constexpr int kVisits = (kRun + 31) / 32;
   // Channels gone through at once, which hide each other's latencies.
   static constexpr int kTogether = kVisits <= 4 ? 4 : 2;

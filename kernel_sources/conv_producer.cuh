@@ -46,7 +46,8 @@ class ConvProducer {
 
   __device__ void Run() {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();
-    const int chunks = block_.tiles() * Tile::kChunks;
+    const int tiles = Spec::kTeams > 0 ? block_.rounds() : block_.tiles();
+    const int chunks = tiles * Tile::kChunks;
     int chunk = producer_;
     int batch = 0;
     bool carries = false;  // whether it takes what the tile above has
@@ -278,7 +279,8 @@ class ConvProducer {
     return mine;
   }
 
-  // Of a chunk, counted over all tiles of the block; zeros outside the input.
+  // Of a chunk, counted over all tiles of the block, or images of its team;
+  // zeros outside the input.
   __device__ void Read(int chunk, int batch, bool carries,
                        Values& values) const {
     if (!Spec::kTakesPairs || Octets::IsAligned(t_)) {
@@ -290,12 +292,14 @@ class ConvProducer {
   template <bool kAligned>
   __device__ void ReadBatch(int chunk_of_block, int batch, bool carries,
                             Values& values) const {
-    const int tile = chunk_of_block / Tile::kChunks;
+    const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
-    const int top = Positions::TopOf(block_, tile);
-    const int left = Positions::LeftOf(block_);
+    const ConvBlock<Spec> block =
+        Spec::kTeams > 0 ? block_.InRound(number) : block_;
+    const int top = Positions::TopOf(block, Spec::kTeams > 0 ? 0 : number);
+    const int left = Positions::LeftOf(block);
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
-    const Index first = Octets::FirstOf(block_, chunk);
+    const Index first = Octets::FirstOf(block, chunk);
 #pragma unroll
     for (int n = 0; n < Batches::kAtOnce; ++n) {
       const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;

@@ -60,6 +60,16 @@ class RunTail<Spec, Tail::kMoments> {
 
   __device__ void Finish(const typename Spec::Tensors& t,
                          const ConvBlock<Spec>& block, float* scratch) {
+    Finish(block, scratch,
+           [&](const ConvBlock<Spec>& of_image, int number,
+               const Moments& state) {
+             LeavePartial(t, of_image, number, state);
+           });
+  }
+  // See LeavePartials.
+  template <typename Leave>
+  __device__ void Finish(const ConvBlock<Spec>& block, float* scratch,
+                         const Leave& leave) {
     Moments(*const states)[Tile::kBlockChannels] =
         reinterpret_cast<Moments(*)[Tile::kBlockChannels]>(scratch);
     Moments both[2];
@@ -74,7 +84,7 @@ class RunTail<Spec, Tail::kMoments> {
       states[places_.part][places_.first + 8] = both[1];
     }
     Tile::Sync();
-    LeavePartials<Spec, Spec::kGroupsN, Tile::kBlockChannels>(t, block, states);
+    LeavePartials<Spec, Spec::kGroupsN>(block, states, leave);
   }
 
  private:

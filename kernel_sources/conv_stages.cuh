@@ -94,8 +94,10 @@ class ConvStages {
   static constexpr int kMagnitudes = kNotes + Spec::kStages * kNoteUnits;
   static constexpr int kBarriers =
       kMagnitudes + 2 * Spec::kImages * Spec::kProducerGroups;
+  static constexpr int kOtherBarriers =
+      1 + Spec::kWarpgroups + (Spec::kTeams > 0 ? 1 : 0);
   static constexpr int kSumScales =
-      kBarriers + Spec::kStages + (2 + Spec::kWarpgroups) / 2;
+      kBarriers + Spec::kStages + (kOtherBarriers + 1) / 2;
   static constexpr int kChannels = kSumScales + Spec::kScaleUnits;
   static constexpr int kScratch = kChannels + Spec::kChannelUnits;
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
@@ -114,6 +116,9 @@ class ConvStages {
       ptx::InitBarrier(kept_weights_full(), 1);
       for (int group = 0; group < Spec::kWarpgroups; ++group) {
         ptx::InitBarrier(turn(group), 4);
+      }
+      if constexpr (Spec::kTeams > 0) {
+        ptx::InitBarrier(states_known(), ConvTile<Spec>::kThreads / 32);
       }
       ptx::FenceBarrierInit();
     }
@@ -152,6 +157,10 @@ class ConvStages {
   // At which the four warps arrive that had their turn before `group`.
   __device__ ptx::Barrier* turn(int group) const {
     return barriers() + 2 * Spec::kStages + 1 + group;
+  }
+  // At which each warp that multiplies arrives, where there are teams.
+  __device__ ptx::Barrier* states_known() const {
+    return barriers() + 2 * Spec::kStages + 1 + Spec::kWarpgroups;
   }
   // Of a warpgroup's channels, where pixels are the rows of its product.
   __device__ float* sum_scales(int group) const {

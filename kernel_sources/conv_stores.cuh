@@ -9,8 +9,8 @@
 
 namespace kiln {
 
-// A lane's pairs of neighbours in each of a warp's planes.
-template <typename Spec>
+// A lane's pairs of neighbours in each of a warp's planes, which Result stores.
+template <typename Spec, typename Result>
 class PlanePairs {
  public:
   using Run = Planes<Spec>;
@@ -28,7 +28,7 @@ class PlanePairs {
   template <typename Compute>
   __device__ void Store(const typename Spec::Tensors& t,
                         const Compute& compute) const {
-    const bool is_aligned = Spec::ArePairsAligned(t);
+    const bool is_aligned = Result::ArePairsAligned(t);
 #pragma unroll 1
     for (int c = 0; c < Run::kChannels; c += kTogether) {
       if (!planes_.HasChannel(block_, c)) break;
@@ -47,13 +47,13 @@ class PlanePairs {
       // One branch for all: one for each would keep the stores apart.
       if (is_aligned) {
         ForEach(c, [&](int k, int i, const Point<Index>& at, bool inside) {
-          Spec::StoreRead(t, at, pairs[k][i], inside);
+          Result::StoreRead(t, at, pairs[k][i], inside);
         });
       } else {
         ForEach(c, [&](int k, int i, Point<Index> at, bool inside) {
-          Spec::StoreRead(t, at, pairs[k][i].x, inside);
+          Result::StoreRead(t, at, pairs[k][i].x, inside);
           ++at.i;
-          Spec::StoreRead(t, at, pairs[k][i].y, inside);
+          Result::StoreRead(t, at, pairs[k][i].y, inside);
         });
       }
     }
@@ -94,20 +94,21 @@ class PlanePairs {
 
 // Stores compute(at, value) of what planes hold, which reads nothing but what
 // belongs to a channel: of `at` no more is right. Of a channel that the block
-// does not have, `at` is in its first.
-template <typename Spec, typename Compute>
+// does not have, `at` is in its first. By Result::StoreRead, two at once where
+// Result::ArePairsAligned.
+template <typename Spec, typename Result = Spec, typename Compute>
 __device__ void StorePlanes(const typename Spec::Tensors& t,
                             const ConvBlock<Spec>& block, int tile,
                             const Planes<Spec>& planes,
                             const Compute& compute) {
   using Index = typename Spec::Index;
-  if constexpr (PlanePairs<Spec>::kExist) {
-    PlanePairs<Spec>(block, tile, planes).Store(t, compute);
+  if constexpr (PlanePairs<Spec, Result>::kExist) {
+    PlanePairs<Spec, Result>(block, tile, planes).Store(t, compute);
   } else {
     ForEachPlanePixel<Spec>(
         block, tile, planes,
         [&](const Point<Index>& at, float value, bool inside, int) {
-          Spec::StoreRead(t, at, compute(at, value), inside);
+          Result::StoreRead(t, at, compute(at, value), inside);
         });
   }
 }

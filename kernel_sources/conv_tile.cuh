@@ -21,6 +21,9 @@
 // own. The first begins kBeforeH rows and kBeforeW columns before the output.
 // Where kCountsOnce, elements that several tiles have count in that one alone
 // whose step they lie in.
+//
+// Where there are kTeams (conv_held.cuh), all blocks of an image, with a tile
+// each, are a team, and a team computes every kTeams-th image.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 
@@ -101,6 +104,17 @@ struct ConvBlock {
     n = rest / Spec::kGroups * Spec::kImages + image;
   }
 
+  // Where there are teams: how many images the block's team computes, and the
+  // block in one of them.
+  __device__ int rounds() const {
+    return (static_cast<int>(Spec::Output::kN) - n + Spec::kTeams - 1) /
+           Spec::kTeams;
+  }
+  __device__ ConvBlock InRound(int round) const {
+    ConvBlock other = *this;
+    other.n = n + round * Spec::kTeams;
+    return other;
+  }
   __device__ int tiles() const {
     return min(Spec::kTilesPerBlock,
                Tile::kTilesDown - strip * Spec::kTilesPerBlock);

@@ -15,11 +15,14 @@
 // (conv_tails.cuh).
 //
 // One or two warpgroups bring chunks (conv_producer.cuh), the others multiply;
-// some warps of the former may finish earlier images (conv_finish.cuh).
+// some warps of the former may finish earlier images (conv_finish.cuh). Or the
+// blocks of an image hold its values until they can be finished
+// (conv_held.cuh).
 // Tensor cores round towards zero as they add, so where operands have two parts
 // and there are several chunks, each is added to the total by an ordinary
 // addition.
 #include "conv_finish.cuh"
+#include "conv_held.cuh"
 #include "conv_image_runs.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
@@ -102,7 +105,9 @@ class ConvConsumer {
     Channels<Spec> channels(t_, number_, stages_.channels());
     channels.Fill();
     const int tiles = block_.tiles();
-    if constexpr (Spec::kTailInRegisters) {
+    if constexpr (Spec::kTeams > 0) {
+      ComputeHeld(channels);
+    } else if constexpr (Spec::kTailInRegisters) {
       RunTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
@@ -146,6 +151,50 @@ class ConvConsumer {
     }
   }
 
+  // Image after image, where there are teams.
+  __device__ void ComputeHeld(const Channels<Spec>& channels) {
+    ConvHeld<Spec> held(t_, stages_.scratch(), stages_.states_known());
+    const bool publishes_alone = ThisTurn() == Turn::kPublish;
+    // With the image before the `round`-th.
+    const auto take = [&](int step, int round) {
+      if (round == 0 || publishes_alone) return;
+      held.Take(step, block_.InRound(round - 1), round - 1);
+    };
+    const int rounds = block_.rounds();
+#pragma unroll 1
+    for (int round = 0; round <= rounds; ++round) {
+      const ConvBlock<Spec> block = block_.InRound(round);
+      int step = 0;  // the next
+      if (round < rounds) {
+        RunTail<Spec> tail;
+        SumTile(
+            [&](float factor) {
+              float scales[2];
+              ScalesOf(factor, scales);
+              tail.Prepare(t_, channels, block, 0, scales);
+            },
+            [&](int chunk) {
+              if (chunk == ConvHeld<Spec>::kFirstChunk + step) {
+                take(step++, round);
+              }
+            });
+        tail.Take(t_, block, 0, sums_.d);
+        // Some may still read the states of the image before.
+        tail.Finish(block,
+                    stages_.scratch() + round % 2 * (Spec::kStateWords / 2),
+                    [&](const ConvBlock<Spec>& of_image, int number,
+                        const Moments& state) {
+                      held.Leave(of_image, number, state);
+                    });
+      }
+#pragma unroll 1
+      while (step < ConvHeld<Spec>::kSteps) take(step++, round);
+      if (round < rounds) held.Keep(sums_.d);
+    }
+    Tile::Sync();
+    if (threadIdx.x == 0 && !publishes_alone) held.LeaveTag();
+  }
+
   // Lays down half of the warp's channels at a time, behind the states of a
   // tail that has any, and calls visit(planes).
   template <typename Visit>
@@ -165,6 +214,12 @@ class ConvConsumer {
   // their way, which may be more than once.
   template <typename Prepare>
   __device__ float SumTile(const Prepare& prepare) {
+    return SumTile(prepare, [](int) {});
+  }
+  // The same, with beside(chunk) while a chunk's products are on their way; it
+  // may be called more than once.
+  template <typename Prepare, typename Beside>
+  __device__ float SumTile(const Prepare& prepare, const Beside& beside) {
     float factor = 1.0f;
     bool is_first = true;
     if constexpr (kSumsChunks) sums_.Clear();
@@ -176,11 +231,13 @@ class ConvConsumer {
       const float stage_factor = Spec::kScales ? note.factors[0] : 1.0f;
       TakeTurn();
       if constexpr (kSumsChunks) {
-        Multiply(stage, chunk, false, note.only_large, products_, [] {});
+        Multiply(stage, chunk, false, note.only_large, products_,
+                 [&] { beside(chunk); });
       } else {
         if (!is_first && stage_factor != factor) Rescale(factor, stage_factor);
         Multiply(stage, chunk, !is_first, note.only_large, sums_.d, [&] {
           if (Tile::kChunks == 1) prepare(stage_factor);
+          beside(chunk);
         });
       }
       ptx::Arrive(stages_.empty(stage));

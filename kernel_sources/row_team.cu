@@ -47,16 +47,6 @@ constexpr int kFinisherWarps = 8;
 static_assert(kCounterWarps == kFinisherWarps,
               "They share chunks in the same way.");
 
-// What a launch does. As many blocks as that behind each other, of which only
-// the first works, say so.
-enum class Turn : unsigned {
-  kAll = 1,      // everything; finds what the turns before have left
-  kPublish = 2,  // members publish their statistics, and no more
-  kGather = 3,   // gatherers publish the totals
-};
-
-__device__ inline Turn ThisTurn() { return static_cast<Turn>(gridDim.y); }
-
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
 constexpr unsigned kRowsInFlight =
@@ -209,7 +199,7 @@ template <typename Spec>
 __device__ Tag TakeTag(const typename Spec::Tensors& t,
                        TeamMemory<Spec>* memory) {
   unsigned long long* const last = Records<Spec>::LastTag(t.records);
-  const Tag tag = (*last & kTagBit) ^ kTagBit;
+  const Tag tag = TagAfter(*last);
   if (ThisTurn() != Turn::kAll) return tag;
   ptx::Arrive(&memory->tag_read);
   if (threadIdx.x == 32 * kMoverWarps) {

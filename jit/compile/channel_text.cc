@@ -15,7 +15,14 @@ int64_t AlignmentOf(size_t fields) {
 
 }  // namespace
 
-std::vector<std::string> ChannelText(const ElementCode& code) {
+int64_t ChannelBytes(const ElementCode& code) {
+  const size_t fields = code.ChannelFields().size();
+  return RoundUp(static_cast<int64_t>(fields) * kFieldBytes,
+                 AlignmentOf(fields));
+}
+
+std::vector<std::string> ChannelText(const ElementCode& code,
+                                     const std::string& state) {
   const std::vector<std::string> fields = code.ChannelFields();
   std::vector<std::string> lines = {
       fmt::format("struct alignas({}) Channel {{", AlignmentOf(fields.size()))};
@@ -24,7 +31,9 @@ std::vector<std::string> ChannelText(const ElementCode& code) {
   }
   lines.insert(lines.end(),
                {"};", "static __device__ Channel ReadChannel(",
-                "    const Tensors& t, const kiln::Point<Index>& at) {"});
+                fmt::format("    const Tensors& t, const kiln::Point<Index>& "
+                            "at{}) {{",
+                            state.empty() ? "" : ", " + state)});
   for (const std::string& line : code.channel_lines()) {
     lines.push_back("  " + line);
   }
@@ -35,9 +44,7 @@ std::vector<std::string> ChannelText(const ElementCode& code) {
 
 int64_t SharedChannelUnits(const ElementCode& code,
                            const ConvGeometry& geometry) {
-  const size_t fields = code.ChannelFields().size();
-  const int64_t bytes =
-      RoundUp(static_cast<int64_t>(fields) * kFieldBytes, AlignmentOf(fields));
+  const int64_t bytes = ChannelBytes(code);
   if (!geometry.has_groups() || bytes > kMaxChannelBytes) return 0;
   return CeilDiv(bytes * geometry.images * geometry.block_channels(), 16);
 }

@@ -16,7 +16,12 @@ constexpr int64_t kFieldBytes = 4;
 
 // Members of a convolution's Spec: Channel, what the elements of a channel have
 // in common by `code`, and ReadChannel, which computes it (conv_channels.cuh).
-std::vector<std::string> ChannelText(const ElementCode& code);
+// `state`: a parameter more of ReadChannel, if not empty.
+std::vector<std::string> ChannelText(const ElementCode& code,
+                                     const std::string& state = "");
+
+// Bytes of a Channel.
+int64_t ChannelBytes(const ElementCode& code);
 
 // Units of 16 bytes that the channels of a block take in shared memory; 0 where
 // they are not kept there.

@@ -16,6 +16,9 @@ double TileCycles(const ConvGeometry& geometry, const ConvDemands& demands);
 double ConvCycles(const ConvGeometry& geometry, double tile_cycles,
                   int sm_count);
 
+// The same where blocks hold images.
+double HeldCycles(const ConvGeometry& geometry, const ConvDemands& demands);
+
 // What these are made of: the same of tiles of warps (conv_warp_cost.cc) and of
 // warpgroups (conv_group_cost.cc), and the cycles before the first tile of a
 // block. Each has constants of its own, so that neither moves when the other is

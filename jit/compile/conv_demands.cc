@@ -1,9 +1,12 @@
 #include "jit/compile/conv_demands.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
+#include "jit/compile/channel_text.h"
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -23,6 +26,33 @@ class Demanding {
     if (demands_.has_statistics) {
       demands_.windows.CoverAll(AlignDims(conv_.domain));
     }
+    return demands_;
+  }
+
+  std::optional<ConvDemands> Hold(const KernelGroup& user,
+                                  const ConvDemands& demands) && {
+    demands_ = demands;
+    const bool has_pixels = conv_.domain[2] * conv_.domain[3] > 1;
+    if (!demands_.in_registers() || demands_.windows.any() || !has_pixels ||
+        !conv_.tail_epilogue.empty()) {
+      return std::nullopt;
+    }
+    const Node& tail = NodeAt(conv_.tail);
+    const int held = ValueOf(tail.operands[0]);
+    std::set<int> known = {tail.results.begin(), tail.results.end()};
+    known.insert(held);
+    std::vector<int> all = conv_.Nodes();
+    all.insert(all.end(), user.epilogue.begin(), user.epilogue.end());
+    const int last = NodeAt(user.epilogue.back()).results[0];
+    if (ReadsOf(known, user.epilogue) > 0 || !LeavesOnly(last, all)) {
+      return std::nullopt;
+    }
+    AddOps(std::move(known), user.epilogue);
+    demands_.stores = false;
+    demands_.holds_images = true;
+    const int64_t bytes = ChannelFields(user.epilogue) * kFieldBytes;
+    demands_.held_channel_bytes = bytes > 2 * kFieldBytes ? RoundUp(bytes, 16)
+                                                          : bytes;
     return demands_;
   }
 
@@ -59,6 +89,43 @@ class Demanding {
       demands_.instructions += InstructionsOf(NodeAt(node).op);
       AddStores(NodeAt(node));
     }
+  }
+
+  // Whether every value that a kernel without `nodes`, or the caller, needs of
+  // what they make is `value`.
+  bool LeavesOnly(int value, const std::vector<int>& nodes) const {
+    return std::all_of(nodes.begin(), nodes.end(), [&](int index) {
+      const int result = NodeAt(index).results[0];
+      return result == value || (!plan_.AnyIsOutput({result}) &&
+                                 !IsReadOutside(result, nodes));
+    });
+  }
+  bool IsReadOutside(int value, const std::vector<int>& nodes) const {
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      const int reader = static_cast<int>(i);
+      const bool is_inside =
+          std::find(nodes.begin(), nodes.end(), reader) != nodes.end();
+      if (!is_inside && plan_.nodes[i].Reads(value)) return true;
+    }
+    return false;
+  }
+
+  // Of what the results of a channel have in common: a norm's scale and shift,
+  // and what else is no element.
+  int64_t ChannelFields(const std::vector<int>& nodes) const {
+    int64_t fields = 0;
+    for (const int index : nodes) {
+      const Node& node = NodeAt(index);
+      if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
+        fields += 2;
+        continue;
+      }
+      for (const Operand& operand : node.operands) {
+        const int value = ValueOf(operand);
+        if (value >= 0 && DimsOf(value) != conv_.domain) ++fields;
+      }
+    }
+    return fields;
   }
 
   // The type of the last result counts, which is what most kernels store.
@@ -148,6 +215,13 @@ ConvDemands ConvDemandsOf(const LoweredPlan& plan, const KernelGroup& conv,
                           const std::vector<const KernelGroup*>& joining,
                           bool stores) {
   return Demanding(plan, conv).Run(joining, stores);
+}
+
+std::optional<ConvDemands> HeldDemandsOf(const LoweredPlan& plan,
+                                         const KernelGroup& conv,
+                                         const KernelGroup& user,
+                                         const ConvDemands& demands) {
+  return Demanding(plan, conv).Hold(user, demands);
 }
 
 }  // namespace kiln

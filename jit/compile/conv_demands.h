@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_CONV_DEMANDS_H_
 #define KILN_JIT_COMPILE_CONV_DEMANDS_H_
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -18,6 +19,15 @@ std::set<int> ElementsOf(const LoweredPlan& plan, const KernelGroup& conv);
 ConvDemands ConvDemandsOf(const LoweredPlan& plan, const KernelGroup& conv,
                           const std::vector<const KernelGroup*>& joining,
                           bool stores);
+
+// Of a kernel with `demands` whose blocks hold images (conv_held.cuh), so that
+// it also does what `user`, a pointwise group, does with the elements that
+// statistics are taken of. Null if that is not all there is to do with them,
+// or needs other tensors as large.
+std::optional<ConvDemands> HeldDemandsOf(const LoweredPlan& plan,
+                                         const KernelGroup& conv,
+                                         const KernelGroup& user,
+                                         const ConvDemands& demands);
 
 }  // namespace kiln
 

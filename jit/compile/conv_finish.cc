@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/conv_demands.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -19,11 +20,21 @@ constexpr double kMovedBytesPerCycle = 13.0;
 // pass: P4 gains 13 % in fp32, with 0.77, and nothing in tf32, with 1.09
 // (docs/kernel-notes.md).
 constexpr double kShareOfMemory = 0.9;
+// What a convolution takes longer beside which others are finished: 4.52 to
+// 3.75 ms of P4 in fp32.
+constexpr double kSlowedByOverlap = 1.2;
+// A kernel more, the gap before it, and merging states for it, on an H100.
+constexpr double kCyclesOfLaunch = 7000.0;
 
 class Finishing {
  public:
-  Finishing(const LoweredPlan& plan, const Target& target, ConvFusion* fusion)
-      : plan_(plan), target_(target), fusion_(*fusion) {}
+  Finishing(const LoweredPlan& plan, const ConvOptions& options, bool holds,
+            ConvFusion* fusion)
+      : plan_(plan),
+        options_(options),
+        target_(options.target),
+        holds_(holds),
+        fusion_(*fusion) {}
 
   void Run() {
     for (size_t i = 0; i < fusion_.groups.size(); ++i) {
@@ -43,17 +54,46 @@ class Finishing {
     if (group.tail < 0 || group.early_pooling >= 0) return;
     const Node& tail = NodeAt(group.tail);
     const auto geometry = fusion_.geometry.find({group.anchor, group.tail});
-    if (tail.op != OpKind::kGroupNorm || geometry == fusion_.geometry.end() ||
-        !Suits(geometry->second)) {
+    if (tail.op != OpKind::kGroupNorm || geometry == fusion_.geometry.end()) {
       return;
     }
     const int user = OnlyUserOf({tail.results.begin(), tail.results.end()});
-    if (user < 0 || !CanFollow(conv, user) || IsReducedAfter(user) ||
-        !LeavesMemory(group, geometry->second, fusion_.groups[user])) {
-      return;
-    }
+    if (user < 0 || !CanFollow(conv, user) || IsReducedAfter(user)) return;
+    const KernelGroup& rest = fusion_.groups[user];
+    const bool overlaps = Suits(geometry->second) &&
+                          LeavesMemory(group, geometry->second, rest);
+    const bool is_held = holds_ && Hold(group, rest, overlaps);
+    if (!is_held && !overlaps) return;
     group.finish = std::move(fusion_.groups[user].epilogue);
     fusion_.groups[user] = {};
+  }
+
+  // Gives `conv` a geometry whose blocks hold images and go on with `rest`, if
+  // that is faster than what it has. `overlaps`: that does the same beside the
+  // convolution.
+  bool Hold(const KernelGroup& conv, const KernelGroup& rest, bool overlaps) {
+    const std::pair<int, int> key = {conv.anchor, conv.tail};
+    ConvGeometry& geometry = fusion_.geometry.at(key);
+    ConvDemands& demands = fusion_.demands.at(key);
+    const auto held_demands = HeldDemandsOf(plan_, conv, rest, demands);
+    if (!held_demands) return false;
+    const auto held =
+        ChooseConvGeometry(geometry.problem, *held_demands, options_);
+    if (!held) return false;
+    const double alone = ConvCycles(geometry, TileCycles(geometry, demands),
+                                    target_.sm_count);
+    const double apart = overlaps ? alone * kSlowedByOverlap
+                                  : alone + CyclesOf(rest, conv.domain);
+    if (HeldCycles(*held, *held_demands) >= apart) return false;
+    geometry = *held;
+    demands = *held_demands;
+    return true;
+  }
+
+  // Of a pointwise kernel of its own.
+  double CyclesOf(const KernelGroup& group, const Dims& dims) const {
+    const auto bytes = static_cast<double>(BytesOf(group, dims));
+    return kCyclesOfLaunch + bytes / (kMovedBytesPerCycle * target_.sm_count);
   }
 
   // Whether blocks are many, and producers have warps to spare.
@@ -144,11 +184,19 @@ class Finishing {
   int64_t BytesAround(const KernelGroup& conv, const KernelGroup& user) const {
     std::vector<int> nodes = conv.epilogue;
     nodes.push_back(conv.anchor);
-    nodes.insert(nodes.end(), user.epilogue.begin(), user.epilogue.end());
-    int64_t bytes = 0;
+    int64_t bytes = BytesOf(user, conv.domain);
     for (const int node : nodes) bytes += BytesWritten(NodeAt(node).results[0]);
-    for (const int value : ValuesRead(plan_, user)) {
-      if (DescOf(value).dims == conv.domain) bytes += SizeBytes(DescOf(value));
+    return bytes;
+  }
+
+  // Of elements that a pointwise group reads and writes.
+  int64_t BytesOf(const KernelGroup& group, const Dims& dims) const {
+    int64_t bytes = 0;
+    for (const int node : group.epilogue) {
+      bytes += BytesWritten(NodeAt(node).results[0]);
+    }
+    for (const int value : ValuesRead(plan_, group)) {
+      if (DescOf(value).dims == dims) bytes += SizeBytes(DescOf(value));
     }
     return bytes;
   }
@@ -171,15 +219,17 @@ class Finishing {
   }
 
   const LoweredPlan& plan_;
+  const ConvOptions& options_;
   const Target& target_;
+  const bool holds_;
   ConvFusion& fusion_;
 };
 
 }  // namespace
 
-void FinishConvolutions(const LoweredPlan& plan, const Target& target,
-                        ConvFusion* fusion) {
-  Finishing(plan, target, fusion).Run();
+void FinishConvolutions(const LoweredPlan& plan, const ConvOptions& options,
+                        bool holds, ConvFusion* fusion) {
+  Finishing(plan, options, holds, fusion).Run();
 }
 
 int64_t FinishLag(const ConvGeometry& geometry, const Target& target) {

@@ -16,9 +16,11 @@ inline constexpr int64_t kFinishWarps = 2;
 // Lets a convolution that leaves statistics also do what needs them, a
 // pointwise group on what it stores, where its blocks come in many waves and
 // leave the memory time for that. Before, both were a kernel each, and
-// afterwards they are one group with nodes in `finish`.
-void FinishConvolutions(const LoweredPlan& plan, const Target& target,
-                        ConvFusion* fusion);
+// afterwards they are one group with nodes in `finish`. `holds`: also where
+// blocks can hold images until they have the statistics (conv_held.cuh), if
+// that is predicted to be faster; the group then has another geometry.
+void FinishConvolutions(const LoweredPlan& plan, const ConvOptions& options,
+                        bool holds, ConvFusion* fusion);
 
 // For how many blocks earlier a block of `geometry` finishes: for as many as an
 // image has, so that all of the image's have started, as many as are resident,

@@ -144,9 +144,23 @@ int64_t ConvGeometry::strips() const {
 int64_t ConvGeometry::blocks_of_channels() const {
   return phases(0) * phases(1) / tile_phases() * strips() * tiles_across();
 }
+int64_t ConvGeometry::blocks_of_image() const {
+  return problem.groups * channel_blocks() * blocks_of_channels();
+}
 int64_t ConvGeometry::blocks() const {
-  return problem.output[0] / images * problem.groups * channel_blocks() *
-         blocks_of_channels();
+  if (holds_images()) return teams * blocks_of_image();
+  return problem.output[0] / images * blocks_of_image();
+}
+int64_t ConvGeometry::rounds() const {
+  return CeilDiv(problem.output[0], int64_t{teams});
+}
+Requirements ConvGeometry::requirements(int64_t dynamic_shared_bytes) const {
+  Requirements requires_;
+  if (!holds_images() || in_turns) return requires_;
+  requires_.min_sm_count = static_cast<int>(blocks());
+  requires_.cooperative = true;
+  requires_.shared_optin_bytes = dynamic_shared_bytes;
+  return requires_;
 }
 int64_t ConvGeometry::threads() const {
   return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
@@ -166,8 +180,9 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t stage = pixel_units() + (keeps_weights ? 0 : weights);
   const int64_t kept = keeps_weights ? chunks() * weights : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
+  const int64_t barriers = 1 + groups() + (holds_images() ? 1 : 0);
   const int64_t notes = stages * (1 + CeilDiv(4 * images + 8, 16)) +
-                        (2 + groups()) / 2 + 2 * images * producers;
+                        CeilDiv(barriers, 2) + 2 * images * producers;
   return 16 * (stages * stage + kept + zeros + notes + scale_units());
 }
 int64_t ConvGeometry::scale_units() const {
@@ -324,7 +339,9 @@ bool ConvGeometry::takes_eight_octets() const {
 int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() > kMaxLaunchRegisters) return 0;
   if (launch_registers() < kFewestProducerRegisters) return 0;
-  const int64_t wanted = producers == 1  ? kMostProducerRegisters
+  const int64_t wanted = holds_images() && groups() > 2
+                             ? kFewestProducerRegisters
+                         : producers == 1 ? kMostProducerRegisters
                          : groups() == 1 ? kAmpleProducerRegisters
                          : groups() == 2 && takes_eight_octets()
                              ? kAmpleProducerRegisters
@@ -345,6 +362,8 @@ int64_t ConvGeometry::LeftForConsumers(int64_t of_producer) const {
 int ConvGeometry::octets_at_once() const {
   const int64_t registers =
       producer_registers() == 0 ? launch_registers() : producer_registers();
+  // Beside them nothing is stored, so the compiler needs no more.
+  if (holds_images() && registers == kFewestProducerRegisters) return 4;
   if (spares_registers || registers < kProducerRegisters) return 2;
   return registers >= kAmpleProducerRegisters && takes_eight_octets() ? 8 : 4;
 }
@@ -353,13 +372,23 @@ bool ConvGeometry::shares_chunks() const {
 }
 int64_t ConvGeometry::plane_pitch() const {
   const int64_t laid = 8 * tile_phases();  // at once
-  return (tile_phases() * tiles_n * 8 + 31 - laid) / 32 * 32 + laid;
+  const int64_t banks = holds_images() ? 16 : 32;
+  return (tile_phases() * tiles_n * 8 + banks - 1 - laid) / banks * banks +
+         laid;
 }
 int64_t ConvGeometry::plane_bytes() const {
   return int64_t{groups()} * 4 * 8 * plane_pitch() * 4;
 }
 int64_t ConvGeometry::state_bytes() const {
   return groups_n * block_channels() * 24;
+}
+int64_t ConvGeometry::HeldBytes(int64_t channel_bytes,
+                                int64_t group_channels) const {
+  constexpr int64_t kStateBytes = 12;
+  const int64_t states =
+      std::max<int64_t>(block_channels() / group_channels, 1);
+  return 2 * plane_bytes() + int64_t{groups()} * 64 * channel_bytes +
+         2 * states * kStateBytes;
 }
 // Where eight pixels side by side are not one sector of memory. What is read
 // beside them is better spread over more threads (docs/kernel-notes.md).

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "jit/artifact/artifact.h"
 #include "jit/compile/conv_windows.h"
 #include "jit/compile/lowered_plan.h"
 
@@ -56,6 +57,10 @@ struct ConvDemands {
   bool has_statistics = false;
   bool reduces_images = false;  // each channel's
   bool has_softmax = false;     // over channels; the results are written
+  // Blocks keep what statistics are taken of, until they have these, and write
+  // what is made of both (conv_held.cuh).
+  bool holds_images = false;
+  int64_t held_channel_bytes = 0;  // of what a channel's results have in common
   // Channels of a normalised group must not straddle blocks; 0: no such group.
   int64_t group_channels = 0;
 
@@ -71,7 +76,9 @@ struct ConvDemands {
   bool pools_in_a_loop() const {
     return windows.any() && (!has_statistics || windows.lay_out_tiles());
   }
-  bool needs_planes() const { return !in_registers() || stores; }
+  bool needs_planes() const {
+    return !in_registers() || stores || holds_images;
+  }
 };
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
@@ -118,6 +125,9 @@ struct ConvGeometry {
   int stages = 2;
   bool keeps_weights = false;     // of all chunks in shared memory
   bool spares_registers = false;  // of producers, at the cost of time
+  // Where blocks hold images: teams, of which each has the blocks of an image.
+  int teams = 0;
+  bool in_turns = false;  // launches do, for blocks may not be resident together
 
   int groups() const { return groups_m * groups_n; }
   bool has_groups() const { return groups() > 0; }
@@ -166,7 +176,12 @@ struct ConvGeometry {
   int64_t tiles_across() const;
   int64_t strips() const;
   int64_t blocks_of_channels() const;  // those of one image that share them
+  int64_t blocks_of_image() const;     // or of several that share blocks
   int64_t blocks() const;              // of the grid
+  bool holds_images() const { return teams > 0; }
+  int64_t rounds() const;  // images of a team
+  // Of the device, by blocks that wait for each other.
+  Requirements requirements(int64_t dynamic_shared_bytes) const;
   int64_t threads() const;             // of a block
   int64_t packed_bytes() const;        // of all weights
   int64_t shared_bytes() const;        // without what the tail needs
@@ -239,11 +254,15 @@ struct ConvGeometry {
   bool shares_chunks() const;
   int chunk_producers() const { return shares_chunks() ? 1 : producers; }
   // Of what follows where channels are rows: a plane's words, the bytes of all
-  // planes and of the states of channels and of their sums in a tile. The
-  // latter are those of statistics; reductions over images need less.
+  // planes and of the states of channels and of their sums in a tile, or of the
+  // states in two images. The latter are those of statistics; reductions over
+  // images need less.
   int64_t plane_pitch() const;
   int64_t plane_bytes() const;
   int64_t state_bytes() const;
+  // Of a held tile: all its planes, what each warp's channels have in common,
+  // of `channel_bytes`, and merged states of `group_channels` each.
+  int64_t HeldBytes(int64_t channel_bytes, int64_t group_channels) const;
   // Where pixels are the rows: whether results go to memory by way of shared
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;

@@ -38,6 +38,7 @@ constexpr double kInstructionsPerPooled = 10.0;
 constexpr double kInstructionsPerPooledPixelRow = 8.0;
 constexpr double kInstructionsPerWindow = 40.0;
 constexpr double kInstructionsOfStoring = 4.07;  // from planes
+constexpr double kInstructionsOfHolding = 6.0;   // in planes, and storing
 // A warp's cycles for each instruction of what follows the sums, more with each
 // other warp beside it.
 constexpr double kCyclesPerInstruction = 0.51;
@@ -113,6 +114,9 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   if (!demands.in_registers()) {
     return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops;
   }
+  if (demands.holds_images) {
+    return kInstructionsPerSum + ops + kInstructionsOfHolding;
+  }
   return kInstructionsPerSum + ops +
          (demands.stores ? kInstructionsOfStoring : 0.0);
 }
@@ -176,7 +180,7 @@ class GroupTileCost {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
     in_a_row_ = elements_ * TailInstructions(g, demands) + sums;
     after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);
-    if (demands.stores) {
+    if (demands.stores || demands.holds_images) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
       const double of_row =
           static_cast<double>(g.tile_w * g.tile_phases()) * size;

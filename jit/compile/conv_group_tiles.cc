@@ -123,11 +123,18 @@ class GroupTiles {
            p.insert[1] == 1 && p.input[3] % 2 == 0;
   }
 
+  // Blocks that hold images have a tile each, which is a part of one.
+  bool CanHold(const ConvGeometry& g) const {
+    return g.channel_rows && g.resident_blocks == 1 && !g.interleaves &&
+           g.problem.insert == Pair{1, 1} && demands_.in_registers();
+  }
+
   void TryLayouts(const ConvGeometry& g) {
     for (const bool channel_rows : {false, true}) {
       if (channel_rows && !CanHaveChannelRows()) continue;
       ConvGeometry rows = g;
       rows.channel_rows = channel_rows;
+      if (demands_.holds_images && !CanHold(rows)) continue;
       TryRows(rows);
       if (!CanMergePhases(rows)) continue;
       rows.merges_phases = true;
@@ -210,7 +217,7 @@ class GroupTiles {
 
   // Of a warpgroup's product, where channels are its rows.
   int MostColumns() const {
-    if (!demands_.needs_planes()) return kMaxColumns;
+    if (!demands_.needs_planes() || demands_.holds_images) return kMaxColumns;
     return demands_.pools_in_a_loop() ? kMaxColumnsOfWindows
                                       : kMaxColumnsOfPlanes;
   }

@@ -22,6 +22,8 @@ namespace {
 constexpr int kMergeThreads = 256;
 constexpr int64_t kFewestAhead = 8;  // chunks of a block
 constexpr int64_t kMergedByBlock = kMergeThreads / 32;
+// kiln::Turn of conv_held.cuh before the one that does everything.
+constexpr uint32_t kPublishingTurn = 2;
 
 class ConvSpecWriter {
  public:
@@ -57,7 +59,7 @@ class ConvSpecWriter {
     }
     const std::vector<std::string> channel = ChannelText(inner_);
     spec_.members.insert(spec_.members.begin(), channel.begin(), channel.end());
-    if (Finishes()) AppendFinish();
+    if (Finishes() && !geometry_.holds_images()) AppendFinish();
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
     spec_.index = NeedsWideIndex() ? "long long" : "int";
@@ -417,6 +419,7 @@ class ConvSpecWriter {
       EarlyPooling(NodeAt(kernel_.group.early_pooling));
     }
     const int64_t channels = kernel_.group.domain[1] / states;
+    if (geometry_.holds_images()) return HeldTail(channels);
     const int64_t slots =
         geometry_.block_channels() / (channels % 2 == 0 ? 2 : 1);
     const int64_t scratch =
@@ -428,6 +431,18 @@ class ConvSpecWriter {
     tensors_.Add({"partials", "Reducer", true, *kernel_.partials});
     spec_.has_element = !kernel_.leaves_states;
     if (!Finishes() && !kernel_.leaves_states) MergePartials(states);
+  }
+
+  // Of blocks that hold images, whose states are of so many channels.
+  void HeldTail(int64_t channels) {
+    const HeldFinishText finish =
+        WriteHeldFinish(schedule_, kernel_, &tensors_);
+    spec_.members.insert(spec_.members.end(), finish.lines.begin(),
+                         finish.lines.end());
+    held_words_ = geometry_.HeldBytes(finish.channel_bytes, channels) / 4;
+    Finish("kMoments", "kiln_conv_held", 0);
+    tensors_.Add({"records", "unsigned long long", true, *kernel_.partials});
+    spec_.has_element = false;
   }
 
   bool Finishes() const { return !kernel_.group.finish.empty(); }
@@ -487,6 +502,10 @@ class ConvSpecWriter {
   bool LoadsAhead(const std::string& tail) const {
     const bool stores = tail == "kStore" || tail == "kPool" ||
                         tail == "kSoftmax" || StoresInner();
+    if (geometry_.holds_images()) {
+      return geometry_.chunk_producers() == 1 &&
+             geometry_.chunks() * geometry_.rounds() >= kFewestAhead;
+    }
     return !stores && geometry_.shares_chunks() &&
            geometry_.chunks() * geometry_.tiles_per_block >= kFewestAhead;
   }
@@ -502,6 +521,7 @@ class ConvSpecWriter {
       if (has_states) states = (geometry_.state_bytes() + 15) / 16 * 4;
       has_planes = !in_registers || StoresInner();
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
+      if (geometry_.holds_images()) scratch_words = states + held_words_;
     }
     Append({BoolText("kHasPlanes", has_planes),
             BoolText("kTailInRegisters", in_registers),
@@ -510,10 +530,12 @@ class ConvSpecWriter {
             BoolText("kCountsOnce", kernel_.demands.has_statistics &&
                                         geometry_.windows.lay_out_tiles()),
             BoolText("kComputesFirst",
-                     !kernel_.group.epilogue.empty() || StoresInner())});
+                     !kernel_.group.epilogue.empty() || StoresInner() ||
+                                           geometry_.holds_images())});
     if (geometry_.has_groups()) {
+      const bool has_warps = Finishes() && !geometry_.holds_images();
       Append({IntsText("kStateWords", states, "kFinishWarps",
-                       Finishes() ? kFinishWarps : 0),
+                       has_warps ? kFinishWarps : 0),
               fmt::format("static constexpr unsigned kLag = {};", kernel_.lag),
               BoolText("kLoadsAhead", LoadsAhead(tail)),
               BoolText("kFetchesEarly", kernel_.fetches_early)});
@@ -536,6 +558,10 @@ class ConvSpecWriter {
     entry.dynamic_shared_bytes = bytes;
     entry.min_blocks = geometry_.resident_blocks;
     entry.awaits_itself = geometry_.has_groups();
+    entry.cooperative = geometry_.holds_images() && !geometry_.in_turns;
+    if (geometry_.in_turns) {
+      entry.earlier_grids.push_back({entry.grid[0], kPublishingTurn, 1});
+    }
     spec_.entries.push_back(std::move(entry));
   }
 
@@ -563,6 +589,7 @@ class ConvSpecWriter {
   ElementCode outer_;  // on those of the tail
   const FoldedFactors folded_;
   bool stores_read_ = false;  // StoresRead, once all inner ops are written
+  int64_t held_words_ = 0;    // of shared memory, where blocks hold images
   KernelSpec spec_;
 };
 

@@ -27,6 +27,10 @@ constexpr double kWarpsSlowedOnHopper = 1.5;
 int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t of_channels =
       g.has_groups() ? g.images * g.block_channels() * kMaxChannelBytes : 0;
+  if (demands.holds_images) {
+    return g.state_bytes() + of_channels +
+           g.HeldBytes(demands.held_channel_bytes, demands.group_channels);
+  }
   if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
   const int64_t staged = g.StagedWords(demands) * 4;
   if (demands.has_softmax) return staged + g.softmax_words() * 4 + of_channels;
@@ -75,15 +79,21 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
 }
 
 int64_t ConvTiles::SharedBytes(const ConvGeometry& g) const {
+  if (g.holds_images()) return g.shared_bytes() + TailBytes(g, demands_);
   return g.resident_blocks *
          (g.shared_bytes() + TailBytes(g, demands_) + kSharedPerBlockReserved);
 }
 
-bool ConvTiles::Offer(const ConvGeometry& g) {
+bool ConvTiles::Offer(ConvGeometry g) {
   if (demands_.packed_chunk != 0 &&
       (g.chunk != demands_.packed_chunk ||
        g.block_channels() != demands_.packed_channels)) {
     return false;
+  }
+  if (demands_.holds_images) {
+    g.teams = static_cast<int>(
+        std::min(sm_count_ / g.blocks_of_image(), g.problem.output[0]));
+    if (!g.holds_images()) return false;
   }
   if (SharedBytes(g) > MaxSharedBytes(options_.target)) {
     if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
@@ -110,7 +120,16 @@ int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
                                                     : kMaxStripOfStores;
 }
 
+void ConvTiles::CompareHeld(const ConvGeometry& g) {
+  const double all = HeldCycles(g, demands_);
+  if (options_.search != nullptr) options_.search->Fits(g, all);
+  if (best_.has_value() && all >= best_cycles_) return;
+  best_ = g;
+  best_cycles_ = all;
+}
+
 void ConvTiles::Compare(ConvGeometry g) {
+  if (g.holds_images()) return CompareHeld(g);
   const bool is_slowed = !g.has_groups() && options_.target.arch == "sm_90a";
   const auto cycles = [&] {
     return TileCycles(g, demands_) * (is_slowed ? kWarpsSlowedOnHopper : 1.0);

@@ -37,7 +37,7 @@ class ConvTiles {
   // Takes the tile if a strip of some length makes it the fastest and shared
   // memory suffices, and says whether that does. Who listens to the search is
   // told.
-  bool Offer(const ConvGeometry& geometry);
+  bool Offer(ConvGeometry geometry);
   // A tile for whose sums there are not enough registers.
   void Refuse(const ConvGeometry& geometry);
 
@@ -45,6 +45,7 @@ class ConvTiles {
   // In tiles.
   int64_t LongestStrip(const ConvGeometry& geometry) const;
   void Compare(ConvGeometry geometry);
+  void CompareHeld(const ConvGeometry& geometry);
 
   const ConvDemands demands_;
   const ConvOptions& options_;

@@ -296,20 +296,23 @@ std::string ElementCode::GroupValue(int value, const Node& node) {
 }
 
 // Computes the statistics of group `index` for a channel from the states that
-// `kernel` has left.
+// `kernel` has left, or where it holds images from `state`.
 void ElementCode::MergeStates(const Kernel& kernel, const Node& node,
                               const std::string& index) {
   const Node& reduce = schedule_.lowered.nodes[kernel.group.tail];
   if (locals_.count({reduce.results[0], index}) > 0) return;
   const std::string& name = schedule_.lowered.values[node.results[0]].name;
-  const std::string states = tensors_->Add(
-      {name + "_states", "kiln::Moments", false, *kernel.partials});
-  const int64_t count =
-      kernel.conv->Splits(ChannelsOfState(reduce, kernel.group.domain));
-  const std::string state = name + "_state";
-  channel_lines_.push_back(fmt::format("const kiln::Moments {} =", state));
-  channel_lines_.push_back(
-      fmt::format("    kiln::MergedStates<{}>({}, {});", count, states, index));
+  std::string state = "state";
+  if (!kernel.conv->holds_images()) {
+    const std::string states = tensors_->Add(
+        {name + "_states", "kiln::Moments", false, *kernel.partials});
+    const int64_t count =
+        kernel.conv->Splits(ChannelsOfState(reduce, kernel.group.domain));
+    state = name + "_state";
+    channel_lines_.push_back(fmt::format("const kiln::Moments {} =", state));
+    channel_lines_.push_back(fmt::format(
+        "    kiln::MergedStates<{}>({}, {});", count, states, index));
+  }
   const std::vector<std::string> results = ReducerResults(reduce, 0, state);
   for (size_t i = 0; i < results.size(); ++i) {
     const int result = reduce.results[i];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_constants.h"
 #include "jit/compile/conv_finish.h"
@@ -60,6 +62,35 @@ int64_t VectorsAtOnce(const Kernel& kernel,
                              is_short ? kMostAtOnce : kMostOfLongChains);
 }
 
+// Stores a value, or a float2 of two neighbours, to all places.
+std::vector<std::string> StoreReadText(const Schedule& schedule,
+                                       const Kernel& kernel,
+                                       KernelTensors* tensors) {
+  ElementCode code(schedule, kernel.group.domain, tensors);
+  std::vector<std::string> written;
+  std::string name;
+  for (const Store& store : kernel.stores) {
+    code.Define(store.value);
+    name = code.NameOf(store.value);
+    code.StoreTo(store, "inside");
+    written.push_back(tensors->Write(store));
+  }
+  std::vector<std::string> lines = {
+      "template <typename Value>",
+      "static __device__ void StoreRead(const Tensors& t,",
+      "                                 const kiln::Point<Index>& at,",
+      fmt::format("                                 Value {}, bool inside) {{",
+                  name)};
+  for (const std::string& line : code.lines()) lines.push_back("  " + line);
+  lines.insert(
+      lines.end(),
+      {"}", "static __device__ bool ArePairsAligned(const Tensors& t) {",
+       fmt::format("  return kiln::ArePairsAligned({});",
+                   fmt::join(written, ", ")),
+       "}"});
+  return lines;
+}
+
 }  // namespace
 
 bool IsOfFinish(const Schedule& schedule, const Kernel& kernel,
@@ -110,6 +141,40 @@ std::vector<std::string> FinishText(const Schedule& schedule,
   for (const std::string& line : body) lines.push_back("  " + line);
   lines.push_back("};");
   return lines;
+}
+
+HeldFinishText WriteHeldFinish(const Schedule& schedule, const Kernel& kernel,
+                               KernelTensors* tensors) {
+  const KernelGroup& group = kernel.group;
+  const Node& tail = schedule.lowered.nodes[group.tail];
+  ElementCode code(schedule, group.domain, tensors);
+  code.SeparateChannels();
+  const int held = ValueOf(tail.operands[0]);
+  code.Define(held);
+  for (const int node : group.finish) {
+    code.Compute(schedule.lowered.nodes[node]);
+  }
+  const int last =
+      schedule.lowered.nodes[group.finish.back()].results[0];
+
+  std::vector<std::string> body = ChannelText(code, "const kiln::Moments& state");
+  body.insert(body.end(),
+              {fmt::format("static __device__ float Value(float {},",
+                           code.NameOf(held)),
+               "                              const Channel& channel) {"});
+  for (const std::string& line : code.lines()) body.push_back("  " + line);
+  body.insert(body.end(),
+              {fmt::format("  return {};", code.NameOf(last)), "}"});
+  const std::vector<std::string> stores =
+      StoreReadText(schedule, kernel, tensors);
+  body.insert(body.end(), stores.begin(), stores.end());
+
+  HeldFinishText text;
+  text.channel_bytes = ChannelBytes(code);
+  text.lines.emplace_back("struct Finish {");
+  for (const std::string& line : body) text.lines.push_back("  " + line);
+  text.lines.emplace_back("};");
+  return text;
 }
 
 }  // namespace kiln

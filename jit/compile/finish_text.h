@@ -15,6 +15,15 @@ std::vector<std::string> FinishText(const Schedule& schedule,
                                     const Kernel& kernel,
                                     KernelTensors* tensors);
 
+// The same of conv_held.cuh: from what blocks hold to what `stores` of those
+// nodes' results take.
+struct HeldFinishText {
+  std::vector<std::string> lines;
+  int64_t channel_bytes = 0;  // of its Channel
+};
+HeldFinishText WriteHeldFinish(const Schedule& schedule, const Kernel& kernel,
+                               KernelTensors* tensors);
+
 // Whether `store` is of a value that those nodes make.
 bool IsOfFinish(const Schedule& schedule, const Kernel& kernel,
                 const Store& store);

@@ -55,6 +55,7 @@ class Traffic {
   // What is stored here and read to finish.
   std::set<int> ValuesReadAgain() const {
     std::set<int> values;
+    if (kernel_.conv && kernel_.conv->holds_images()) return values;
     for (const int node : kernel_.group.finish) {
       for (const Operand& operand : schedule_.lowered.nodes[node].operands) {
         const int value = ValueOf(operand);

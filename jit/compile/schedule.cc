@@ -85,7 +85,8 @@ class Scheduling {
         schedule_.lowered, GroupNodes(schedule_.lowered),
         {plan_.plan.grade, target_, spare_registers}, conv_rank);
     if (spare_registers == 0) {
-      FinishConvolutions(schedule_.lowered, target_, &fusion);
+      FinishConvolutions(schedule_.lowered, {plan_.plan.grade, target_},
+                         conv_rank == 0, &fusion);
     }
     return fusion;
   }
@@ -134,7 +135,7 @@ class Scheduling {
           fusion.geometry.find({group.group.anchor, group.group.tail});
       if (conv != fusion.geometry.end()) {
         AddConvolution(std::move(group.group), conv->second,
-                       fusion.demands.at(conv->first));
+                       fusion.demands.at(conv->first), rows == RowUse::kFree);
       } else {
         AddKernel(std::move(group.group));
         schedule_.kernels.back().rows = std::move(group.rows);
@@ -151,8 +152,9 @@ class Scheduling {
 
   // The convolution's kernel, and before its first one the kernel that packs
   // its weights: at each launch where they are an input or computed.
+  // `in_turns`: of blocks that hold images nothing is asked of the device.
   void AddConvolution(KernelGroup group, const ConvGeometry& geometry,
-                      const ConvDemands& demands) {
+                      const ConvDemands& demands, bool in_turns) {
     const int anchor = group.anchor;
     if (PackerOf(anchor, geometry) == nullptr) {
       const int operand = ValueOf(NodeAt(anchor).operands[1]);
@@ -176,6 +178,8 @@ class Scheduling {
     AddKernel(std::move(group));
     schedule_.kernels.back().conv = geometry;
     schedule_.kernels.back().demands = demands;
+    schedule_.kernels.back().conv->in_turns =
+        geometry.holds_images() && in_turns;
   }
 
   const Kernel* PackerOf(int anchor, const ConvGeometry& geometry) const {
@@ -296,6 +300,7 @@ class Scheduling {
     const int64_t channels = ChannelsOfState(tail, kernel.group.domain);
     if (channels == 0) return;
     schedule_.kernels[index].partials = Place{};
+    if (kernel.conv->holds_images()) return AddRecords(index, channels);
     const int64_t states = NumElements(DescOf(tail.results[0]).dims) *
                            kernel.conv->Splits(channels);
     int last = index;
@@ -306,6 +311,21 @@ class Scheduling {
     buffers_.push_back(
         {index, -1, {index, last, states * ReducerStateBytes(tail)}});
     if (!kernel.group.finish.empty()) AddProgress(index);
+  }
+
+  // What blocks that hold images publish, a word for each state and one for
+  // each block, apart from everything else: the next launch goes on from it.
+  void AddRecords(int index, int64_t channels) {
+    Kernel& kernel = schedule_.kernels[index];
+    kernel.leaves_states = true;
+    const ConvGeometry& g = *kernel.conv;
+    const int64_t states = kernel.group.domain[0] * kernel.group.domain[1] /
+                           channels * g.Splits(channels);
+    const int last = static_cast<int>(schedule_.kernels.size()) - 1;
+    buffers_.push_back(
+        {index, -1, {0, last, (states + g.blocks()) * kTeamRecordBytes}});
+    // All of a multiprocessor, of which the tile leaves little.
+    Require(g.requirements(MaxSharedBytes(target_)));
   }
 
   void AddProgress(int index) {
@@ -378,6 +398,7 @@ class Scheduling {
 
   // Whether `kernel` makes `value` and reads it from memory to finish.
   bool IsReadAgain(const Kernel& kernel, int value) const {
+    if (kernel.conv && kernel.conv->holds_images()) return false;
     const std::vector<int>& finish = kernel.group.finish;
     const auto has = [&](int node) {
       return std::find(finish.begin(), finish.end(), node) != finish.end();
@@ -401,7 +422,9 @@ class Scheduling {
         AddZero(buffers_[i], place, ZeroWhen::kEachLaunch);
       } else if (buffers_[i].value < 0) {
         kernel.partials = place;
-        if (kernel.rows) AddZero(buffers_[i], place, ZeroWhen::kOnce);
+        if (kernel.rows || (kernel.conv && kernel.conv->holds_images())) {
+          AddZero(buffers_[i], place, ZeroWhen::kOnce);
+        }
       } else {
         const int value = buffers_[i].value;
         const Place home{-1, layout.offsets[i], DescOf(value).dtype};

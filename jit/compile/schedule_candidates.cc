@@ -21,12 +21,14 @@ std::string KindOf(const ConvGeometry& g) {
 std::string DetailOf(const ConvGeometry& g) {
   return fmt::format(
       "tile {} x {}{}{}, {} of {} channels, chunks of {} of {}, {} blocks "
-      "of {} tile{}, {} resident",
+      "of {} tile{}, {} resident{}",
       g.tile_h, g.tile_w, g.merges_phases ? " in both phases" : "",
       g.images == 1 ? "" : fmt::format(" of {} images", g.images),
       std::min(g.block_channels(), g.problem.group_outputs()),
       g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),
-      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s", g.resident_blocks);
+      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s", g.resident_blocks,
+      g.holds_images() ? fmt::format(", in each of {} rounds", g.rounds())
+                       : "");
 }
 
 std::string RefusalOf(const ConvLayout& layout) {
@@ -44,7 +46,9 @@ ScheduleCandidate CandidateOf(const ConvLayout& layout, const Kernel& kernel,
     return candidate;
   }
   candidate.detail = DetailOf(*layout.best);
-  candidate.chosen = *layout.best == *kernel.conv;
+  ConvGeometry best = *layout.best;
+  best.in_turns = kernel.conv->in_turns;
+  candidate.chosen = best == *kernel.conv;
   candidate.cycles = layout.cycles;
   if (device != nullptr) {
     candidate.microseconds = layout.cycles / device->boost_clock_mhz;

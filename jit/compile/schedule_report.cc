@@ -100,7 +100,7 @@ class Reporting {
     report->why =
         (tuning_.conv == 0 ? "fewest predicted cycles" : Tuned(tuning_.conv)) +
         TextOf(kernel.demands) + TextOfFinish(kernel) +
-        (kernel.leaves_states
+        (kernel.leaves_states && kernel.group.finish.empty()
              ? "; what blocks leave of statistics is merged by each block that "
                "needs them"
              : "");
@@ -137,6 +137,12 @@ class Reporting {
 
   static std::string TextOfFinish(const Kernel& kernel) {
     if (kernel.group.finish.empty()) return "";
+    if (kernel.conv->holds_images()) {
+      return fmt::format(
+          "; {} blocks hold an image on chip until its statistics are known, "
+          "and apply the rest",
+          kernel.conv->blocks_of_image());
+    }
     return fmt::format(
         "; some warps of each block apply the rest to what was computed {} "
         "blocks earlier",

@@ -1,0 +1,203 @@
+// Normalisation of a convolution's result that never lies in memory.
+//
+// The blocks of an image are a team and have a tile each; Spec::kTeams teams,
+// of which all blocks are resident, compute image after image. A block leaves
+// the states of its tile to the team (published_states.cuh), keeps the tile's
+// values in planes of shared memory, and goes on with the next image. While the
+// tensor cores multiply for that, it merges the states that have arrived of the
+// image before, makes of its values what the plan makes of them, and stores
+// that. So a team has an image's time to hear from its slowest block.
+//
+// Where blocks may not be resident together, each image is computed twice, in
+// two launches (Turn): states are there before anybody asks for them.
+#ifndef KILN_KERNEL_SOURCES_CONV_HELD_CUH_
+#define KILN_KERNEL_SOURCES_CONV_HELD_CUH_
+
+#include "conv_partials.cuh"
+#include "conv_stores.cuh"
+#include "published_states.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class ConvHeld {
+ public:
+  using Tile = ConvTile<Spec>;
+  using Run = Planes<Spec>;
+  using Index = typename Spec::Index;
+  using Finish = typename Spec::Finish;
+
+  // Of what is done with an image's values: states are merged, then each half
+  // of a warp's channels is stored.
+  static constexpr int kSteps = 3;
+  // The chunk of the next image beside whose products the first step is taken;
+  // others follow chunk by chunk. Not the first chunk: states take a while.
+  static constexpr int kFirstChunk =
+      Tile::kChunks > kSteps ? Tile::kChunks - kSteps : 1;
+
+  // `known`: a barrier at which all warps that multiply arrive.
+  __device__ ConvHeld(const typename Spec::Tensors& t, float* scratch,
+                      ptx::Barrier* known)
+      : t_(t),
+        planes_(scratch + Spec::kStateWords),
+        channels_(reinterpret_cast<Channel*>(planes_ + 2 * kHalfWords) +
+                  threadIdx.x / 32 * kWarpChannels),
+        states_(reinterpret_cast<Moments*>(planes_ + 2 * kHalfWords +
+                                           kChannelWords)),
+        known_(known),
+        tag_bits_(UpperWord(TagAfter(*LastTag()))) {}
+
+  // Leaves the block's part of state `number` of its image to the team.
+  __device__ void Leave(const ConvBlock<Spec>& block, int number,
+                        const Moments& state) const {
+    ptx::StoreRelaxed(t_.records + PlaceOfPartial(block, number),
+                      Publish(state, tag()));
+  }
+
+  // Keeps a tile's values. Each warp has planes of its own.
+  template <int kCount>
+  __device__ void Keep(const float (&values)[1][kCount]) const {
+    __syncwarp();  // what was there has been read
+#pragma unroll
+    for (int half = 0; half < 2; ++half) PlanesOf(half).Lay(values);
+  }
+
+  // Takes a step with what is kept, of the `round`-th image. All warps take all
+  // steps. Of one image some may still read states while others merge those of
+  // the next.
+  __device__ void Take(int step, const ConvBlock<Spec>& block,
+                       int round) const {
+    Moments* const states = states_ + round % 2 * kStates;
+    if (step == 0) return MergeStates(block, states);
+    if (step == 1) {
+      ptx::Wait(known_, round % 2);
+      MakeChannels(block, states);
+    }
+    Store(block, step - 1);
+  }
+
+  // Says the tag to the next launch. By one thread, once all have read that of
+  // the last.
+  __device__ void LeaveTag() const { *LastTag() = tag(); }
+
+ private:
+  using Channel = typename Finish::Channel;
+  static constexpr int kWarps = Tile::kThreads / 32;
+  static constexpr int kWarpChannels = 2 * Run::kChannels;
+  static constexpr int kHalfWords = kWarps * Run::kChannels * Run::kPitch;
+  static constexpr int kChannelWords =
+      kWarps * kWarpChannels * sizeof(Channel) / sizeof(float);
+  // Of an image, that a block has a part of.
+  static constexpr int kStates =
+      Spec::kChannelsOfState < Tile::kBlockChannels
+          ? Tile::kBlockChannels / Spec::kChannelsOfState
+          : 1;
+  static_assert(Spec::kStateWords + 2 * kHalfWords + kChannelWords +
+                        2 * kStates * 3 ==
+                    Spec::kScratchWords,
+                "The launch asks for this much.");
+  static_assert(Tile::kPhases == 1 && Spec::kImages == 1,
+                "A tile is a part of one image.");
+
+  __device__ Run PlanesOf(int half) const {
+    return {planes_ + half * kHalfWords, half};
+  }
+
+  static __device__ unsigned UpperWord(Tag tag) {
+    return __shfl_sync(~0u, static_cast<unsigned>(tag >> 32), 0);
+  }
+  __device__ Tag tag() const { return static_cast<Tag>(tag_bits_) << 32; }
+
+  // Behind all records, a word for each block.
+  __device__ unsigned long long* LastTag() const {
+    return t_.records +
+           static_cast<long long>(Spec::Output::kN) * Spec::kStatesOfImage *
+               Spec::kSplits +
+           blockIdx.x;
+  }
+
+  // Some warps merge a state each; all arrive.
+  __device__ void MergeStates(const ConvBlock<Spec>& block,
+                              Moments* states) const {
+    const int first = block.first_channel() / Spec::kChannelsOfState;
+#pragma unroll 1
+    for (int i = threadIdx.x / 32; i < kStates; i += kWarps) {
+      if (first + i >= Spec::kStatesOfImage) break;
+      const Moments state = Merged(block, first + i);
+      if (threadIdx.x % 32 == 0) states[i] = state;
+    }
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx::Arrive(known_);
+  }
+
+  // By one warp, into all lanes: the same in all blocks.
+  __device__ Moments Merged(const ConvBlock<Spec>& block, int state) const {
+    constexpr int kRecords = (Spec::kSplits + 31) / 32;  // of each lane
+    const int lane = threadIdx.x % 32;
+    const unsigned long long* const records =
+        t_.records +
+        (static_cast<long long>(block.n) * Spec::kStatesOfImage + state) *
+            Spec::kSplits;
+    unsigned long long words[kRecords];
+    AwaitRecords(records + lane, Spec::kSplits - lane, tag(),
+                 Publish(Moments(), tag()), words);
+    Moments total = MergeRecords<Moments>(
+        words, [&](int k) { return ValuesOf(lane + 32 * k); });
+    MergeLanes<32>(&total);
+    return total;
+  }
+
+  // Of a block's part of a state (PlaceOfPartial); none behind the last.
+  static __device__ int ValuesOf(int split) {
+    constexpr int kChannels = Spec::kChannelsOfState < Tile::kBlockChannels
+                                  ? Spec::kChannelsOfState
+                                  : Tile::kBlockChannels;
+    const int top = split / Tile::kTilesAcross % Tile::kStrips * Spec::kStepH;
+    const int left = split % Tile::kTilesAcross * Spec::kStepW;
+    const int rows =
+        min(Spec::kTileH, static_cast<int>(Spec::Output::kH) - top);
+    const int columns =
+        min(Spec::kTileW, static_cast<int>(Spec::Output::kW) - left);
+    return split < Spec::kSplits ? rows * columns * kChannels : 0;
+  }
+
+  // What the values of each of the warp's channels have in common.
+  __device__ void MakeChannels(const ConvBlock<Spec>& block,
+                               const Moments* states) const {
+    const int lane = threadIdx.x % 32;
+    const int last =
+        Tile::kOutputs - 1 - block.channel_block * Tile::kBlockChannels;
+    if (lane < kWarpChannels) {
+      const int channel = min(PlanesOf(0).first + lane, last);
+      channels_[lane] = Finish::ReadChannel(
+          t_,
+          PointAt<typename Spec::Output, Index>(
+              static_cast<Index>(block.n),
+              static_cast<Index>(block.first_channel() + channel),
+              static_cast<Index>(0), static_cast<Index>(0)),
+          states[channel / Spec::kChannelsOfState]);
+    }
+    __syncwarp();
+  }
+
+  __device__ void Store(const ConvBlock<Spec>& block, int half) const {
+    const Run planes = PlanesOf(half);
+    const int first = block.first_channel() + planes.first;
+    const Channel* const channels = channels_ + half * Run::kChannels;
+    StorePlanes<Spec, Finish>(
+        t_, block, 0, planes, [&](const Point<Index>& at, float value) {
+          return Finish::Value(value, channels[at.c - first]);
+        });
+  }
+
+  const typename Spec::Tensors& t_;
+  float* const planes_;
+  Channel* const channels_;  // the warp's
+  Moments* const states_;    // the block's, of two images
+  ptx::Barrier* const known_;
+  const unsigned tag_bits_;  // its upper word, in a uniform register
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_HELD_CUH_
