@@ -14,6 +14,8 @@
 #define KILN_KERNEL_SOURCES_CONV_HELD_CUH_
 
 #include "conv_partials.cuh"
+#include "conv_runs.cuh"
+#include "conv_stages.cuh"
 #include "conv_stores.cuh"
 #include "published_states.cuh"
 
@@ -35,23 +37,38 @@ class ConvHeld {
   static constexpr int kFirstChunk =
       Tile::kChunks > kSteps ? Tile::kChunks - kSteps : 1;
 
-  // `known`: a barrier at which all warps that multiply arrive.
-  __device__ ConvHeld(const typename Spec::Tensors& t, float* scratch,
-                      ptx::Barrier* known)
+  __device__ ConvHeld(const typename Spec::Tensors& t,
+                      const ConvStages<Spec>& stages)
       : t_(t),
-        planes_(scratch + Spec::kStateWords),
+        stages_(stages),
+        planes_(stages.scratch() + Spec::kStateWords),
         channels_(reinterpret_cast<Channel*>(planes_ + 2 * kHalfWords) +
                   threadIdx.x / 32 * kWarpChannels),
         states_(reinterpret_cast<Moments*>(planes_ + 2 * kHalfWords +
                                            kChannelWords)),
-        known_(known),
         tag_bits_(UpperWord(TagAfter(*LastTag()))) {}
 
-  // Leaves the block's part of state `number` of its image to the team.
-  __device__ void Leave(const ConvBlock<Spec>& block, int number,
-                        const Moments& state) const {
-    ptx::StoreRelaxed(t_.records + PlaceOfPartial(block, number),
-                      Publish(state, tag()));
+  // Leaves the states of the block's part of the `round`-th image to the team.
+  // Warpgroups do not meet for that, or all would be done with their products
+  // before any can go on: the last waits for the others.
+  __device__ void Leave(const ConvBlock<Spec>& block, int round,
+                        RunTail<Spec>* tail) const {
+    using States = typename RunTail<Spec>::States;
+    // Some may still read those of the image before.
+    const States states = reinterpret_cast<States>(
+        stages_.scratch() + round % 2 * (Spec::kStateWords / 2));
+    tail->Leave(states);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.states_left());
+    constexpr int kOthers = Tile::kThreads - 128;
+    if (threadIdx.x < kOthers) return;
+    ptx::Wait(stages_.states_left(), round % 2);
+    MergeSlots<Spec, Spec::kGroupsN, 128>(
+        block, states, static_cast<int>(threadIdx.x) - kOthers,
+        [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
+          ptx::StoreRelaxed(t_.records + PlaceOfPartial(of_image, number),
+                            Publish(state, tag()));
+        });
   }
 
   // Keeps a tile's values. Each warp has planes of its own.
@@ -70,7 +87,7 @@ class ConvHeld {
     Moments* const states = states_ + round % 2 * kStates;
     if (step == 0) return MergeStates(block, states);
     if (step == 1) {
-      ptx::Wait(known_, round % 2);
+      ptx::Wait(stages_.states_known(), round % 2);
       MakeChannels(block, states);
     }
     Store(block, step - 1);
@@ -127,7 +144,7 @@ class ConvHeld {
       if (threadIdx.x % 32 == 0) states[i] = state;
     }
     __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::Arrive(known_);
+    if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.states_known());
   }
 
   // By one warp, into all lanes: the same in all blocks.
@@ -191,10 +208,10 @@ class ConvHeld {
   }
 
   const typename Spec::Tensors& t_;
+  const ConvStages<Spec>& stages_;
   float* const planes_;
   Channel* const channels_;  // the warp's
   Moments* const states_;    // the block's, of two images
-  ptx::Barrier* const known_;
   const unsigned tag_bits_;  // its upper word, in a uniform register
 };
 

@@ -92,11 +92,12 @@ __device__ void LeavePartial(const typename Spec::Tensors& t,
 // Merges what the block has, for each of kParts parts of the pixels of all its
 // images and kSlots slots of equally many channels, in a fixed order: as many
 // lanes for each state as have something of it. Calls leave(block, number,
-// state) for each, with the block of its image.
-template <typename Spec, int kParts, int kSlots, typename Leave>
-__device__ void LeavePartials(const ConvBlock<Spec>& block,
-                              const Moments (*slots)[kSlots],
-                              const Leave& leave) {
+// state) for each, with the block of its image. By kThreads threads, whole
+// warps, of which this one is `thread`.
+template <typename Spec, int kParts, int kThreads, int kSlots, typename Leave>
+__device__ void MergeSlots(const ConvBlock<Spec>& block,
+                           const Moments (*slots)[kSlots], int thread,
+                           const Leave& leave) {
   static_assert(kParts > 0 && kParts % Spec::kImages == 0);
   using Tile = ConvTile<Spec>;
   constexpr int kFitting = Tile::kBlockChannels / Spec::kChannelsOfState;
@@ -106,12 +107,12 @@ __device__ void LeavePartials(const ConvBlock<Spec>& block,
   constexpr int kMerged = kSlotsOfState * kPartsOfImage;
   constexpr int kLanes = LanesFor(kMerged);
   constexpr int kAll = Spec::kImages * kStates;
-  const int lane = threadIdx.x % kLanes;
+  const int lane = thread % kLanes;
   const int first = block.first_channel() / Spec::kChannelsOfState;
   // All lanes of a warp go round as often.
 #pragma unroll 1
-  for (int round = 0; round < kAll; round += Tile::kThreads / kLanes) {
-    const int i = round + static_cast<int>(threadIdx.x) / kLanes;
+  for (int round = 0; round < kAll; round += kThreads / kLanes) {
+    const int i = round + thread / kLanes;
     const int image = Spec::kImages == 1 ? 0 : i / kStates;
     const int number = i - image * kStates;
     const auto* const parts = slots + image * kPartsOfImage;
@@ -129,13 +130,13 @@ __device__ void LeavePartials(const ConvBlock<Spec>& block,
   }
 }
 
-// The same, where each block leaves its parts in t.partials.
+// The same, by all threads that multiply, which leave the block's parts.
 template <typename Spec, int kParts, int kSlots>
 __device__ void LeavePartials(const typename Spec::Tensors& t,
                               const ConvBlock<Spec>& block,
                               const Moments (*slots)[kSlots]) {
-  LeavePartials<Spec, kParts>(
-      block, slots,
+  MergeSlots<Spec, kParts, ConvTile<Spec>::kThreads>(
+      block, slots, static_cast<int>(threadIdx.x),
       [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
         LeavePartial(t, of_image, number, state);
       });

@@ -55,6 +55,11 @@ class ConvProducer {
 #pragma unroll 1
     while (chunk < chunks || is_open) {
       if (batch == 0) carries = Carries(chunk);
+      if constexpr (Spec::kTeams > 0) {
+        if (batch == 0 && chunk + Spec::kProducers < chunks) {
+          Announce(chunk + Spec::kProducers);
+        }
+      }
       Values values;  // of nothing behind the last chunk
       if (chunk < chunks) Read(chunk, batch, carries, values);
       if (is_open) {
@@ -279,6 +284,39 @@ class ConvProducer {
     return mine;
   }
 
+  // Of the `number`-th tile of the block, or image of its team.
+  __device__ ConvBlock<Spec> BlockOf(int number) const {
+    return Spec::kTeams > 0 ? block_.InRound(number) : block_;
+  }
+
+  // Lets the L2 bring the lines of a chunk: where all blocks wait for each
+  // other they also wait for memory together.
+  __device__ void Announce(int chunk_of_block) const {
+    constexpr int kLine = 128 / static_cast<int>(sizeof(*t_.input));
+    constexpr int kColumns =  // of the input
+        (Spec::kRowPitch - 1) * Spec::kStrideW + Spec::kPlanesW;
+    constexpr int kLines = (kColumns + kLine - 1) / kLine + 1;
+    constexpr int kRows = (Spec::kPlaneHeight - 1) * Spec::kStrideH +
+                          Spec::kPlanesH;
+    const ConvBlock<Spec> block = BlockOf(chunk_of_block / Tile::kChunks);
+    const int chunk = chunk_of_block % Tile::kChunks;
+    const int channels = min(Spec::kChunk, Tile::kInputs - chunk * Spec::kChunk);
+    const auto* const first = t_.input + Octets::FirstOf(block, chunk);
+#pragma unroll 1
+    for (int i = thread_; i < channels * kRows * kLines; i += kThreads) {
+      const int row = Positions::TopOf(block, 0) + i / kLines % kRows;
+      const int column = Positions::LeftOf(block) + i % kLines * kLine;
+      const int channel = i / (kLines * kRows);
+      if (!Positions::IsRow(row)) continue;
+      const int inside =
+          min(max(column, 0), static_cast<int>(Spec::Input::kW) - 1);
+      const auto at = (static_cast<Index>(channel) * Spec::Input::kH + row) *
+                          Spec::Input::kW +
+                      inside;
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(first + at));
+    }
+  }
+
   // Of a chunk, counted over all tiles of the block, or images of its team;
   // zeros outside the input.
   __device__ void Read(int chunk, int batch, bool carries,
@@ -294,8 +332,7 @@ class ConvProducer {
                             Values& values) const {
     const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
-    const ConvBlock<Spec> block =
-        Spec::kTeams > 0 ? block_.InRound(number) : block_;
+    const ConvBlock<Spec> block = BlockOf(number);
     const int top = Positions::TopOf(block, Spec::kTeams > 0 ? 0 : number);
     const int left = Positions::LeftOf(block);
     const int channels = Tile::kInputs - chunk * Spec::kChunk;

@@ -60,18 +60,17 @@ class RunTail<Spec, Tail::kMoments> {
 
   __device__ void Finish(const typename Spec::Tensors& t,
                          const ConvBlock<Spec>& block, float* scratch) {
-    Finish(block, scratch,
-           [&](const ConvBlock<Spec>& of_image, int number,
-               const Moments& state) {
-             LeavePartial(t, of_image, number, state);
-           });
+    const States states = reinterpret_cast<States>(scratch);
+    Leave(states);
+    Tile::Sync();
+    LeavePartials<Spec, Spec::kGroupsN>(t, block, states);
   }
-  // See LeavePartials.
-  template <typename Leave>
-  __device__ void Finish(const ConvBlock<Spec>& block, float* scratch,
-                         const Leave& leave) {
-    Moments(*const states)[Tile::kBlockChannels] =
-        reinterpret_cast<Moments(*)[Tile::kBlockChannels]>(scratch);
+
+  // Of each part of the pixels and each channel of the block.
+  using States = Moments (*)[Tile::kBlockChannels];
+
+  // Leaves the warp's.
+  __device__ void Leave(States states) {
     Moments both[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -83,8 +82,6 @@ class RunTail<Spec, Tail::kMoments> {
       states[places_.part][places_.first] = both[0];
       states[places_.part][places_.first + 8] = both[1];
     }
-    Tile::Sync();
-    LeavePartials<Spec, Spec::kGroupsN>(block, states, leave);
   }
 
  private:

@@ -95,7 +95,7 @@ class ConvStages {
   static constexpr int kBarriers =
       kMagnitudes + 2 * Spec::kImages * Spec::kProducerGroups;
   static constexpr int kOtherBarriers =
-      1 + Spec::kWarpgroups + (Spec::kTeams > 0 ? 1 : 0);
+      1 + Spec::kWarpgroups + (Spec::kTeams > 0 ? 2 : 0);
   static constexpr int kSumScales =
       kBarriers + Spec::kStages + (kOtherBarriers + 1) / 2;
   static constexpr int kChannels = kSumScales + Spec::kScaleUnits;
@@ -118,6 +118,7 @@ class ConvStages {
         ptx::InitBarrier(turn(group), 4);
       }
       if constexpr (Spec::kTeams > 0) {
+        ptx::InitBarrier(states_left(), ConvTile<Spec>::kThreads / 32);
         ptx::InitBarrier(states_known(), ConvTile<Spec>::kThreads / 32);
       }
       ptx::FenceBarrierInit();
@@ -158,10 +159,12 @@ class ConvStages {
   __device__ ptx::Barrier* turn(int group) const {
     return barriers() + 2 * Spec::kStages + 1 + group;
   }
-  // At which each warp that multiplies arrives, where there are teams.
-  __device__ ptx::Barrier* states_known() const {
+  // Where there are teams: at which each warp that multiplies arrives with the
+  // states of its tile, and of its image (conv_held.cuh).
+  __device__ ptx::Barrier* states_left() const {
     return barriers() + 2 * Spec::kStages + 1 + Spec::kWarpgroups;
   }
+  __device__ ptx::Barrier* states_known() const { return states_left() + 1; }
   // Of a warpgroup's channels, where pixels are the rows of its product.
   __device__ float* sum_scales(int group) const {
     return reinterpret_cast<float*>(units_ + kSumScales) +

@@ -153,7 +153,7 @@ class ConvConsumer {
 
   // Image after image, where there are teams.
   __device__ void ComputeHeld(const Channels<Spec>& channels) {
-    ConvHeld<Spec> held(t_, stages_.scratch(), stages_.states_known());
+    const ConvHeld<Spec> held(t_, stages_);
     const bool publishes_alone = ThisTurn() == Turn::kPublish;
     // With the image before the `round`-th.
     const auto take = [&](int step, int round) {
@@ -179,13 +179,7 @@ class ConvConsumer {
               }
             });
         tail.Take(t_, block, 0, sums_.d);
-        // Some may still read the states of the image before.
-        tail.Finish(block,
-                    stages_.scratch() + round % 2 * (Spec::kStateWords / 2),
-                    [&](const ConvBlock<Spec>& of_image, int number,
-                        const Moments& state) {
-                      held.Leave(of_image, number, state);
-                    });
+        held.Leave(block, round, &tail);
       }
 #pragma unroll 1
       while (step < ConvHeld<Spec>::kSteps) take(step++, round);

@@ -180,7 +180,7 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t stage = pixel_units() + (keeps_weights ? 0 : weights);
   const int64_t kept = keeps_weights ? chunks() * weights : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
-  const int64_t barriers = 1 + groups() + (holds_images() ? 1 : 0);
+  const int64_t barriers = 1 + groups() + (holds_images() ? 2 : 0);
   const int64_t notes = stages * (1 + CeilDiv(4 * images + 8, 16)) +
                         CeilDiv(barriers, 2) + 2 * images * producers;
   return 16 * (stages * stage + kept + zeros + notes + scale_units());

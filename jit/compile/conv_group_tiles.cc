@@ -134,7 +134,10 @@ class GroupTiles {
       if (channel_rows && !CanHaveChannelRows()) continue;
       ConvGeometry rows = g;
       rows.channel_rows = channel_rows;
-      if (demands_.holds_images && !CanHold(rows)) continue;
+      if (demands_.holds_images) {
+        if (!CanHold(rows)) continue;
+        rows.teams = 1;  // as many as fit, once the tile is known
+      }
       TryRows(rows);
       if (!CanMergePhases(rows)) continue;
       rows.merges_phases = true;

@@ -274,6 +274,7 @@ void AddBulkOperations(OperationTable* table) {
   t["barrier.cluster.wait"] = {nullptr, "", Flow::kClusterWait};
   t["barrier.cluster.wait.acquire"] = {nullptr, "", Flow::kClusterWait};
   t["fence.proxy.async.shared::cta"] = {FenceProxy, ""};
+  t["prefetch.global.L2"] = {DoNothing, "a"};
   t["nanosleep.u32"] = {DoNothing, "w", Flow::kPoll};
   t["cp.async.commit_group"] = {CommitCopies, ""};
   t["cp.async.wait_group"] = {WaitForCopies, "w"};
