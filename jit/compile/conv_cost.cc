@@ -18,12 +18,4 @@ double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
          (before + tile_cycles * g.tiles_per_block);
 }
 
-// What is stored of the last image waits for the others' states, and nothing
-// hides that.
-double HeldCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  constexpr double kCyclesOfLastImage = 6000.0;
-  return GroupBlockCycles(g) + kCyclesOfLastImage +
-         static_cast<double>(g.rounds()) * TileCycles(g, demands);
-}
-
 }  // namespace kiln
