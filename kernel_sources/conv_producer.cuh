@@ -296,11 +296,12 @@ class ConvProducer {
     constexpr int kColumns =  // of the input
         (Spec::kRowPitch - 1) * Spec::kStrideW + Spec::kPlanesW;
     constexpr int kLines = (kColumns + kLine - 1) / kLine + 1;
-    constexpr int kRows = (Spec::kPlaneHeight - 1) * Spec::kStrideH +
-                          Spec::kPlanesH;
+    constexpr int kRows =
+        (Spec::kPlaneHeight - 1) * Spec::kStrideH + Spec::kPlanesH;
     const ConvBlock<Spec> block = BlockOf(chunk_of_block / Tile::kChunks);
     const int chunk = chunk_of_block % Tile::kChunks;
-    const int channels = min(Spec::kChunk, Tile::kInputs - chunk * Spec::kChunk);
+    const int channels =
+        min(Spec::kChunk, Tile::kInputs - chunk * Spec::kChunk);
     const auto* const first = t_.input + Octets::FirstOf(block, chunk);
 #pragma unroll 1
     for (int i = thread_; i < channels * kRows * kLines; i += kThreads) {

@@ -65,9 +65,7 @@ class PlanePairs {
   static constexpr int kVisits = Pixels::kVisits;
   // Channels gone through at once, which hide each other's latencies. Beside
   // products (conv_held.cuh) there are few registers.
-  static constexpr int kTogether = kVisits <= 2           ? 4
-                                   : Spec::kTeams > 0 ? 1
-                                                          : 2;
+  static constexpr int kTogether = kVisits <= 2 ? 4 : Spec::kTeams > 0 ? 1 : 2;
 
   // The lane's i-th pair; the last where it has none.
   __device__ int PairOf(int i) const {

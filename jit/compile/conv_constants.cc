@@ -31,7 +31,8 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
   append(ShapeText("Output", ToDims(p.output)));
   const bool has_groups = g.has_groups();
   append({fmt::format("static constexpr Index kGroups = {};", p.groups),
-          PairText("Kernel", p.kernel), PairText("Stride", p.stride),
+          PairText("Kernel", p.kernel),
+          PairText("Stride", p.stride),
           PairText("Padding",
                    {g.padding(0), g.padding(1) + (has_groups ? g.lead() : 0)}),
           PairText("Dilation", p.dilation),

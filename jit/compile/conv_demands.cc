@@ -51,8 +51,8 @@ class Demanding {
     demands_.stores = false;
     demands_.holds_images = true;
     const int64_t bytes = ChannelFields(user.epilogue) * kFieldBytes;
-    demands_.held_channel_bytes = bytes > 2 * kFieldBytes ? RoundUp(bytes, 16)
-                                                          : bytes;
+    demands_.held_channel_bytes =
+        bytes > 2 * kFieldBytes ? RoundUp(bytes, 16) : bytes;
     return demands_;
   }
 
@@ -96,8 +96,8 @@ class Demanding {
   bool LeavesOnly(int value, const std::vector<int>& nodes) const {
     return std::all_of(nodes.begin(), nodes.end(), [&](int index) {
       const int result = NodeAt(index).results[0];
-      return result == value || (!plan_.AnyIsOutput({result}) &&
-                                 !IsReadOutside(result, nodes));
+      return result == value ||
+             (!plan_.AnyIsOutput({result}) && !IsReadOutside(result, nodes));
     });
   }
   bool IsReadOutside(int value, const std::vector<int>& nodes) const {

@@ -60,8 +60,8 @@ class Finishing {
     const int user = OnlyUserOf({tail.results.begin(), tail.results.end()});
     if (user < 0 || !CanFollow(conv, user) || IsReducedAfter(user)) return;
     const KernelGroup& rest = fusion_.groups[user];
-    const bool overlaps = Suits(geometry->second) &&
-                          LeavesMemory(group, geometry->second, rest);
+    const bool overlaps =
+        Suits(geometry->second) && LeavesMemory(group, geometry->second, rest);
     const bool is_held = holds_ && Hold(group, rest, overlaps);
     if (!is_held && !overlaps) return;
     group.finish = std::move(fusion_.groups[user].epilogue);
@@ -80,8 +80,8 @@ class Finishing {
     const auto held =
         ChooseConvGeometry(geometry.problem, *held_demands, options_);
     if (!held) return false;
-    const double alone = ConvCycles(geometry, TileCycles(geometry, demands),
-                                    target_.sm_count);
+    const double alone =
+        ConvCycles(geometry, TileCycles(geometry, demands), target_.sm_count);
     const double apart = overlaps ? alone * kSlowedByOverlap
                                   : alone + CyclesOf(rest, conv.domain);
     if (HeldCycles(*held) / kCyclesUnderLoad >= apart) return false;

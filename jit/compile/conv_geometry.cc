@@ -339,14 +339,13 @@ bool ConvGeometry::takes_eight_octets() const {
 int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() > kMaxLaunchRegisters) return 0;
   if (launch_registers() < kFewestProducerRegisters) return 0;
-  const int64_t wanted = holds_images() && groups() > 2
-                             ? kFewestProducerRegisters
-                         : producers == 1 ? kMostProducerRegisters
-                         : groups() == 1 ? kAmpleProducerRegisters
-                         : groups() == 2 && takes_eight_octets()
-                             ? kAmpleProducerRegisters
-                         : groups() == 2 ? kProducerRegisters
-                                         : kFewestProducerRegisters;
+  const int64_t wanted =
+      holds_images() && groups() > 2          ? kFewestProducerRegisters
+      : producers == 1                        ? kMostProducerRegisters
+      : groups() == 1                         ? kAmpleProducerRegisters
+      : groups() == 2 && takes_eight_octets() ? kAmpleProducerRegisters
+      : groups() == 2                         ? kProducerRegisters
+                                              : kFewestProducerRegisters;
   return LeftForConsumers(wanted) > launch_registers() ? wanted : 0;
 }
 int64_t ConvGeometry::consumer_registers() const {

@@ -127,7 +127,8 @@ struct ConvGeometry {
   bool spares_registers = false;  // of producers, at the cost of time
   // Where blocks hold images: teams, of which each has the blocks of an image.
   int teams = 0;
-  bool in_turns = false;  // launches do, for blocks may not be resident together
+  bool in_turns =
+      false;  // launches do, for blocks may not be resident together
 
   int groups() const { return groups_m * groups_n; }
   bool has_groups() const { return groups() > 0; }
@@ -182,9 +183,9 @@ struct ConvGeometry {
   int64_t rounds() const;  // images of a team
   // Of the device, by blocks that wait for each other.
   Requirements requirements(int64_t dynamic_shared_bytes) const;
-  int64_t threads() const;             // of a block
-  int64_t packed_bytes() const;        // of all weights
-  int64_t shared_bytes() const;        // without what the tail needs
+  int64_t threads() const;       // of a block
+  int64_t packed_bytes() const;  // of all weights
+  int64_t shared_bytes() const;  // without what the tail needs
   // Blocks that leave partial statistics of the same group, for groups of
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;

@@ -92,11 +92,11 @@ constexpr double kShareOfCarried = 0.5;
 
 // Of blocks that hold images, of which each round waits for all: its parts add
 // up. Fitted to 49 kernels of 31 plans, from 64 channels of 7 x 7 to P4: off by
-// 12 % in the mean, by 25 at most. By hand: a chunk's own cycles, which these do
-// not tell from others (none to 900 fit as well); what rows bring beyond their
-// ends, more of it where lanes are a stride apart; and the cycles before the
-// first round and behind the last, for models of operands that are multiplied
-// as they are stored include what every plan takes.
+// 12 % in the mean, by 25 at most. By hand: a chunk's own cycles, which these
+// do not tell from others (none to 900 fit as well); what rows bring beyond
+// their ends, more of it where lanes are a stride apart; and the cycles before
+// the first round and behind the last, for models of operands that are
+// multiplied as they are stored include what every plan takes.
 constexpr double kCyclesOfHolding = 6000.0;
 constexpr double kCyclesOfRawHolding = 20000.0;
 constexpr double kCyclesOfRound = 5060.0;
@@ -305,8 +305,8 @@ double HeldCycles(const ConvGeometry& g) {
   const double of_chunk = kCyclesPerHeldChunk +
                           kHeldTurns * g.groups() * CyclesOfTurn(g) +
                           InputBytes(g) / kHeldInputBytesPerCycle;
-  const double round = kCyclesOfRound + chunks * of_chunk +
-                       weights / kHeldWeightBytesPerCycle;
+  const double round =
+      kCyclesOfRound + chunks * of_chunk + weights / kHeldWeightBytesPerCycle;
   return (g.problem.takes_as_stored() ? kCyclesOfRawHolding
                                       : kCyclesOfHolding) +
          static_cast<double>(g.rounds()) * round;

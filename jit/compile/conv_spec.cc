@@ -529,8 +529,8 @@ class ConvSpecWriter {
             BoolText("kStoresRead", stores_read_),
             BoolText("kCountsOnce", kernel_.demands.has_statistics &&
                                         geometry_.windows.lay_out_tiles()),
-            BoolText("kComputesFirst",
-                     !kernel_.group.epilogue.empty() || StoresInner() ||
+            BoolText("kComputesFirst", !kernel_.group.epilogue.empty() ||
+                                           StoresInner() ||
                                            geometry_.holds_images())});
     if (geometry_.has_groups()) {
       const bool has_warps = Finishes() && !geometry_.holds_images();

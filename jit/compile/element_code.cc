@@ -310,8 +310,8 @@ void ElementCode::MergeStates(const Kernel& kernel, const Node& node,
         kernel.conv->Splits(ChannelsOfState(reduce, kernel.group.domain));
     state = name + "_state";
     channel_lines_.push_back(fmt::format("const kiln::Moments {} =", state));
-    channel_lines_.push_back(fmt::format(
-        "    kiln::MergedStates<{}>({}, {});", count, states, index));
+    channel_lines_.push_back(fmt::format("    kiln::MergedStates<{}>({}, {});",
+                                         count, states, index));
   }
   const std::vector<std::string> results = ReducerResults(reduce, 0, state);
   for (size_t i = 0; i < results.size(); ++i) {

@@ -154,10 +154,10 @@ HeldFinishText WriteHeldFinish(const Schedule& schedule, const Kernel& kernel,
   for (const int node : group.finish) {
     code.Compute(schedule.lowered.nodes[node]);
   }
-  const int last =
-      schedule.lowered.nodes[group.finish.back()].results[0];
+  const int last = schedule.lowered.nodes[group.finish.back()].results[0];
 
-  std::vector<std::string> body = ChannelText(code, "const kiln::Moments& state");
+  std::vector<std::string> body =
+      ChannelText(code, "const kiln::Moments& state");
   body.insert(body.end(),
               {fmt::format("static __device__ float Value(float {},",
                            code.NameOf(held)),

@@ -146,6 +146,26 @@ TEST(PtxSchedulesTest, TeamsInTurnsAgreeWithTheReference) {
   Check(kernels, {});
 }
 
+// Blocks that hold images, resident or in turns, one after another.
+TEST(PtxSchedulesTest, BlocksHoldImages) {
+  for (const TemplatePlan& plan : TemplatePlans()) {
+    if (!plan.name.starts_with("conv_holds")) continue;
+    SCOPED_TRACE(plan.name);
+    PlanRunOptions options;
+    options.variant = 1;
+    options.resident_blocks = 1;
+    const PlanKernels kernels = Compile(plan, "", options);
+    ASSERT_FALSE(kernels.programs.empty());
+    const ConvGeometry& geometry = *kernels.schedule.kernels.back().conv;
+    EXPECT_TRUE(geometry.holds_images());
+    EXPECT_GT(geometry.rounds(), 1);
+    EXPECT_EQ(kernels.launch.size(), 2u);
+    InputOptions inputs;
+    inputs.has_specials = true;
+    Check(kernels, inputs, options);
+  }
+}
+
 // Kernels that compile soonest: other constants of the same templates.
 TEST(PtxSchedulesTest, PlainVariantsAgreeWithTheReference) {
   PlanRunOptions options;
@@ -167,9 +187,10 @@ TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
   options.off_grid = true;
   for (const char* name :
        {"conv_store", "conv_residual", "conv_f16_moments", "conv_bf16_k1",
-        "conv_finish", "conv_3_channels", "transpose_merged_k3_s2",
-        "transpose_merged_pixel_rows", "rows_block", "pointwise",
-        "depthwise_tall", "depthwise_pairs", "depthwise_by_rows"}) {
+        "conv_finish", "conv_holds", "conv_3_channels",
+        "transpose_merged_k3_s2", "transpose_merged_pixel_rows", "rows_block",
+        "pointwise", "depthwise_tall", "depthwise_pairs",
+        "depthwise_by_rows"}) {
     SCOPED_TRACE(name);
     Check(Compile(PlanNamed(name), ""), {}, options);
   }

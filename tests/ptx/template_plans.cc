@@ -267,6 +267,38 @@ std::vector<TemplatePlan> CarryingPlans() {
   };
 }
 
+// Blocks that hold images in several rounds: of as many chunks as there are
+// steps beside them and more, of fewer, and of one; with teams that have more
+// images than others.
+std::vector<TemplatePlan> HoldingPlans() {
+  const std::string file = "conv_wgmma.cu";
+  return {
+      {"conv_holds",
+       file,
+       "grade tf32\n" +
+           Transpose("3,64,24,60", "64,64,3,3", "",
+                     "g = gelu(c)\ny = group_norm(g, num_groups=8)"),
+       "sm_90a/4",
+       false,
+       {1},
+       {1},
+       {1, 1e6}},
+      {"conv_holds_f16", file,
+       Conv("5,64,20,30", "64,64,3,3", "padding=1",
+            "t = tanh(c)\nn = group_norm(t, num_groups=16)\ny = silu(n)",
+            "f16"),
+       "sm_90a/6"},
+      {"conv_holds_stride", file,
+       "grade tf32\n" + Conv("3,48,41,44", "128,48,3,3", "stride=2, padding=1",
+                             "n = group_norm(c, num_groups=1)\ny = sigmoid(n)"),
+       "sm_90a/8"},
+      {"conv_holds_one_chunk", file,
+       "grade tf32\n" + Transpose("3,64,20,40", "64,64,3,3", "",
+                                  "y = group_norm(c, num_groups=32)"),
+       "sm_90a/6"},
+  };
+}
+
 std::vector<TemplatePlan> WarpProductPlans() {
   const std::string file = "conv_mma.cu";
   return {
@@ -313,8 +345,8 @@ std::vector<TemplatePlan> TemplatePlans() {
     plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/1", true});
   }
   for (const std::vector<TemplatePlan>& list :
-       {SmallDevicePlans(), CarryingPlans(), PhasePlans(), WarpProductPlans(),
-        RowPlans(), PlainPlans()}) {
+       {SmallDevicePlans(), CarryingPlans(), HoldingPlans(), PhasePlans(),
+        WarpProductPlans(), RowPlans(), PlainPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;
