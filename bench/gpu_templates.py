@@ -97,6 +97,11 @@ PLANS = {
     # Blocks enough that they finish what earlier ones have computed.
     "conv_finish": _conv("530,64,14,14", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    # Blocks that hold images, in two rounds.
+    "conv_holds": _conv("60,64,40,40", "64,64,3,3", "f16", padding=1)
+    + "n = group_norm(c, num_groups=8)\ny = silu(n)\noutput y\n",
+    "conv_holds_f32": _conv("16,128,48,56", "64,128,1,1")
+    + "n = group_norm(c, num_groups=8)\ny = hardswish(n)\noutput y\n",
     "transpose_k4_s2": _conv("1,32,14,14", "32,64,4,4", transposed=1,
                              stride=2, padding=1)
     + "y = group_norm(c, num_groups=8)\noutput y\n",

@@ -252,6 +252,32 @@ Plans FinishedNorms() {
   };
 }
 
+// Convolutions whose blocks hold images (kernel_sources/conv_held.cuh): in one
+// round and several, with a factor for each image and channel, one group of all
+// channels, and a result of 16 bits.
+Plans HeldNorms() {
+  return {
+      {"held_norm__rounds",
+       "input x: f16[60,64,40,40]\nparam w: f16[64,64,3,3]\n"
+       "c = conv2d(x, w, padding=1)\nn = group_norm(c, num_groups=8)\n"
+       "y = silu(n)\noutput y\n"},
+      {"held_norm__scaled_images",
+       "input x: f16[32,256,48,56]\nparam w: f16[64,256,1,1]\n"
+       "input s: f16[32,64,1,1]\nc = conv2d(x, w)\n"
+       "n = group_norm(c, num_groups=8)\nm = mul(n, s)\ny = sigmoid(m)\n"
+       "output y\n"},
+      {"held_norm__strided",
+       "input x: bf16[8,64,96,96]\nparam w: bf16[128,64,3,3]\n"
+       "c = conv2d(x, w, stride=2, padding=1)\n"
+       "n = group_norm(c, num_groups=1)\ny = cast(n, dtype=f16)\n"
+       "output y\n"},
+      {"held_norm__f32",
+       "input x: f32[16,128,48,56]\nparam w: f32[64,128,1,1]\n"
+       "c = conv2d(x, w)\nn = group_norm(c, num_groups=8)\n"
+       "y = hardswish(n)\noutput y\n"},
+  };
+}
+
 Plans RealModels() {
   Plans plans = {
       Chain1Plan(kF32, {112, 64, 512, 512}, 8),
@@ -279,6 +305,8 @@ Plans RealModels() {
       UnaryPlan(kF32, {256, 1000}, "softmax(x, dim=1)",
                 "resnet50_softmax_dim1"),
   };
+  const Plans held = HeldNorms();
+  plans.insert(plans.end(), held.begin(), held.end());
   const Plans finished = FinishedNorms();
   plans.insert(plans.end(), finished.begin(), finished.end());
   return plans;
