@@ -50,7 +50,8 @@ class Demanding {
     AddOps(std::move(known), user.epilogue);
     demands_.stores = false;
     demands_.holds_images = true;
-    const int64_t bytes = ChannelFields(user.epilogue) * kFieldBytes;
+    const int64_t bytes =
+        ChannelFieldsOf(plan_, user.epilogue, conv_.domain) * kFieldBytes;
     demands_.held_channel_bytes =
         bytes > 2 * kFieldBytes ? RoundUp(bytes, 16) : bytes;
     return demands_;
@@ -108,24 +109,6 @@ class Demanding {
       if (!is_inside && plan_.nodes[i].Reads(value)) return true;
     }
     return false;
-  }
-
-  // Of what the results of a channel have in common: a norm's scale and shift,
-  // and what else is no element.
-  int64_t ChannelFields(const std::vector<int>& nodes) const {
-    int64_t fields = 0;
-    for (const int index : nodes) {
-      const Node& node = NodeAt(index);
-      if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
-        fields += 2;
-        continue;
-      }
-      for (const Operand& operand : node.operands) {
-        const int value = ValueOf(operand);
-        if (value >= 0 && DimsOf(value) != conv_.domain) ++fields;
-      }
-    }
-    return fields;
   }
 
   // The type of the last result counts, which is what most kernels store.
@@ -215,6 +198,23 @@ ConvDemands ConvDemandsOf(const LoweredPlan& plan, const KernelGroup& conv,
                           const std::vector<const KernelGroup*>& joining,
                           bool stores) {
   return Demanding(plan, conv).Run(joining, stores);
+}
+
+int64_t ChannelFieldsOf(const LoweredPlan& plan, const std::vector<int>& nodes,
+                        const Dims& dims) {
+  int64_t fields = 0;
+  for (const int index : nodes) {
+    const Node& node = plan.nodes[index];
+    if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
+      fields += 2;
+      continue;
+    }
+    for (const Operand& operand : node.operands) {
+      const int value = ValueOf(operand);
+      if (value >= 0 && plan.values[value].desc.dims != dims) ++fields;
+    }
+  }
+  return fields;
 }
 
 std::optional<ConvDemands> HeldDemandsOf(const LoweredPlan& plan,

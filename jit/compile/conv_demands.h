@@ -20,6 +20,12 @@ ConvDemands ConvDemandsOf(const LoweredPlan& plan, const KernelGroup& conv,
                           const std::vector<const KernelGroup*>& joining,
                           bool stores);
 
+// Numbers that the elements of a channel have in common for `nodes`, on the
+// domain `dims`: scale and shift of a norm, and every operand of others that is
+// no element.
+int64_t ChannelFieldsOf(const LoweredPlan& plan, const std::vector<int>& nodes,
+                        const Dims& dims);
+
 // Of a kernel with `demands` whose blocks hold images (conv_held.cuh), so that
 // it also does what `user`, a pointwise group, does with the elements that
 // statistics are taken of. Null if that is not all there is to do with them,

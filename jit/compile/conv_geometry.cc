@@ -10,21 +10,11 @@ namespace {
 
 // Of a block; of two, the second saves less than the first one takes longer.
 constexpr int kTilesToCarry = 3;
-constexpr int64_t kRegisters = 65536;    // of a multiprocessor
 constexpr int64_t kStagedFragments = 4;  // of conv_pixel_stage.cuh
 // Of both places of conv_windows.cuh, at most: 64 KB; of warps 32 KB, since
 // many of their devices have little shared memory.
 constexpr int64_t kMostWindowWords = 16384;
 constexpr int64_t kMostWindowWordsOfWarps = 8192;
-// Of a producer's thread.
-constexpr int64_t kFewestProducerRegisters = 64;
-constexpr int64_t kProducerRegisters = 80;
-constexpr int64_t kMostProducerRegisters = 88;
-// Of two beside one group, which has all that it can take, or beside two whose
-// input has one part and comes in several chunks: their sums leave room.
-constexpr int64_t kAmpleProducerRegisters = 112;
-constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
-constexpr int64_t kMaxConsumerRegisters = 240;
 
 // Whether the tensor cores are busy with so many products, of half a cycle for
 // each column, while a loop prepares the next: some 20 instructions for a turn
@@ -52,20 +42,6 @@ int64_t OctetsOfThread(const ConvGeometry& g, int64_t positions) {
 }
 
 }  // namespace
-
-int64_t ConvProblem::octet_columns() const {
-  if (insert != Pair{1, 1}) return 1;
-  const int64_t width = kernel[1];
-  const int64_t most = 8 / group_inputs();
-  if (most < 2) return 1;
-  // The last octet may begin early. What it has in common with the one before
-  // has half its weight in each: exactly, since f32 weights are scaled. The
-  // smallest of f16 and bf16 have no half.
-  if (!takes_as_stored()) return CeilDiv(width, CeilDiv(width, most));
-  int64_t columns = std::min(most, width);
-  while (width % columns != 0) --columns;
-  return columns;
-}
 
 int64_t ConvGeometry::phases(size_t axis) const {
   return weight_phases(axis) * (axis == 0 ? interleave() : 1);
@@ -330,42 +306,6 @@ bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
   return has_groups() == other.has_groups() && chunk == other.chunk &&
          block_channels() == other.block_channels();
 }
-int64_t ConvGeometry::launch_registers() const {
-  return kRegisters / (threads() * resident_blocks) / 8 * 8;
-}
-bool ConvGeometry::takes_eight_octets() const {
-  return !splits_input && chunks() > 1;
-}
-int64_t ConvGeometry::producer_registers() const {
-  if (launch_registers() > kMaxLaunchRegisters) return 0;
-  if (launch_registers() < kFewestProducerRegisters) return 0;
-  const int64_t wanted =
-      holds_images() && groups() > 2          ? kFewestProducerRegisters
-      : producers == 1                        ? kMostProducerRegisters
-      : groups() == 1                         ? kAmpleProducerRegisters
-      : groups() == 2 && takes_eight_octets() ? kAmpleProducerRegisters
-      : groups() == 2                         ? kProducerRegisters
-                                              : kFewestProducerRegisters;
-  return LeftForConsumers(wanted) > launch_registers() ? wanted : 0;
-}
-int64_t ConvGeometry::consumer_registers() const {
-  const int64_t each = producer_registers() == 0
-                           ? launch_registers()
-                           : LeftForConsumers(producer_registers());
-  return std::min(each, kMaxConsumerRegisters);
-}
-int64_t ConvGeometry::LeftForConsumers(int64_t of_producer) const {
-  const int64_t all = launch_registers() * (groups() + producers);
-  return (all - producers * of_producer) / groups() / 8 * 8;
-}
-int ConvGeometry::octets_at_once() const {
-  const int64_t registers =
-      producer_registers() == 0 ? launch_registers() : producer_registers();
-  // Beside them nothing is stored, so the compiler needs no more.
-  if (holds_images() && registers == kFewestProducerRegisters) return 4;
-  if (spares_registers || registers < kProducerRegisters) return 2;
-  return registers >= kAmpleProducerRegisters && takes_eight_octets() ? 8 : 4;
-}
 bool ConvGeometry::shares_chunks() const {
   return producers > 1 && (chunks() > 1 || octets() > 128 * octets_at_once());
 }
@@ -421,32 +361,6 @@ int64_t ConvGeometry::WindowWords() const {
 int64_t ConvGeometry::softmax_words() const {
   const int64_t sharing = has_groups() ? groups_n : warps_n;
   return sharing > 1 ? sharing * tile_h * tile_w * 2 : 0;
-}
-
-ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
-  const auto& attributes = std::get<ConvAttributes>(conv.attributes);
-  const TensorDesc& input = plan.values[ValueOf(conv.operands[0])].desc;
-  const TensorDesc& weight = plan.values[ValueOf(conv.operands[1])].desc;
-  ConvProblem problem;
-  problem.input = AlignDims(input.dims);
-  problem.output = AlignDims(plan.values[conv.results[0]].desc.dims);
-  problem.groups = attributes.groups;
-  problem.kernel = {weight.dims[2], weight.dims[3]};
-  problem.dilation = attributes.dilation;
-  problem.transposed = conv.kind == NodeKind::kConvTranspose2d;
-  problem.input_type = input.dtype;
-  problem.weight_type = weight.dtype;
-  for (size_t i = 0; i < 2; ++i) {
-    if (problem.transposed) {
-      problem.insert[i] = attributes.stride[i];
-      problem.padding[i] = attributes.dilation[i] * (problem.kernel[i] - 1) -
-                           attributes.padding[i];
-    } else {
-      problem.stride[i] = attributes.stride[i];
-      problem.padding[i] = attributes.padding[i];
-    }
-  }
-  return problem;
 }
 
 }  // namespace kiln

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "jit/compile/channel_text.h"
+#include "jit/compile/conv_demands.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/rounding.h"
 
@@ -77,24 +78,11 @@ class Deciding {
            });
   }
 
-  // A bias, two for each norm, a sign for windows, and all other values that
-  // are not elements.
+  // A bias, a sign for windows, and what the ops between have.
   int64_t MostFields(const Kernel& reader) const {
-    int64_t fields = reader.group.early_pooling < 0 ? 1 : 2;
-    for (const int index : reader.group.epilogue) {
-      const Node& node = NodeAt(index);
-      if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
-        fields += 2;
-        continue;
-      }
-      for (const Operand& operand : node.operands) {
-        const int value = ValueOf(operand);
-        if (value < 0) continue;
-        const Dims& dims = schedule_.lowered.values[value].desc.dims;
-        if (dims != reader.group.domain) ++fields;
-      }
-    }
-    return fields;
+    return (reader.group.early_pooling < 0 ? 1 : 2) +
+           ChannelFieldsOf(schedule_.lowered, reader.group.epilogue,
+                           reader.group.domain);
   }
 
   // On each multiprocessor: what threads read for their channels, and states

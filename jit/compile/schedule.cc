@@ -79,16 +79,16 @@ class Scheduling {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
   }
 
-  // Convolutions on tensor cores.
+  // Convolutions on tensor cores. Where the first candidates hold images, the
+  // fastest that do not are the second ones.
   ConvFusion Fuse(int spare_registers, int conv_rank) const {
-    ConvFusion fusion = FuseConvolutions(
-        schedule_.lowered, GroupNodes(schedule_.lowered),
-        {plan_.plan.grade, target_, spare_registers}, conv_rank);
-    if (spare_registers == 0) {
-      FinishConvolutions(schedule_.lowered, {plan_.plan.grade, target_},
-                         conv_rank == 0, &fusion);
-    }
-    return fusion;
+    if (spare_registers > 0) return Fuse(spare_registers, conv_rank, false);
+    ConvFusion first = Fuse(0, 0, true);
+    if (conv_rank == 0) return first;
+    const bool holds = std::any_of(
+        first.geometry.begin(), first.geometry.end(),
+        [](const auto& conv) { return conv.second.holds_images(); });
+    return Fuse(0, holds ? conv_rank - 1 : conv_rank, false);
   }
 
   // Kernels of `fusion`, and of the rest, with rows kept on chip.
@@ -97,6 +97,17 @@ class Scheduling {
   }
 
  private:
+  ConvFusion Fuse(int spare_registers, int conv_rank, bool holds) const {
+    ConvFusion fusion = FuseConvolutions(
+        schedule_.lowered, GroupNodes(schedule_.lowered),
+        {plan_.plan.grade, target_, spare_registers}, conv_rank);
+    if (spare_registers == 0) {
+      FinishConvolutions(schedule_.lowered, {plan_.plan.grade, target_}, holds,
+                         &fusion);
+    }
+    return fusion;
+  }
+
   // What lies in the workspace: a value, partial states, packed
   // weights, or counts of blocks.
   struct Buffer {

@@ -98,13 +98,24 @@ class Reporting {
     report->candidates =
         ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
     report->why =
-        (tuning_.conv == 0 ? "fewest predicted cycles" : Tuned(tuning_.conv)) +
-        TextOf(kernel.demands) + TextOfFinish(kernel) +
+        WhyConvolution(report->candidates) + TextOf(kernel.demands) +
+        TextOfFinish(kernel) +
         (kernel.leaves_states && kernel.group.finish.empty()
              ? "; what blocks leave of statistics is merged by each block that "
                "needs them"
              : "");
     TakeTime(report);
+  }
+
+  // Of a tuned one the first candidate is not the models' choice where that
+  // holds images.
+  std::string WhyConvolution(
+      const std::vector<ScheduleCandidate>& candidates) const {
+    const bool is_first = !candidates.empty() && candidates[0].chosen;
+    if (tuning_.conv == 0) return "fewest predicted cycles";
+    if (!is_first) return Tuned(tuning_.conv);
+    return fmt::format("the variant {} asks for blocks that hold no images",
+                       ToString(tuning_));
   }
 
   std::string Tuned(int rank) const {

@@ -1,0 +1,43 @@
+#ifndef KILN_JIT_COMPILE_CONV_PROBLEM_H_
+#define KILN_JIT_COMPILE_CONV_PROBLEM_H_
+
+#include <cstdint>
+
+#include "jit/compile/lowered_plan.h"
+
+namespace kiln {
+
+// A convolution, ordinary or transposed, as conv_tile.cuh sees it: a
+// transposed one is the convolution of an input with zeros inserted by the
+// mirrored filter.
+struct ConvProblem {
+  Dims4 input = {1, 1, 1, 1};
+  Dims4 output = {1, 1, 1, 1};
+  int64_t groups = 1;
+  Pair kernel = {1, 1};
+  Pair stride = {1, 1};
+  Pair padding = {0, 0};  // may be negative
+  Pair dilation = {1, 1};
+  Pair insert = {1, 1};  // distance of the input's pixels
+  bool transposed = false;
+  DataType input_type = DataType::kF32;
+  DataType weight_type = DataType::kF32;
+
+  int64_t taps() const { return kernel[0] * kernel[1]; }
+  int64_t group_inputs() const { return input[1] / groups; }
+  int64_t group_outputs() const { return output[1] / groups; }
+  // Of warpgroups: whether they multiply the operands as they are stored, and
+  // of how many neighbouring columns of the filter an octet has all channels,
+  // where these are few: 1 if it has channels of one.
+  bool takes_as_stored() const {
+    return input_type == weight_type && input_type != DataType::kF32;
+  }
+  int64_t octet_columns() const;
+  friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
+};
+
+ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_CONV_PROBLEM_H_
