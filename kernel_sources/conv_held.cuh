@@ -10,6 +10,10 @@
 //
 // Where blocks may not be resident together, each image is computed twice, in
 // two launches (Turn): states are there before anybody asks for them.
+//
+// What a warp branches on here comes from its first lane, so that the compiler
+// knows that lanes stay together; else it has each product wait for the one
+// before.
 #ifndef KILN_KERNEL_SOURCES_CONV_HELD_CUH_
 #define KILN_KERNEL_SOURCES_CONV_HELD_CUH_
 
@@ -61,7 +65,7 @@ class ConvHeld {
     __syncwarp();
     if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.states_left());
     constexpr int kOthers = Tile::kThreads - 128;
-    if (threadIdx.x < kOthers) return;
+    if (__shfl_sync(~0u, threadIdx.x, 0) < kOthers) return;
     ptx::Wait(stages_.states_left(), round % 2);
     MergeSlots<Spec, Spec::kGroupsN, 128>(
         block, states, static_cast<int>(threadIdx.x) - kOthers,
@@ -138,7 +142,8 @@ class ConvHeld {
                               Moments* states) const {
     const int first = block.first_channel() / Spec::kChannelsOfState;
 #pragma unroll 1
-    for (int i = threadIdx.x / 32; i < kStates; i += kWarps) {
+    for (int i = __shfl_sync(~0u, threadIdx.x / 32, 0); i < kStates;
+         i += kWarps) {
       if (first + i >= Spec::kStatesOfImage) break;
       const Moments state = Merged(block, first + i);
       if (threadIdx.x % 32 == 0) states[i] = state;

@@ -181,6 +181,7 @@ class ConvConsumer {
         tail.Take(t_, block, 0, sums_.d);
         held.Leave(block, round, &tail);
       }
+      step = __shfl_sync(~0u, step, 0);
 #pragma unroll 1
       while (step < ConvHeld<Spec>::kSteps) take(step++, round);
       if (round < rounds) held.Keep(sums_.d);

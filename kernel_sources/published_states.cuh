@@ -73,7 +73,8 @@ __device__ inline void Unpublish(unsigned long long record, float,
 }
 
 // Waits for every 32nd of the first `count` words behind `records`, which are
-// those of a lane. A lane that has fewer gets `nothing` for them.
+// those of a lane; the warp's lanes wait together. A lane that has fewer gets
+// `nothing` for them.
 template <int kRecords>
 __device__ void AwaitRecords(const unsigned long long* records, int count,
                              Tag tag, unsigned long long nothing,
@@ -91,6 +92,7 @@ __device__ void AwaitRecords(const unsigned long long* records, int count,
       ptx::LoadRelaxedIf(!IsThere(words[k], tag), records + 32 * k, &words[k]);
       is_missing |= !IsThere(words[k], tag);
     }
+    is_missing = __any_sync(~0u, is_missing);
   }
 }
 
@@ -108,8 +110,6 @@ __device__ Reducer MergeRecords(unsigned long long (&words)[kRecords],
 #pragma unroll
     for (int i = 1; i < kRecords; ++i) words[i - 1] = words[i];
   }
-  // Lanes may have left the wait apart.
-  __syncwarp();
   return total;
 }
 

@@ -48,7 +48,7 @@ TEST(ConvFusionTest, CheapConvolutionsOfLargeInputsGoThroughMemory) {
     EXPECT_THAT(
         Symbols(fmt::format(R"(
 grade tf32
-input x: f32[32,32,112,112]
+input x: f32[8,32,896,896]
 param w: f32[64,32,3,3]
 c = conv2d(x, w, stride={}, padding=1)
 n = group_norm(c, num_groups=8)
@@ -85,8 +85,20 @@ TEST(ConvFusionTest, NothingOfACheapConvolutionIsStored) {
 
 TEST(ConvFusionTest, DearConvolutionsGoThroughMemory) {
   for (const std::string& text :
+       {"grade tf32\n" + TransposedChain("[32,64,512,512]"),
+        TransposedChain("[1,64,512,512]")}) {
+    EXPECT_THAT(Symbols(text, kH100),
+                ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
+                            "kiln_pointwise"));
+  }
+}
+
+TEST(ConvFusionTest, ResultsThatTheChipHoldsAreNotStoredBeforeTheNorm) {
+  for (const std::string& text :
        {"grade tf32\n" + TransposedChain(), TransposedChain("[8,64,56,56]")}) {
     EXPECT_THAT(Symbols(text, kH100),
+                ElementsAre("kiln_pack_weights", "kiln_conv_held"));
+    EXPECT_THAT(Symbols(text, kA100),
                 ElementsAre("kiln_pack_weights", "kiln_conv_statistics",
                             "kiln_pointwise"));
   }

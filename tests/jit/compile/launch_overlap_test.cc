@@ -101,7 +101,7 @@ TEST(LaunchOverlapTest, WhatFollowsANormBeginsEarlyAndWaits) {
 
 // The kernel that merges is in the unit of one that waits by itself.
 TEST(LaunchOverlapTest, EveryEntryWaits) {
-  const Schedule schedule = Fastest(NormAndRelu(1));
+  const Schedule schedule = Fastest(NormAndRelu(1) + "output c\n");
   const KernelSpec spec = MakeKernelSpec(schedule, schedule.kernels[1]);
   ASSERT_EQ(spec.entries.size(), 2);
   EXPECT_TRUE(spec.entries[0].awaits_itself);

@@ -139,7 +139,7 @@ TEST(ScheduleReportTest, RewritesAreNamed) {
 
 // Four bytes of each of 64 channels, for a round trip of 32.
 TEST(ScheduleReportTest, AnInputTooLargeToBeReadAgainIsSaid) {
-  EXPECT_THAT(ReportOf("input x: f32[16,64,64,64]\nparam w: f32[32,64,1,1]\n"
+  EXPECT_THAT(ReportOf("input x: f32[16,64,512,512]\nparam w: f32[32,64,1,1]\n"
                        "c = conv2d(x, w)\ny = group_norm(c, num_groups=8)\n"
                        "output y\n",
                        kH100)

@@ -60,6 +60,13 @@ INSTANTIATE_TEST_SUITE_P(
         // Three fragments of rows to a warp.
         "input x: f16[32,32,56,56]\nparam w: f16[64,32,3,3]\n"
         "y = conv2d(x, w)\nz = logsumexp(y, dim=1)\noutput z\n",
+        // Images that are held: as stored, then with one part.
+        "input x: f16[32,64,64,64]\nparam w: f16[64,64,3,3]\n"
+        "y = conv2d(x, w, padding=1)\nn = group_norm(y, num_groups=8)\n"
+        "z = silu(n)\noutput z\n",
+        "grade tf32\ninput x: f32[128,64,256,256]\n"
+        "param w: f32[64,64,3,3]\ny = conv_transpose2d(x, w)\n"
+        "g = gelu(y)\nz = group_norm(g, num_groups=8)\noutput z\n",
         // One part, as stored.
         "input x: f16[16,64,56,56]\nparam w: f16[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\nz = relu(y)\noutput z\n"));
