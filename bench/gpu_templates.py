@@ -100,6 +100,11 @@ PLANS = {
     # Blocks that hold images, in two rounds.
     "conv_holds": _conv("60,64,40,40", "64,64,3,3", "f16", padding=1)
     + "n = group_norm(c, num_groups=8)\ny = silu(n)\noutput y\n",
+    "conv_holds_embedding": _conv("60,64,40,40", "64,64,3,3", "f16", padding=1)
+    + "input e: f16[60,64,1,1]\nh = add(c, e)\n"
+    "n = group_norm(h, num_groups=8)\ny = silu(n)\noutput y\n",
+    "conv_holds_42_outputs": _conv("60,64,40,40", "42,64,3,3", "f16", padding=1)
+    + "n = group_norm(c, num_groups=42)\ny = silu(n)\noutput y\n",
     "conv_holds_f32": _conv("16,128,48,56", "64,128,1,1")
     + "n = group_norm(c, num_groups=8)\ny = hardswish(n)\noutput y\n",
     "transpose_k4_s2": _conv("1,32,14,14", "32,64,4,4", transposed=1,

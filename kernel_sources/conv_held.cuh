@@ -208,7 +208,9 @@ class ConvHeld {
     const Channel* const channels = channels_ + half * Run::kChannels;
     StorePlanes<Spec, Finish>(
         t_, block, 0, planes, [&](const Point<Index>& at, float value) {
-          return Finish::Value(value, channels[at.c - first]);
+          // Of a channel that the block lacks, `at` is in its first.
+          return Finish::Value(
+              value, channels[max(static_cast<int>(at.c) - first, 0)]);
         });
   }
 

@@ -29,7 +29,8 @@ class Planes {
   static_assert(kRun % Tile::kRowLength == 0, "Runs are whole rows.");
   // What lanes lay down at once, for two positions, is 8 numbers of a plane, or
   // 16. By that modulo 32 they do so in different banks; by 8 modulo 16, too,
-  // for half a warp's lanes take turns.
+  // for half a warp's lanes take turns. That is less memory, which blocks that
+  // hold images are short of.
   static constexpr int kLaid = 8 * kPhases;
   static constexpr int kBanks = Spec::kTeams > 0 ? 16 : 32;
   static constexpr int kPitch =

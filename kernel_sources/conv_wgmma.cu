@@ -372,6 +372,8 @@ template <typename Spec>
 __device__ void ConvWgmma(const typename Spec::Tensors& t) {
   constexpr bool kMoves = Spec::kProducerRegisters > 0;
   if constexpr (!Spec::kFetchesEarly) AwaitPrevious();
+  // Of a launch that publishes, only the first row of blocks works (Turn).
+  if (Spec::kTeams > 0 && blockIdx.y > 0) return;
   extern __shared__ __align__(256) float dynamic_shared[];
   const ConvStages<Spec> stages(reinterpret_cast<uint4*>(dynamic_shared));
   stages.Init();

@@ -7,7 +7,7 @@
 //
 //   const kiln::Tag tag = kiln::TagAfter(last);
 //   ptx::StoreRelaxed(record, kiln::Publish(state, tag));
-//   kiln::AwaitRecords(tag, records, words);  // of others
+//   kiln::AwaitRecords(records, count, tag, nothing, words);  // of others
 //   kiln::Unpublish(words[0], count, &state);
 #ifndef KILN_KERNEL_SOURCES_PUBLISHED_STATES_CUH_
 #define KILN_KERNEL_SOURCES_PUBLISHED_STATES_CUH_

@@ -1,5 +1,7 @@
 #include "jit/compile/channel_text.h"
 
+#include <iterator>
+
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "jit/compile/rounding.h"
@@ -8,24 +10,26 @@ namespace kiln {
 namespace {
 
 // In bytes, so that one access reads all fields, or four.
-int64_t AlignmentOf(size_t fields) {
+int64_t AlignmentOf(int64_t fields) {
   if (fields > 2) return 4 * kFieldBytes;
   return fields == 2 ? 2 * kFieldBytes : kFieldBytes;
 }
 
 }  // namespace
 
+int64_t ChannelBytes(int64_t fields) {
+  return RoundUp(fields * kFieldBytes, AlignmentOf(fields));
+}
+
 int64_t ChannelBytes(const ElementCode& code) {
-  const size_t fields = code.ChannelFields().size();
-  return RoundUp(static_cast<int64_t>(fields) * kFieldBytes,
-                 AlignmentOf(fields));
+  return ChannelBytes(static_cast<int64_t>(code.ChannelFields().size()));
 }
 
 std::vector<std::string> ChannelText(const ElementCode& code,
                                      const std::string& state) {
   const std::vector<std::string> fields = code.ChannelFields();
-  std::vector<std::string> lines = {
-      fmt::format("struct alignas({}) Channel {{", AlignmentOf(fields.size()))};
+  std::vector<std::string> lines = {fmt::format(
+      "struct alignas({}) Channel {{", AlignmentOf(std::ssize(fields)))};
   for (const std::string& field : fields) {
     lines.push_back("  float " + field + ";");
   }

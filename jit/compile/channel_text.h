@@ -20,7 +20,8 @@ constexpr int64_t kFieldBytes = 4;
 std::vector<std::string> ChannelText(const ElementCode& code,
                                      const std::string& state = "");
 
-// Bytes of a Channel.
+// Bytes of a Channel, with that many members or with those of `code`.
+int64_t ChannelBytes(int64_t fields);
 int64_t ChannelBytes(const ElementCode& code);
 
 // Units of 16 bytes that the channels of a block take in shared memory; 0 where

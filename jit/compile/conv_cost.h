@@ -16,11 +16,8 @@ double TileCycles(const ConvGeometry& geometry, const ConvDemands& demands);
 double ConvCycles(const ConvGeometry& geometry, double tile_cycles,
                   int sm_count);
 
-// The same where blocks hold images (conv_group_cost.cc), of a clock as it is
-// under load.
-double HeldCycles(const ConvGeometry& geometry);
-// For each cycle of the others: 1.75 GHz for 1.98.
-inline constexpr double kCyclesUnderLoad = 0.885;
+// The same where blocks hold images.
+double HeldCycles(const ConvGeometry& geometry, const ConvDemands& demands);
 
 // What these are made of: the same of tiles of warps (conv_warp_cost.cc) and of
 // warpgroups (conv_group_cost.cc), and the cycles before the first tile of a

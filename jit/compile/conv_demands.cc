@@ -6,7 +6,6 @@
 
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_fusion.h"
-#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -32,6 +31,7 @@ class Demanding {
   std::optional<ConvDemands> Hold(const KernelGroup& user,
                                   const ConvDemands& demands) && {
     demands_ = demands;
+    // Of images of one pixel, what a channel has in common looks like elements.
     const bool has_pixels = conv_.domain[2] * conv_.domain[3] > 1;
     if (!demands_.in_registers() || demands_.windows.any() || !has_pixels ||
         !conv_.tail_epilogue.empty()) {
@@ -50,10 +50,8 @@ class Demanding {
     AddOps(std::move(known), user.epilogue);
     demands_.stores = false;
     demands_.holds_images = true;
-    const int64_t bytes =
-        ChannelFieldsOf(plan_, user.epilogue, conv_.domain) * kFieldBytes;
     demands_.held_channel_bytes =
-        bytes > 2 * kFieldBytes ? RoundUp(bytes, 16) : bytes;
+        ChannelBytes(ChannelFieldsOf(plan_, user.epilogue, conv_.domain));
     return demands_;
   }
 
@@ -215,6 +213,19 @@ int64_t ChannelFieldsOf(const LoweredPlan& plan, const std::vector<int>& nodes,
     }
   }
   return fields;
+}
+
+bool VariesByImage(const LoweredPlan& plan, const std::vector<int>& nodes) {
+  const auto varies = [&](const Operand& operand) {
+    const int value = ValueOf(operand);
+    if (value < 0) return false;
+    const Dims4 dims = AlignDims(plan.values[value].desc.dims);
+    return dims[0] > 1 && dims[2] * dims[3] == 1;
+  };
+  return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+    const std::vector<Operand>& operands = plan.nodes[node].operands;
+    return std::any_of(operands.begin(), operands.end(), varies);
+  });
 }
 
 std::optional<ConvDemands> HeldDemandsOf(const LoweredPlan& plan,

@@ -26,6 +26,10 @@ ConvDemands ConvDemandsOf(const LoweredPlan& plan, const KernelGroup& conv,
 int64_t ChannelFieldsOf(const LoweredPlan& plan, const std::vector<int>& nodes,
                         const Dims& dims);
 
+// Whether what the elements of a channel have in common for `nodes` is another
+// in each image.
+bool VariesByImage(const LoweredPlan& plan, const std::vector<int>& nodes);
+
 // Of a kernel with `demands` whose blocks hold images (conv_held.cuh), so that
 // it also does what `user`, a pointwise group, does with the elements that
 // statistics are taken of. Null if that is not all there is to do with them,

@@ -84,7 +84,7 @@ class Finishing {
         ConvCycles(geometry, TileCycles(geometry, demands), target_.sm_count);
     const double apart = overlaps ? alone * kSlowedByOverlap
                                   : alone + CyclesOf(rest, conv.domain);
-    if (HeldCycles(*held) / kCyclesUnderLoad >= apart) return false;
+    if (HeldCycles(*held, *held_demands) >= apart) return false;
     geometry = *held;
     demands = *held_demands;
     return true;

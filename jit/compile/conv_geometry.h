@@ -97,8 +97,8 @@ struct ConvGeometry {
   bool spares_registers = false;  // of producers, at the cost of time
   // Where blocks hold images: teams, of which each has the blocks of an image.
   int teams = 0;
-  bool in_turns =
-      false;  // launches do, for blocks may not be resident together
+  // They may not be resident together, so their launches take turns.
+  bool in_turns = false;
 
   int groups() const { return groups_m * groups_n; }
   bool has_groups() const { return groups() > 0; }

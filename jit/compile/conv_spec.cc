@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_constants.h"
+#include "jit/compile/conv_demands.h"
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/finish_text.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr int kMergeThreads = 256;
 constexpr int64_t kFewestAhead = 8;  // chunks of a block
 constexpr int64_t kMergedByBlock = kMergeThreads / 32;
-// kiln::Turn of conv_held.cuh before the one that does everything.
+// kiln::Turn of published_states.cuh before the one that does everything.
 constexpr uint32_t kPublishingTurn = 2;
 
 class ConvSpecWriter {
@@ -510,6 +511,13 @@ class ConvSpecWriter {
            geometry_.chunks() * geometry_.tiles_per_block >= kFewestAhead;
   }
 
+  // What channels have in common is computed once in a block, not for each of
+  // the images that it holds.
+  bool SharesChannels() const {
+    return !geometry_.holds_images() ||
+           !VariesByImage(schedule_.lowered, kernel_.group.epilogue);
+  }
+
   // The launch of the convolution, whose tail needs `scratch_words`.
   void Finish(const std::string& tail, const std::string& symbol,
               int64_t scratch_words) {
@@ -540,7 +548,8 @@ class ConvSpecWriter {
               BoolText("kLoadsAhead", LoadsAhead(tail)),
               BoolText("kFetchesEarly", kernel_.fetches_early)});
     }
-    const int64_t channel_units = SharedChannelUnits(inner_, geometry_);
+    const int64_t channel_units =
+        SharesChannels() ? SharedChannelUnits(inner_, geometry_) : 0;
     const int64_t bytes =
         geometry_.shared_bytes() + channel_units * 16 + scratch_words * 4;
     Append({BoolText("kSharesChannels", channel_units > 0),

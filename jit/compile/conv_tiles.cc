@@ -121,7 +121,7 @@ int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
 }
 
 void ConvTiles::CompareHeld(const ConvGeometry& g) {
-  const double all = HeldCycles(g) / kCyclesUnderLoad;
+  const double all = HeldCycles(g, demands_);
   if (options_.search != nullptr) options_.search->Fits(g, all);
   if (best_.has_value() && all >= best_cycles_) return;
   best_ = g;

@@ -19,6 +19,7 @@ int64_t ResidentSharedBytes(const Kernel& kernel) {
 }
 
 bool MustBeResident(const Kernel& kernel) {
+  if (kernel.packs) return false;
   if (kernel.conv) return kernel.conv->holds_images() && !kernel.conv->in_turns;
   return kernel.rows && kernel.rows->keeper == RowKeeper::kTeam &&
          kernel.rows->resident;

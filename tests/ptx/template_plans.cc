@@ -296,6 +296,17 @@ std::vector<TemplatePlan> HoldingPlans() {
        "grade tf32\n" + Transpose("3,64,20,40", "64,64,3,3", "",
                                   "y = group_norm(c, num_groups=32)"),
        "sm_90a/6"},
+      // What channels have in common before the norm is another in each image.
+      {"conv_holds_embedding", file,
+       "grade tf32\ninput e: f32[4,64,1,1]\n" +
+           Conv("4,64,20,30", "64,64,3,3", "padding=1",
+                "h = add(c, e)\ny = group_norm(h, num_groups=8)"),
+       "sm_90a/2"},
+      // The last block lacks channels of those that lanes store together.
+      {"conv_holds_42_outputs", file,
+       Conv("3,64,30,16", "42,64,3,3", "padding=1",
+            "y = group_norm(c, num_groups=42)", "f16"),
+       "sm_90a/2"},
   };
 }
 

@@ -21,6 +21,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -106,6 +107,20 @@ TEST(LaunchOverlapTest, EveryEntryWaits) {
   ASSERT_EQ(spec.entries.size(), 2);
   EXPECT_TRUE(spec.entries[0].awaits_itself);
   EXPECT_FALSE(spec.entries[1].awaits_itself);
+}
+
+TEST(LaunchOverlapTest, OnlyBlocksThatWaitForEachOtherBeginLate) {
+  const Schedule schedule = Fastest(R"(
+input x: f16[32,64,64,64]
+input w: f16[64,64,3,3]
+c = conv2d(x, w, padding=1)
+n = group_norm(c, num_groups=8)
+r = relu(n)
+output r
+)");
+  ASSERT_TRUE(schedule.kernels.back().conv->holds_images());
+  EXPECT_THAT(schedule.kernels, ElementsAre(Field(&Kernel::overlaps, true),
+                                            Field(&Kernel::overlaps, false)));
 }
 
 TEST(LaunchOverlapTest, WindowsWaitForTheirShareOfTheL1) {
