@@ -62,13 +62,12 @@ class ConvHeld {
     const States states = reinterpret_cast<States>(
         stages_.scratch() + round % 2 * (Spec::kStateWords / 2));
     tail->Leave(states);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.states_left());
+    ptx::Arrive(stages_.states_left());
     constexpr int kOthers = Tile::kThreads - 128;
     if (__shfl_sync(~0u, threadIdx.x, 0) < kOthers) return;
     ptx::Wait(stages_.states_left(), round % 2);
     MergeSlots<Spec, Spec::kGroupsN, 128>(
-        block, states, static_cast<int>(threadIdx.x) - kOthers,
+        block, states, threadIdx.x - kOthers,
         [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
           ptx::StoreRelaxed(t_.records + PlaceOfPartial(of_image, number),
                             Publish(state, tag()));

@@ -96,7 +96,7 @@ __device__ void LeavePartial(const typename Spec::Tensors& t,
 // warps, of which this one is `thread`.
 template <typename Spec, int kParts, int kThreads, int kSlots, typename Leave>
 __device__ void MergeSlots(const ConvBlock<Spec>& block,
-                           const Moments (*slots)[kSlots], int thread,
+                           const Moments (*slots)[kSlots], unsigned thread,
                            const Leave& leave) {
   static_assert(kParts > 0 && kParts % Spec::kImages == 0);
   using Tile = ConvTile<Spec>;
@@ -112,7 +112,7 @@ __device__ void MergeSlots(const ConvBlock<Spec>& block,
   // All lanes of a warp go round as often.
 #pragma unroll 1
   for (int round = 0; round < kAll; round += kThreads / kLanes) {
-    const int i = round + thread / kLanes;
+    const int i = round + static_cast<int>(thread) / kLanes;
     const int image = Spec::kImages == 1 ? 0 : i / kStates;
     const int number = i - image * kStates;
     const auto* const parts = slots + image * kPartsOfImage;
@@ -136,7 +136,7 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
                               const ConvBlock<Spec>& block,
                               const Moments (*slots)[kSlots]) {
   MergeSlots<Spec, kParts, ConvTile<Spec>::kThreads>(
-      block, slots, static_cast<int>(threadIdx.x),
+      block, slots, threadIdx.x,
       [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
         LeavePartial(t, of_image, number, state);
       });

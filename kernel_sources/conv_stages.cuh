@@ -118,7 +118,7 @@ class ConvStages {
         ptx::InitBarrier(turn(group), 4);
       }
       if constexpr (Spec::kTeams > 0) {
-        ptx::InitBarrier(states_left(), ConvTile<Spec>::kThreads / 32);
+        ptx::InitBarrier(states_left(), ConvTile<Spec>::kThreads);
         ptx::InitBarrier(states_known(), ConvTile<Spec>::kThreads / 32);
       }
       ptx::FenceBarrierInit();
@@ -159,8 +159,8 @@ class ConvStages {
   __device__ ptx::Barrier* turn(int group) const {
     return barriers() + 2 * Spec::kStages + 1 + group;
   }
-  // Where there are teams: at which each warp that multiplies arrives with the
-  // states of its tile, and of its image (conv_held.cuh).
+  // Where there are teams: at which all that multiply arrive with the states of
+  // their tile, and each warp with those of its image (conv_held.cuh).
   __device__ ptx::Barrier* states_left() const {
     return barriers() + 2 * Spec::kStages + 1 + Spec::kWarpgroups;
   }
