@@ -9,8 +9,6 @@ REASONS = {
                         "where PyTorch has one of TF32",
     "hand_layer_norm_bf16": "a plan like it keeps issue slots three quarters "
                             "busy, by ncu",
-    "hand_layer_norm_channels": "blocks load a strip, go over it twice and "
-                                "write it, by turns; not analysed further",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
 }
 # A run in which a tenth of the times is this many times the median was shared
