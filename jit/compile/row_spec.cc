@@ -15,7 +15,7 @@ namespace kiln {
 namespace {
 
 constexpr int kTeamThreads = 736;  // of row_team.cu
-// kiln::Turn of row_team.cu before the one that does everything.
+// kiln::Turn of published_states.cuh before the one that does everything.
 constexpr uint32_t kTeamTurns[] = {2, 3};
 // On a multiprocessor, for which registers must suffice: 64 for each, or 80
 // where they hold the rows.
