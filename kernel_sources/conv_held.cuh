@@ -17,11 +17,10 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_HELD_CUH_
 #define KILN_KERNEL_SOURCES_CONV_HELD_CUH_
 
-#include "conv_partials.cuh"
+#include "conv_held_states.cuh"
 #include "conv_runs.cuh"
 #include "conv_stages.cuh"
 #include "conv_stores.cuh"
-#include "published_states.cuh"
 
 namespace kiln {
 
@@ -48,31 +47,11 @@ class ConvHeld {
         planes_(stages.scratch() + Spec::kStateWords),
         channels_(reinterpret_cast<Channel*>(planes_ + 2 * kHalfWords) +
                   threadIdx.x / 32 * kWarpChannels),
-        states_(reinterpret_cast<Moments*>(planes_ + 2 * kHalfWords +
+        merged_(reinterpret_cast<Moments*>(planes_ + 2 * kHalfWords +
                                            kChannelWords)),
-        tag_bits_(UpperWord(TagAfter(*LastTag()))) {}
+        states_(t, stages) {}
 
-  // Leaves the states of the block's part of the `round`-th image to the team.
-  // Warpgroups do not meet for that, or all would be done with their products
-  // before any can go on: the last waits for the others.
-  __device__ void Leave(const ConvBlock<Spec>& block, int round,
-                        RunTail<Spec>* tail) const {
-    using States = typename RunTail<Spec>::States;
-    // Some may still read those of the image before.
-    const States states = reinterpret_cast<States>(
-        stages_.scratch() + round % 2 * (Spec::kStateWords / 2));
-    tail->Leave(states);
-    ptx::Arrive(stages_.states_left());
-    constexpr int kOthers = Tile::kThreads - 128;
-    if (__shfl_sync(~0u, threadIdx.x, 0) < kOthers) return;
-    ptx::Wait(stages_.states_left(), round % 2);
-    MergeSlots<Spec, Spec::kGroupsN, 128>(
-        block, states, threadIdx.x - kOthers,
-        [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
-          ptx::StoreRelaxed(t_.records + PlaceOfPartial(of_image, number),
-                            Publish(state, tag()));
-        });
-  }
+  __device__ const HeldStates<Spec>& states() const { return states_; }
 
   // Keeps a tile's values. Each warp has planes of its own.
   template <int kCount>
@@ -87,7 +66,7 @@ class ConvHeld {
   // the next.
   __device__ void Take(int step, const ConvBlock<Spec>& block,
                        int round) const {
-    Moments* const states = states_ + round % 2 * kStates;
+    Moments* const states = merged_ + round % 2 * kStates;
     if (step == 0) return MergeStates(block, states);
     if (step == 1) {
       ptx::Wait(stages_.states_known(), round % 2);
@@ -95,10 +74,6 @@ class ConvHeld {
     }
     Store(block, step - 1);
   }
-
-  // Says the tag to the next launch. By one thread, once all have read that of
-  // the last.
-  __device__ void LeaveTag() const { *LastTag() = tag(); }
 
  private:
   using Channel = typename Finish::Channel;
@@ -116,24 +91,10 @@ class ConvHeld {
                         2 * kStates * 3 ==
                     Spec::kScratchWords,
                 "The launch asks for this much.");
-  static_assert(Tile::kPhases == 1 && Spec::kImages == 1,
-                "A tile is a part of one image.");
+  static_assert(Spec::kTilesPerBlock == 1, "A block holds one tile.");
 
   __device__ Run PlanesOf(int half) const {
     return {planes_ + half * kHalfWords, half};
-  }
-
-  static __device__ unsigned UpperWord(Tag tag) {
-    return __shfl_sync(~0u, static_cast<unsigned>(tag >> 32), 0);
-  }
-  __device__ Tag tag() const { return static_cast<Tag>(tag_bits_) << 32; }
-
-  // Behind all records, a word for each block.
-  __device__ unsigned long long* LastTag() const {
-    return t_.records +
-           static_cast<long long>(Spec::Output::kN) * Spec::kStatesOfImage *
-               Spec::kSplits +
-           blockIdx.x;
   }
 
   // Some warps merge a state each; all arrive.
@@ -144,42 +105,11 @@ class ConvHeld {
     for (int i = __shfl_sync(~0u, threadIdx.x / 32, 0); i < kStates;
          i += kWarps) {
       if (first + i >= Spec::kStatesOfImage) break;
-      const Moments state = Merged(block, first + i);
+      const Moments state = states_.template Merged<32>(block, first + i);
       if (threadIdx.x % 32 == 0) states[i] = state;
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.states_known());
-  }
-
-  // By one warp, into all lanes: the same in all blocks.
-  __device__ Moments Merged(const ConvBlock<Spec>& block, int state) const {
-    constexpr int kRecords = (Spec::kSplits + 31) / 32;  // of each lane
-    const int lane = threadIdx.x % 32;
-    const unsigned long long* const records =
-        t_.records +
-        (static_cast<long long>(block.n) * Spec::kStatesOfImage + state) *
-            Spec::kSplits;
-    unsigned long long words[kRecords];
-    AwaitRecords(records + lane, Spec::kSplits - lane, tag(),
-                 Publish(Moments(), tag()), words);
-    Moments total = MergeRecords<Moments>(
-        words, [&](int k) { return ValuesOf(lane + 32 * k); });
-    MergeLanes<32>(&total);
-    return total;
-  }
-
-  // Of a block's part of a state (PlaceOfPartial); none behind the last.
-  static __device__ int ValuesOf(int split) {
-    constexpr int kChannels = Spec::kChannelsOfState < Tile::kBlockChannels
-                                  ? Spec::kChannelsOfState
-                                  : Tile::kBlockChannels;
-    const int top = split / Tile::kTilesAcross % Tile::kStrips * Spec::kStepH;
-    const int left = split % Tile::kTilesAcross * Spec::kStepW;
-    const int rows =
-        min(Spec::kTileH, static_cast<int>(Spec::Output::kH) - top);
-    const int columns =
-        min(Spec::kTileW, static_cast<int>(Spec::Output::kW) - left);
-    return split < Spec::kSplits ? rows * columns * kChannels : 0;
   }
 
   // What the values of each of the warp's channels have in common.
@@ -217,8 +147,8 @@ class ConvHeld {
   const ConvStages<Spec>& stages_;
   float* const planes_;
   Channel* const channels_;  // the warp's
-  Moments* const states_;    // the block's, of two images
-  const unsigned tag_bits_;  // its upper word, in a uniform register
+  Moments* const merged_;    // the block's states, of two images
+  const HeldStates<Spec> states_;
 };
 
 }  // namespace kiln

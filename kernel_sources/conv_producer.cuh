@@ -42,12 +42,15 @@ class ConvProducer {
 
   __device__ ConvProducer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
-      : t_(t), stages_(stages), block_(number) {}
+      : t_(t),
+        stages_(stages),
+        block_(number),
+        tiles_(Spec::kTilesPerBlock == 1 ? 1 : block_.tiles()) {}
 
   __device__ void Run() {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();
-    const int tiles = Spec::kTeams > 0 ? block_.rounds() : block_.tiles();
-    const int chunks = tiles * Tile::kChunks;
+    const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
+    const int chunks = images * tiles_ * Tile::kChunks;
     int chunk = producer_;
     int batch = 0;
     bool carries = false;  // whether it takes what the tile above has
@@ -55,7 +58,7 @@ class ConvProducer {
 #pragma unroll 1
     while (chunk < chunks || is_open) {
       if (batch == 0) carries = Carries(chunk);
-      if constexpr (Spec::kTeams > 0) {
+      if constexpr (kAnnounces) {
         if (batch == 0 && chunk + Spec::kProducers < chunks) {
           Announce(chunk + Spec::kProducers);
         }
@@ -170,7 +173,10 @@ class ConvProducer {
 
   // Whether a part of chunk `chunk` is to be taken from the tile above.
   __device__ bool Carries(int chunk) const {
-    return Spec::kCarriedRows > 0 && chunk - Tile::kChunks >= carries_from_;
+    if (Spec::kCarriedRows == 0 || TileOf(chunk / Tile::kChunks) == 0) {
+      return false;
+    }
+    return chunk - Tile::kChunks >= carries_from_;
   }
 
   // Takes that part from the stage of the tile above: a vote has shown that all
@@ -284,13 +290,19 @@ class ConvProducer {
     return mine;
   }
 
-  // Of the `number`-th tile of the block, or image of its team.
+  // Where the `number`-th tile is, counted over all images of the block's team,
+  // and which of the strip it is.
   __device__ ConvBlock<Spec> BlockOf(int number) const {
-    return Spec::kTeams > 0 ? block_.InRound(number) : block_;
+    return Spec::kTeams > 0 ? block_.InRound(number / tiles_) : block_;
+  }
+  __device__ int TileOf(int number) const {
+    return Spec::kTeams > 0 ? number % tiles_ : number;
   }
 
   // Lets the L2 bring the lines of a chunk: where all blocks wait for each
-  // other they also wait for memory together.
+  // other at each tile they also wait for memory together.
+  static constexpr bool kAnnounces =
+      Spec::kTeams > 0 && Spec::kTilesPerBlock == 1;
   __device__ void Announce(int chunk_of_block) const {
     constexpr int kLine = 128 / static_cast<int>(sizeof(*t_.input));
     constexpr int kColumns =  // of the input
@@ -318,7 +330,7 @@ class ConvProducer {
     }
   }
 
-  // Of a chunk, counted over all tiles of the block, or images of its team;
+  // Of a chunk, counted over all tiles of the block and images of its team;
   // zeros outside the input.
   __device__ void Read(int chunk, int batch, bool carries,
                        Values& values) const {
@@ -334,7 +346,7 @@ class ConvProducer {
     const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
     const ConvBlock<Spec> block = BlockOf(number);
-    const int top = Positions::TopOf(block, Spec::kTeams > 0 ? 0 : number);
+    const int top = Positions::TopOf(block, TileOf(number));
     const int left = Positions::LeftOf(block);
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
     const Index first = Octets::FirstOf(block, chunk);
@@ -433,6 +445,7 @@ class ConvProducer {
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
   const ConvBlock<Spec> block_;
+  const int tiles_;  // of a strip
   const int producer_ = (threadIdx.x - ConvTile<Spec>::kThreads) / kThreads;
   const int thread_ = (threadIdx.x - ConvTile<Spec>::kThreads) % kThreads;
   StageCursor<Spec::kStages> cursor_{producer_};

@@ -7,6 +7,7 @@
 #include "conv_partials.cuh"
 #include "conv_pooling.cuh"
 #include "conv_run_places.cuh"
+#include "conv_run_windows.cuh"
 
 namespace kiln {
 
@@ -48,13 +49,28 @@ class RunTail<Spec, Tail::kMoments> {
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
                        float (&sums)[Spec::kTilesM][kCount]) {
+    if constexpr (Spec::kPoolsEarly) {
+      Take(t, block, tile, sums,
+           [&](const typename RunWindows<Spec>::Window&, const Point<Index>& at,
+               float pooled,
+               bool inside) { Spec::StorePooled(t, at, pooled, inside); });
+    } else {
+      Take(t, block, tile, sums, 0);
+    }
+  }
+  // The same; calls store(window, at, pooled, inside) for each window.
+  template <typename Store>
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, int tile,
+                       float (&sums)[Spec::kTilesM][kCount],
+                       const Store& store) {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
       if (m > 0) {
         places_.FindColumns(block, m);
         taken_ = places_.CountTaken();
       }
-      TakeRun(t, block, tile, sums[m]);
+      TakeRun(t, block, tile, sums[m], store);
     }
   }
 
@@ -88,9 +104,10 @@ class RunTail<Spec, Tail::kMoments> {
   static constexpr int kPitch = Places::kPitch;
   static constexpr int kRows = Places::kRows;
 
+  template <typename Store>
   __device__ void TakeRun(const typename Spec::Tensors& t,
                           const ConvBlock<Spec>& block, int tile,
-                          float (&sums)[kCount]) {
+                          float (&sums)[kCount], const Store& store) {
     float factors[2], shifts[2];  // from a sum to its difference
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -107,7 +124,7 @@ class RunTail<Spec, Tail::kMoments> {
     }
     Count(factors, shifts, sums);
     count_ += taken_;
-    if constexpr (Spec::kPoolsEarly) PoolEarly(t, block, tile, sums);
+    if constexpr (Spec::kPoolsEarly) PoolEarly(block, tile, sums, store);
   }
 
   // From sums to what the statistics are taken of.
@@ -151,50 +168,25 @@ class RunTail<Spec, Tail::kMoments> {
     }
   }
 
-  // What is asked of each window of kPoolH x kPoolW, which lies in one row of
-  // fragments; kPoolW is 2, 4 or 8. Lanes that share a window share the windows
-  // of as many fragments, so that each stores one.
-  __device__ void PoolEarly(const typename Spec::Tensors& t,
-                            const ConvBlock<Spec>& block, int tile,
-                            const float (&sums)[kCount]) const {
-    using Windows = typename Spec::Windows;
-    constexpr int kAcross = kPitch / 8;
-    constexpr int kSharing = Spec::kPoolW / 2;
-    const int mine = places_.pair % kSharing;
-    const int column = 8 * mine + 2 * (places_.pair - mine);
-    const int h = (block.top(tile) + places_.part * kRows) / Spec::kPoolH;
-    const int w = (block.left() + column) / Spec::kPoolW;
-    constexpr int kPooled = Windows::kW * Spec::kPoolW;  // columns
-    const int columns = min(Spec::kTileW, kPooled - block.left()) - column;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int channel = places_.first + 8 * half;
-      const bool is_channel =
-          Tile::kOutputs % Tile::kBlockChannels == 0 ||
-          block.channel_block * Tile::kBlockChannels + channel < Tile::kOutputs;
-      const Point<Index> first = PointAt<Windows, Index>(
-          static_cast<Index>(block.n),
-          static_cast<Index>(block.first_channel() + channel),
-          static_cast<Index>(h), static_cast<Index>(w));
-#pragma unroll
-      for (int y = 0; y < kRows / Spec::kPoolH; ++y) {
-        const int fitting = is_channel && h + y < Windows::kH ? columns : 0;
-#pragma unroll
-        for (int x = 0; x < kAcross; x += kSharing) {
+  // What is asked of each window.
+  template <typename Store>
+  __device__ void PoolEarly(const ConvBlock<Spec>& block, int tile,
+                            const float (&sums)[kCount],
+                            const Store& store) const {
+    using Windows = RunWindows<Spec>;
+    Windows(places_, block, tile)
+        .ForEach([&](const typename Windows::Window& window,
+                     const Point<Index>& at, bool inside) {
           float pooled = 0.0f;
 #pragma unroll
-          for (int i = 0; i < kSharing && x + i < kAcross; ++i) {
-            const float of_window = PoolWindow(sums, y, x + i, half);
-            if (mine == i) pooled = of_window;
+          for (int i = 0; i < Windows::kSharing; ++i) {
+            const int x = window.x + i;
+            if (x >= Windows::kFragments) break;
+            const float of_window = PoolWindow(sums, window.y, x, window.half);
+            if (Windows::MineOf(places_) == i) pooled = of_window;
           }
-          Point<Index> at = first;
-          at.i += y * Windows::kW + x * 8 / Spec::kPoolW;
-          at.h += y;
-          at.w += x * 8 / Spec::kPoolW;
-          Spec::StorePooled(t, at, pooled * signs_[half], 8 * x < fitting);
-        }
-      }
-    }
+          store(window, at, pooled * signs_[window.half], inside);
+        });
   }
 
   // Of the window in row `y` of windows and column `x` of fragments, with the

@@ -23,6 +23,7 @@
 // addition.
 #include "conv_finish.cuh"
 #include "conv_held.cuh"
+#include "conv_held_windows.cuh"
 #include "conv_image_runs.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
@@ -106,7 +107,11 @@ class ConvConsumer {
     channels.Fill();
     const int tiles = block_.tiles();
     if constexpr (Spec::kTeams > 0) {
-      ComputeHeld(channels);
+      if constexpr (Spec::kPoolsEarly) {
+        ComputeHeldWindows(channels);
+      } else {
+        ComputeHeld(channels);
+      }
     } else if constexpr (Spec::kTailInRegisters) {
       RunTail<Spec> tail;
 #pragma unroll 1
@@ -179,7 +184,7 @@ class ConvConsumer {
               }
             });
         tail.Take(t_, block, 0, sums_.d);
-        held.Leave(block, round, &tail);
+        held.states().Leave(block, round, &tail);
       }
       step = __shfl_sync(~0u, step, 0);
 #pragma unroll 1
@@ -187,7 +192,41 @@ class ConvConsumer {
       if (round < rounds) held.Keep(sums_.d);
     }
     Tile::Sync();
-    if (threadIdx.x == 0 && !publishes_alone) held.LeaveTag();
+    if (threadIdx.x == 0 && !publishes_alone) held.states().LeaveTag();
+  }
+
+  // The same with strips of tiles, of which windows are pooled.
+  __device__ void ComputeHeldWindows(const Channels<Spec>& channels) {
+    using Held = ConvHeldWindows<Spec>;
+    Held held(t_, stages_, block_);
+    const bool publishes_alone = ThisTurn() == Turn::kPublish;
+    const int tiles = block_.tiles();
+    const int rounds = block_.rounds();
+#pragma unroll 1
+    for (int round = 0; round < rounds; ++round) {
+      const ConvBlock<Spec> block = block_.InRound(round);
+      RunTail<Spec> tail;
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) {
+        SumTile([&](float factor) {
+          float scales[2];
+          ScalesOf(factor, scales);
+          tail.Prepare(t_, channels, block, tile, scales);
+        });
+        if (!publishes_alone) held.MakeRoom();
+        tail.Take(t_, block, tile, sums_.d,
+                  [&](const typename Held::Windows::Window& window,
+                      const Point<typename Spec::Index>&, float pooled,
+                      bool) { held.Keep(window, pooled); });
+      }
+      held.states().Leave(block, round, &tail);
+    }
+#pragma unroll 1
+    for (int rest = 0; rest < tiles + Held::kLag && !publishes_alone; ++rest) {
+      held.MakeRoom();
+    }
+    Tile::Sync();
+    if (threadIdx.x == 0 && !publishes_alone) held.states().LeaveTag();
   }
 
   // Lays down half of the warp's channels at a time, behind the states of a

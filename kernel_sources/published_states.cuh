@@ -72,16 +72,16 @@ __device__ inline void Unpublish(unsigned long long record, float,
       __uint_as_float(static_cast<unsigned>(record >> 32) & 0x7fffffff);
 }
 
-// Waits for every 32nd of the first `count` words behind `records`, which are
-// those of a lane; the warp's lanes wait together. A lane that has fewer gets
-// `nothing` for them.
-template <int kRecords>
+// Waits for every kApart-th of the first `count` words behind `records`, which
+// are those of a lane; the warp's lanes wait together. A lane that has fewer
+// gets `nothing` for them.
+template <int kApart = 32, int kRecords>
 __device__ void AwaitRecords(const unsigned long long* records, int count,
                              Tag tag, unsigned long long nothing,
                              unsigned long long (&words)[kRecords]) {
 #pragma unroll
   for (int k = 0; k < kRecords; ++k) {
-    words[k] = 32 * k < count ? tag ^ kTagBit : nothing;
+    words[k] = kApart * k < count ? tag ^ kTagBit : nothing;
   }
   bool is_missing = true;
 #pragma unroll 1
@@ -89,7 +89,7 @@ __device__ void AwaitRecords(const unsigned long long* records, int count,
     is_missing = false;
 #pragma unroll
     for (int k = 0; k < kRecords; ++k) {
-      ptx::LoadRelaxedIf(!IsThere(words[k], tag), records + 32 * k, &words[k]);
+      ptx::LoadRelaxedIf(!IsThere(words[k], tag), records + kApart * k, &words[k]);
       is_missing |= !IsThere(words[k], tag);
     }
     is_missing = __any_sync(~0u, is_missing);

@@ -31,14 +31,16 @@ class Demanding {
   std::optional<ConvDemands> Hold(const KernelGroup& user,
                                   const ConvDemands& demands) && {
     demands_ = demands;
+    const Node& tail = NodeAt(conv_.tail);
+    const int held = conv_.early_pooling < 0
+                         ? ValueOf(tail.operands[0])
+                         : NodeAt(conv_.early_pooling).results[0];
     // Of images of one pixel, what a channel has in common looks like elements.
-    const bool has_pixels = conv_.domain[2] * conv_.domain[3] > 1;
-    if (!demands_.in_registers() || demands_.windows.any() || !has_pixels ||
-        !conv_.tail_epilogue.empty()) {
+    const bool has_pixels = DimsOf(held)[2] * DimsOf(held)[3] > 1;
+    if (!demands_.in_registers() || !has_pixels ||
+        !conv_.tail_epilogue.empty() || !AreWindowsInRegisters()) {
       return std::nullopt;
     }
-    const Node& tail = NodeAt(conv_.tail);
-    const int held = ValueOf(tail.operands[0]);
     std::set<int> known = {tail.results.begin(), tail.results.end()};
     known.insert(held);
     std::vector<int> all = conv_.Nodes();
@@ -47,7 +49,8 @@ class Demanding {
     if (ReadsOf(known, user.epilogue) > 0 || !LeavesOnly(last, all)) {
       return std::nullopt;
     }
-    AddOps(std::move(known), user.epilogue);
+    // Windows are few.
+    if (conv_.early_pooling < 0) AddOps(std::move(known), user.epilogue);
     demands_.stores = false;
     demands_.holds_images = true;
     demands_.held_channel_bytes =
@@ -58,6 +61,14 @@ class Demanding {
  private:
   const Node& NodeAt(int index) const { return plan_.nodes[index]; }
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+
+  // If there are any: those of conv_run_windows.cuh.
+  bool AreWindowsInRegisters() const {
+    const int64_t width = demands_.windows.size[1];
+    return !demands_.windows.any() ||
+           (!demands_.windows.lay_out_tiles() &&
+            (width == 2 || width == 4 || width == 8));
+  }
 
   void Add(const KernelGroup& group) {
     if (group.anchor < 0) {

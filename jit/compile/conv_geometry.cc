@@ -117,6 +117,9 @@ int64_t ConvGeometry::tiles_across() const {
 int64_t ConvGeometry::strips() const {
   return CeilDiv(CeilDiv(extent(0), step(0)), tiles_per_block);
 }
+int64_t ConvGeometry::fewest_tiles() const {
+  return CeilDiv(extent(0), step(0)) - (strips() - 1) * tiles_per_block;
+}
 int64_t ConvGeometry::blocks_of_channels() const {
   return phases(0) * phases(1) / tile_phases() * strips() * tiles_across();
 }
@@ -328,6 +331,13 @@ int64_t ConvGeometry::HeldBytes(int64_t channel_bytes,
       std::max<int64_t>(block_channels() / group_channels, 1);
   return 2 * plane_bytes() + int64_t{groups()} * 64 * channel_bytes +
          2 * states * kStateBytes;
+}
+int64_t ConvGeometry::held_windows() const {
+  const int64_t sharing = windows.size[1] / 2;  // lanes that share a window
+  return 2 * (part_rows() / windows.size[0]) * CeilDiv(pitch / 8, sharing);
+}
+int64_t ConvGeometry::HeldWindowBytes() const {
+  return (tiles_per_block + kHeldLag) * held_windows() * groups() * 128 * 4;
 }
 // Where eight pixels side by side are not one sector of memory. What is read
 // beside them is better spread over more threads (docs/kernel-notes.md).

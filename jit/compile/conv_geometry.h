@@ -56,6 +56,10 @@ struct ConvDemands {
 // How blocks and warps share a convolution; names and meaning are those of
 // conv_tile.cuh, conv_patch.cuh and conv_stages.cuh.
 struct ConvGeometry {
+  // Of the next image's tiles, those that are computed before what is held of
+  // this image's windows is finished (ConvHeldWindows::kLag).
+  static constexpr int64_t kHeldLag = 1;
+
   ConvProblem problem;
   ConvWindows windows;
   int tile_h = 8;
@@ -150,6 +154,8 @@ struct ConvGeometry {
   int64_t blocks_of_image() const;     // or of several that share blocks
   int64_t blocks() const;              // of the grid
   bool holds_images() const { return teams > 0; }
+  // What is held of them are windows (conv_held_windows.cuh).
+  bool holds_windows() const { return holds_images() && windows.any(); }
   int64_t rounds() const;  // images of a team
   // Of the device, by blocks that wait for each other.
   Requirements requirements(int64_t dynamic_shared_bytes) const;
@@ -234,6 +240,11 @@ struct ConvGeometry {
   // Of a held tile: all its planes, what each warp's channels have in common,
   // of `channel_bytes`, and merged states of `group_channels` each.
   int64_t HeldBytes(int64_t channel_bytes, int64_t group_channels) const;
+  // Of held windows: those of a thread in a tile, and the bytes of a strip's.
+  int64_t held_windows() const;
+  int64_t HeldWindowBytes() const;
+  // Tiles of the shortest strip.
+  int64_t fewest_tiles() const;
   // Where pixels are the rows: whether results go to memory by way of shared
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;

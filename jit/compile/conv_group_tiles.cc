@@ -123,7 +123,7 @@ class GroupTiles {
            p.insert[1] == 1 && p.input[3] % 2 == 0;
   }
 
-  // Blocks that hold images have a tile each, which is a part of one.
+  // Blocks that hold images have tiles that are parts of one.
   bool CanHold(const ConvGeometry& g) const {
     return g.channel_rows && g.resident_blocks == 1 && !g.interleaves &&
            g.problem.insert == Pair{1, 1} && demands_.in_registers();

@@ -265,12 +265,13 @@ class ConvSpecWriter {
   void EarlyPooling(const Node& node) {
     Append(ShapeText("Windows", DimsOf(node.results[0])));
     Append(PoolConstants(node));
+    if (node.op == OpKind::kMaxPool2d) KeepSign(node);
+    if (geometry_.holds_images()) return;
     ElementCode code(schedule_, DimsOf(node.results[0]), &tensors_);
     code.Define(node.results[0]);
     for (const Store& store : kernel_.stores) {
       if (IsPooledEarly(store.value)) code.StoreTo(store, "inside");
     }
-    if (node.op == OpKind::kMaxPool2d) KeepSign(node);
     AppendMember("StorePooled", "float " + NameOf(node.results[0]),
                  code.lines());
   }
@@ -440,7 +441,10 @@ class ConvSpecWriter {
         WriteHeldFinish(schedule_, kernel_, &tensors_);
     spec_.members.insert(spec_.members.end(), finish.lines.begin(),
                          finish.lines.end());
-    held_words_ = geometry_.HeldBytes(finish.channel_bytes, channels) / 4;
+    held_words_ = (geometry_.holds_windows()
+                       ? geometry_.HeldWindowBytes()
+                       : geometry_.HeldBytes(finish.channel_bytes, channels)) /
+                  4;
     Finish("kMoments", "kiln_conv_held", 0);
     tensors_.Add({"records", "unsigned long long", true, *kernel_.partials});
     spec_.has_element = false;
@@ -503,7 +507,7 @@ class ConvSpecWriter {
   bool LoadsAhead(const std::string& tail) const {
     const bool stores = tail == "kStore" || tail == "kPool" ||
                         tail == "kSoftmax" || StoresInner();
-    if (geometry_.holds_images()) {
+    if (geometry_.holds_images() && !geometry_.holds_windows()) {
       return geometry_.chunk_producers() == 1 &&
              geometry_.chunks() * geometry_.rounds() >= kFewestAhead;
     }
@@ -539,7 +543,8 @@ class ConvSpecWriter {
                                         geometry_.windows.lay_out_tiles()),
             BoolText("kComputesFirst", !kernel_.group.epilogue.empty() ||
                                            StoresInner() ||
-                                           geometry_.holds_images())});
+                                           (geometry_.holds_images() &&
+                                            !geometry_.holds_windows()))});
     if (geometry_.has_groups()) {
       const bool has_warps = Finishes() && !geometry_.holds_images();
       Append({IntsText("kStateWords", states, "kFinishWarps",

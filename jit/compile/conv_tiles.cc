@@ -27,6 +27,9 @@ constexpr double kWarpsSlowedOnHopper = 1.5;
 int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t of_channels =
       g.has_groups() ? g.images * g.block_channels() * kMaxChannelBytes : 0;
+  if (g.holds_windows()) {
+    return g.state_bytes() + of_channels + g.HeldWindowBytes();
+  }
   if (demands.holds_images) {
     return g.state_bytes() + of_channels +
            g.HeldBytes(demands.held_channel_bytes, demands.group_channels);
@@ -90,17 +93,43 @@ bool ConvTiles::Offer(ConvGeometry g) {
        g.block_channels() != demands_.packed_channels)) {
     return false;
   }
-  if (demands_.holds_images) {
-    g.teams = static_cast<int>(
-        std::min(sm_count_ / g.blocks_of_image(), g.problem.output[0]));
-    if (!g.holds_images()) return false;
-  }
-  if (SharedBytes(g) > MaxSharedBytes(options_.target)) {
-    if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
-    return false;
-  }
+  if (demands_.holds_images) return OfferHeld(g);
+  if (!HasRoom(g)) return false;
   Compare(g);
   return true;
+}
+
+bool ConvTiles::HasRoom(const ConvGeometry& g) const {
+  if (SharedBytes(g) <= MaxSharedBytes(options_.target)) return true;
+  if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
+  return false;
+}
+
+// Of elements a block holds one tile, of windows those of a strip.
+bool ConvTiles::OfferHeld(ConvGeometry g) {
+  const bool has_windows = demands_.windows.any();
+  bool fits = false;
+  g.tiles_per_block = 0;
+  for (int64_t most = 1; most <= (has_windows ? kMaxStrip : 1); most *= 2) {
+    const int strip = EvenStrip(g, most);
+    if (strip == g.tiles_per_block) break;
+    g.tiles_per_block = strip;
+    g.teams = static_cast<int>(
+        std::min(sm_count_ / g.blocks_of_image(), g.problem.output[0]));
+    if (!g.holds_images()) continue;
+    if (has_windows && !SuitsHeldWindows(g)) continue;
+    if (!HasRoom(g)) continue;
+    CompareHeld(g);
+    fits = true;
+  }
+  return fits;
+}
+
+// Four lanes read the states of a channel.
+bool ConvTiles::SuitsHeldWindows(const ConvGeometry& g) const {
+  constexpr int64_t kMostSplits = 32;
+  return g.fewest_tiles() > ConvGeometry::kHeldLag &&
+         g.Splits(demands_.group_channels) <= kMostSplits;
 }
 
 void ConvTiles::Refuse(const ConvGeometry& g) {
@@ -129,7 +158,6 @@ void ConvTiles::CompareHeld(const ConvGeometry& g) {
 }
 
 void ConvTiles::Compare(ConvGeometry g) {
-  if (g.holds_images()) return CompareHeld(g);
   const bool is_slowed = !g.has_groups() && options_.target.arch == "sm_90a";
   const auto cycles = [&] {
     return TileCycles(g, demands_) * (is_slowed ? kWarpsSlowedOnHopper : 1.0);

@@ -45,6 +45,9 @@ class ConvTiles {
   // In tiles.
   int64_t LongestStrip(const ConvGeometry& geometry) const;
   void Compare(ConvGeometry geometry);
+  bool HasRoom(const ConvGeometry& geometry) const;
+  bool OfferHeld(ConvGeometry geometry);
+  bool SuitsHeldWindows(const ConvGeometry& geometry) const;
   void CompareHeld(const ConvGeometry& geometry);
 
   const ConvDemands demands_;

@@ -64,9 +64,9 @@ int64_t VectorsAtOnce(const Kernel& kernel,
 
 // Stores a value, or a float2 of two neighbours, to all places.
 std::vector<std::string> StoreReadText(const Schedule& schedule,
-                                       const Kernel& kernel,
+                                       const Kernel& kernel, const Dims& domain,
                                        KernelTensors* tensors) {
-  ElementCode code(schedule, kernel.group.domain, tensors);
+  ElementCode code(schedule, domain, tensors);
   std::vector<std::string> written;
   std::string name;
   for (const Store& store : kernel.stores) {
@@ -146,15 +146,16 @@ std::vector<std::string> FinishText(const Schedule& schedule,
 HeldFinishText WriteHeldFinish(const Schedule& schedule, const Kernel& kernel,
                                KernelTensors* tensors) {
   const KernelGroup& group = kernel.group;
-  const Node& tail = schedule.lowered.nodes[group.tail];
-  ElementCode code(schedule, group.domain, tensors);
+  const std::vector<Node>& nodes = schedule.lowered.nodes;
+  const int held = group.early_pooling < 0
+                       ? ValueOf(nodes[group.tail].operands[0])
+                       : nodes[group.early_pooling].results[0];
+  const Dims& domain = schedule.lowered.values[held].desc.dims;
+  ElementCode code(schedule, domain, tensors);
   code.SeparateChannels();
-  const int held = ValueOf(tail.operands[0]);
   code.Define(held);
-  for (const int node : group.finish) {
-    code.Compute(schedule.lowered.nodes[node]);
-  }
-  const int last = schedule.lowered.nodes[group.finish.back()].results[0];
+  for (const int node : group.finish) code.Compute(nodes[node]);
+  const int last = nodes[group.finish.back()].results[0];
 
   std::vector<std::string> body =
       ChannelText(code, "const kiln::Moments& state");
@@ -166,7 +167,7 @@ HeldFinishText WriteHeldFinish(const Schedule& schedule, const Kernel& kernel,
   body.insert(body.end(),
               {fmt::format("  return {};", code.NameOf(last)), "}"});
   const std::vector<std::string> stores =
-      StoreReadText(schedule, kernel, tensors);
+      StoreReadText(schedule, kernel, domain, tensors);
   body.insert(body.end(), stores.begin(), stores.end());
 
   HeldFinishText text;

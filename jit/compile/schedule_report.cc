@@ -150,9 +150,10 @@ class Reporting {
     if (kernel.group.finish.empty()) return "";
     if (kernel.conv->holds_images()) {
       return fmt::format(
-          "; {} blocks hold an image on chip until its statistics are known, "
-          "and apply the rest",
-          kernel.conv->blocks_of_image());
+          "; {} blocks hold {} on chip until its statistics are known, and "
+          "apply the rest",
+          kernel.conv->blocks_of_image(),
+          kernel.conv->holds_windows() ? "an image's windows" : "an image");
     }
     return fmt::format(
         "; some warps of each block apply the rest to what was computed {} "
