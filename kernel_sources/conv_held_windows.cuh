@@ -35,7 +35,8 @@ class ConvHeldWindows {
         tiles_(block.tiles()),
         tile_(tiles_ - 1 - kLag),
         kept_(stages.scratch() + Spec::kStateWords + threadIdx.x),
-        states_(t, stages) {}
+        states_(t, stages),
+        publishes_alone_(ThisTurn() == Turn::kPublish) {}
 
   __device__ const HeldStates<Spec>& states() const { return states_; }
 
@@ -47,14 +48,15 @@ class ConvHeldWindows {
 
   // Before the windows of a tile are kept, finishes those in their place, if
   // there are any: of the tile kLag and a strip before. Tile after tile, and
-  // behind the last one as many times more as a strip has tiles, and kLag.
+  // behind the last one as many times more as a strip has tiles, and kLag. In a
+  // launch that publishes alone nothing is finished.
   __device__ void MakeRoom() {
     if (++place_ == tiles_ + kLag) place_ = 0;
     if (++tile_ == tiles_) {
       tile_ = 0;
       ++round_;
     }
-    if (round_ < 0) return;
+    if (round_ < 0 || publishes_alone_) return;
     const ConvBlock<Spec> block = block_.InRound(round_);
     if (tile_ == 0) Know(block);
     Windows(places_, block, tile_)
@@ -97,6 +99,7 @@ class ConvHeldWindows {
   int tile_, round_ = -2;
   float* const kept_;
   const HeldStates<Spec> states_;
+  const bool publishes_alone_;
   const RunPlaces<Spec> places_;
   Channel channels_[2];  // of that image
 };

@@ -199,7 +199,6 @@ class ConvConsumer {
   __device__ void ComputeHeldWindows(const Channels<Spec>& channels) {
     using Held = ConvHeldWindows<Spec>;
     Held held(t_, stages_, block_);
-    const bool publishes_alone = ThisTurn() == Turn::kPublish;
     const int tiles = block_.tiles();
     const int rounds = block_.rounds();
 #pragma unroll 1
@@ -213,7 +212,7 @@ class ConvConsumer {
           ScalesOf(factor, scales);
           tail.Prepare(t_, channels, block, tile, scales);
         });
-        if (!publishes_alone) held.MakeRoom();
+        held.MakeRoom();
         tail.Take(t_, block, tile, sums_.d,
                   [&](const typename Held::Windows::Window& window,
                       const Point<typename Spec::Index>&, float pooled,
@@ -222,11 +221,11 @@ class ConvConsumer {
       held.states().Leave(block, round, &tail);
     }
 #pragma unroll 1
-    for (int rest = 0; rest < tiles + Held::kLag && !publishes_alone; ++rest) {
-      held.MakeRoom();
-    }
+    for (int rest = 0; rest < tiles + Held::kLag; ++rest) held.MakeRoom();
     Tile::Sync();
-    if (threadIdx.x == 0 && !publishes_alone) held.states().LeaveTag();
+    if (threadIdx.x == 0 && ThisTurn() != Turn::kPublish) {
+      held.states().LeaveTag();
+    }
   }
 
   // Lays down half of the warp's channels at a time, behind the states of a

@@ -24,7 +24,7 @@ constexpr double kShareOfMemory = 0.9;
 // 3.75 ms of P4 in fp32.
 constexpr double kSlowedByOverlap = 1.2;
 // What a convolution of scaled operands and a kernel behind it take longer than
-// models say, beside blocks that hold images: in the mean of 32 plans.
+// models say, beside blocks that hold images: in the mean of 44 plans.
 constexpr double kApartUnderestimated = 1.2;
 // A kernel more, the gap before it, and merging states for it, on an H100.
 constexpr double kCyclesOfLaunch = 7000.0;
@@ -87,9 +87,8 @@ class Finishing {
         ConvCycles(geometry, TileCycles(geometry, demands), target_.sm_count);
     const double apart = overlaps ? alone * kSlowedByOverlap
                                   : alone + CyclesOf(rest, DomainOf(conv));
-    const bool is_known =
-        geometry.problem.takes_as_stored() || conv.early_pooling >= 0;
-    const double longer = is_known ? 1.0 : kApartUnderestimated;
+    const double longer =
+        geometry.problem.takes_as_stored() ? 1.0 : kApartUnderestimated;
     if (HeldCycles(*held, *held_demands) >= apart * longer) return false;
     geometry = *held;
     demands = *held_demands;

@@ -302,6 +302,29 @@ std::vector<TemplatePlan> HoldingPlans() {
            Conv("4,64,20,30", "64,64,3,3", "padding=1",
                 "h = add(c, e)\ny = group_norm(h, num_groups=8)"),
        "sm_90a/2"},
+      // Windows, of strips of tiles: all of a block; of several chunks; wide
+      // and low, of fewer channels than lanes have; with sums of chunks.
+      {"conv_holds_windows", file,
+       Conv("5,8,36,60", "64,8,3,3", "",
+            "n = group_norm(c, num_groups=16)\nr = relu(n)\n"
+            "y = max_pool2d(r, kernel_size=4)"),
+       "sm_90a/2"},
+      {"conv_holds_windows_means", file,
+       "grade tf32\n" +
+           Conv("7,32,24,40", "128,32,3,3", "padding=1",
+                "n = group_norm(c, num_groups=1)\n"
+                "y = avg_pool2d(n, kernel_size=2)"),
+       "sm_90a/2"},
+      {"conv_holds_windows_42_outputs", file,
+       Conv("5,8,40,42", "42,8,3,3", "padding=1",
+            "t = tanh(c)\nn = group_norm(t, num_groups=42)\n"
+            "y = max_pool2d(n, kernel_size=[2,8])"),
+       "sm_90a/3"},
+      {"conv_holds_windows_chunks", file,
+       Conv("6,64,40,40", "64,64,3,3", "padding=1",
+            "n = group_norm(c, num_groups=8)\nr = relu(n)\n"
+            "y = max_pool2d(r, kernel_size=2)"),
+       "sm_90a/4"},
       // The last block lacks channels of those that lanes store together.
       {"conv_holds_42_outputs", file,
        Conv("3,64,30,16", "42,64,3,3", "padding=1",
