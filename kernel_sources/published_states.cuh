@@ -89,7 +89,8 @@ __device__ void AwaitRecords(const unsigned long long* records, int count,
     is_missing = false;
 #pragma unroll
     for (int k = 0; k < kRecords; ++k) {
-      ptx::LoadRelaxedIf(!IsThere(words[k], tag), records + kApart * k, &words[k]);
+      ptx::LoadRelaxedIf(!IsThere(words[k], tag), records + kApart * k,
+                         &words[k]);
       is_missing |= !IsThere(words[k], tag);
     }
     is_missing = __any_sync(~0u, is_missing);

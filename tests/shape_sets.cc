@@ -254,7 +254,7 @@ Plans FinishedNorms() {
 
 // Convolutions whose blocks hold images (kernel_sources/conv_held.cuh): in one
 // round and several, with a factor for each image and channel, one group of all
-// channels, and a result of 16 bits.
+// channels, and a result of 16 bits; and those that hold windows.
 Plans HeldNorms() {
   return {
       {"held_norm__rounds",
@@ -275,6 +275,14 @@ Plans HeldNorms() {
        "input x: f32[16,128,48,56]\nparam w: f32[64,128,1,1]\n"
        "c = conv2d(x, w)\nn = group_norm(c, num_groups=8)\n"
        "y = hardswish(n)\noutput y\n"},
+      {"held_windows__extremes",
+       "input x: f32[32,64,64,64]\nparam w: f32[64,64,3,3]\n"
+       "c = conv2d(x, w, padding=1)\nn = group_norm(c, num_groups=8)\n"
+       "r = relu(n)\ny = max_pool2d(r, kernel_size=2)\noutput y\n"},
+      {"held_windows__means",
+       "input x: f32[16,32,96,98]\nparam w: f32[64,32,3,3]\n"
+       "c = conv2d(x, w, padding=1)\nn = group_norm(c, num_groups=8)\n"
+       "p = avg_pool2d(n, kernel_size=4)\ny = sigmoid(p)\noutput y\n"},
   };
 }
 

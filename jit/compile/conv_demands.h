@@ -32,8 +32,8 @@ bool VariesByImage(const LoweredPlan& plan, const std::vector<int>& nodes);
 
 // Of a kernel with `demands` whose blocks hold images (conv_held.cuh), so that
 // it also does what `user`, a pointwise group, does with the elements that
-// statistics are taken of, or with what is pooled of these. Null if that is not all there is to do with them,
-// or needs other tensors as large.
+// statistics are taken of, or with what is pooled of these. Null if that is not
+// all there is to do with them, or needs other tensors as large.
 std::optional<ConvDemands> HeldDemandsOf(const LoweredPlan& plan,
                                          const KernelGroup& conv,
                                          const KernelGroup& user,

@@ -63,8 +63,8 @@ class Finishing {
     const int user = OnlyUserOf({tail.results.begin(), tail.results.end()});
     if (user < 0 || !CanFollow(conv, user) || IsReducedAfter(user)) return;
     const KernelGroup& rest = fusion_.groups[user];
-    const bool overlaps =
-        group.early_pooling < 0 && Suits(geometry->second) && LeavesMemory(group, geometry->second, rest);
+    const bool overlaps = group.early_pooling < 0 && Suits(geometry->second) &&
+                          LeavesMemory(group, geometry->second, rest);
     const bool is_held = holds_ && Hold(group, rest, overlaps);
     if (!is_held && !overlaps) return;
     group.finish = std::move(fusion_.groups[user].epilogue);

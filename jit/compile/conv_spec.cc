@@ -541,10 +541,10 @@ class ConvSpecWriter {
             BoolText("kStoresRead", stores_read_),
             BoolText("kCountsOnce", kernel_.demands.has_statistics &&
                                         geometry_.windows.lay_out_tiles()),
-            BoolText("kComputesFirst", !kernel_.group.epilogue.empty() ||
-                                           StoresInner() ||
-                                           (geometry_.holds_images() &&
-                                            !geometry_.holds_windows()))});
+            BoolText(
+                "kComputesFirst",
+                !kernel_.group.epilogue.empty() || StoresInner() ||
+                    (geometry_.holds_images() && !geometry_.holds_windows()))});
     if (geometry_.has_groups()) {
       const bool has_warps = Finishes() && !geometry_.holds_images();
       Append({IntsText("kStateWords", states, "kFinishWarps",

@@ -185,10 +185,11 @@ std::vector<TemplatePlan> SmallDevicePlans() {
                                      1,   1,   1,   1,   1e4, 1e4, 1e4, 1e4,
                                      1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4};
   return {
+      // Of images that two multiprocessors do not hold.
       {"conv_finish", file,
-       Transpose("66,64,14,14", "64,64,3,3", "",
+       Transpose("12,64,30,30", "64,64,3,3", "",
                  "g = gelu(c)\ny = group_norm(g, num_groups=8)"),
-       target, true},
+       "sm_90a/2", true},
       // What follows reads the convolution's input, too.
       {"conv_finish_residual", file,
        "input z: f32[66,64,14,14]\nparam w: f32[64,64,3,3]\nx = relu(z)\n"
@@ -310,10 +311,9 @@ std::vector<TemplatePlan> HoldingPlans() {
             "y = max_pool2d(r, kernel_size=4)"),
        "sm_90a/2"},
       {"conv_holds_windows_means", file,
-       "grade tf32\n" +
-           Conv("7,32,24,40", "128,32,3,3", "padding=1",
-                "n = group_norm(c, num_groups=1)\n"
-                "y = avg_pool2d(n, kernel_size=2)"),
+       "grade tf32\n" + Conv("7,32,24,40", "128,32,3,3", "padding=1",
+                             "n = group_norm(c, num_groups=1)\n"
+                             "y = avg_pool2d(n, kernel_size=2)"),
        "sm_90a/2"},
       {"conv_holds_windows_42_outputs", file,
        Conv("5,8,40,42", "42,8,3,3", "padding=1",

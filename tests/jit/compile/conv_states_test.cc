@@ -94,7 +94,7 @@ TEST(ConvStatesTest, TheStatesLiveUntilTheyAreRead) {
 }
 
 TEST(ConvStatesTest, NotForKernelsThatShareNoChannels) {
-  EXPECT_FALSE(LeavesStates(kPoolChain));  // its reader is pointwise
+  EXPECT_FALSE(LeavesStates(kPoolChain, kA100));  // its reader is pointwise
   EXPECT_FALSE(LeavesStates(kResidualChain, kA100));
 }
 

@@ -67,6 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
         "grade tf32\ninput x: f32[128,64,256,256]\n"
         "param w: f32[64,64,3,3]\ny = conv_transpose2d(x, w)\n"
         "g = gelu(y)\nz = group_norm(g, num_groups=8)\noutput z\n",
+        // Windows that are held.
+        "input x: f32[128,8,128,128]\nparam w: f32[64,8,3,3]\n"
+        "y = conv2d(x, w)\nn = group_norm(y, num_groups=16)\n"
+        "z = max_pool2d(n, kernel_size=4)\noutput z\n",
         // One part, as stored.
         "input x: f16[16,64,56,56]\nparam w: f16[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\nz = relu(y)\noutput z\n"));
