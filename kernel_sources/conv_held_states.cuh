@@ -21,10 +21,12 @@ class HeldStates {
 
   // Leaves the states of the block's part of the `round`-th image to the team.
   // Warpgroups do not meet for that, or all would be done with their products
-  // before any can go on: the last waits for the others.
+  // before any can go on: the last waits for the others. Nor does one arrive
+  // for an image before all have for the one before.
   __device__ void Leave(const ConvBlock<Spec>& block, int round,
                         RunTail<Spec>* tail) const {
     using States = typename RunTail<Spec>::States;
+    if (round > 0) ptx::Wait(stages_.states_left(), (round - 1) % 2);
     // Some may still read those of the image before.
     const States states = reinterpret_cast<States>(
         stages_.scratch() + round % 2 * (Spec::kStateWords / 2));

@@ -54,7 +54,7 @@ class Demanding {
     demands_.stores = false;
     demands_.holds_images = true;
     demands_.held_channel_bytes =
-        ChannelBytes(ChannelFieldsOf(plan_, user.epilogue, conv_.domain));
+        ChannelBytes(ChannelFieldsOf(plan_, user.epilogue, DimsOf(held)));
     return demands_;
   }
 

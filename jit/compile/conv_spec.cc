@@ -518,8 +518,11 @@ class ConvSpecWriter {
   // What channels have in common is computed once in a block, not for each of
   // the images that it holds.
   bool SharesChannels() const {
+    const KernelGroup& group = kernel_.group;
+    std::vector<int> nodes = group.epilogue;
+    if (group.early_pooling >= 0) nodes.push_back(group.early_pooling);
     return !geometry_.holds_images() ||
-           !VariesByImage(schedule_.lowered, kernel_.group.epilogue);
+           !VariesByImage(schedule_.lowered, nodes);
   }
 
   // The launch of the convolution, whose tail needs `scratch_words`.

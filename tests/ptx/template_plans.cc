@@ -315,6 +315,13 @@ std::vector<TemplatePlan> HoldingPlans() {
                              "n = group_norm(c, num_groups=1)\n"
                              "y = avg_pool2d(n, kernel_size=2)"),
        "sm_90a/2"},
+      // Which extreme counts is another in each image.
+      {"conv_holds_windows_signs", file,
+       "input s: f32[3,64,1,1]\n" +
+           Conv("3,8,36,40", "64,8,3,3", "padding=1",
+                "n = group_norm(c, num_groups=8)\nm = mul(n, s)\n"
+                "y = max_pool2d(m, kernel_size=2)"),
+       "sm_90a/1"},
       {"conv_holds_windows_42_outputs", file,
        Conv("5,8,40,42", "42,8,3,3", "padding=1",
             "t = tanh(c)\nn = group_norm(t, num_groups=42)\n"
