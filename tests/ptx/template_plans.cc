@@ -328,10 +328,10 @@ std::vector<TemplatePlan> HoldingPlans() {
             "y = max_pool2d(n, kernel_size=[2,8])"),
        "sm_90a/3"},
       {"conv_holds_windows_chunks", file,
-       Conv("6,64,40,40", "64,64,3,3", "padding=1",
+       Conv("3,64,24,40", "64,64,3,3", "padding=1",
             "n = group_norm(c, num_groups=8)\nr = relu(n)\n"
             "y = max_pool2d(r, kernel_size=2)"),
-       "sm_90a/4"},
+       "sm_90a/2"},
       // The last block lacks channels of those that lanes store together.
       {"conv_holds_42_outputs", file,
        Conv("3,64,30,16", "42,64,3,3", "padding=1",
