@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class has all orders of a tile's steps.
 // Convolution by the warpgroup products of Hopper (sm_90a): the same as
 // conv_mma.cu, with 16-bit operands (conv_halves.cuh) that the tensor cores
 // read from shared memory themselves.
