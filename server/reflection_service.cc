@@ -9,8 +9,6 @@
 namespace kiln {
 namespace {
 
-using google::protobuf::DescriptorPool;
-using google::protobuf::FileDescriptor;
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 
@@ -21,7 +19,8 @@ constexpr const char* kServices[] = {
 };
 
 // `file` and all it imports, each once.
-void AddFile(const FileDescriptor& file, std::unordered_set<std::string>& seen,
+void AddFile(const google::protobuf::FileDescriptor& file,
+             std::unordered_set<std::string>& seen,
              ServerReflectionResponse& response) {
   if (!seen.insert(file.name()).second) return;
   google::protobuf::FileDescriptorProto proto;
@@ -33,7 +32,7 @@ void AddFile(const FileDescriptor& file, std::unordered_set<std::string>& seen,
   }
 }
 
-void DescribeFile(const FileDescriptor* file,
+void DescribeFile(const google::protobuf::FileDescriptor* file,
                   ServerReflectionResponse& response) {
   if (file == nullptr) {
     response.mutable_error_response()->set_error_code(grpc::NOT_FOUND);
@@ -48,7 +47,8 @@ void Answer(const ServerReflectionRequest& request,
             ServerReflectionResponse& response) {
   response.set_valid_host(request.host());
   *response.mutable_original_request() = request;
-  const DescriptorPool& pool = *DescriptorPool::generated_pool();
+  const google::protobuf::DescriptorPool& pool =
+      *google::protobuf::DescriptorPool::generated_pool();
   switch (request.message_request_case()) {
     case ServerReflectionRequest::kListServices:
       for (const char* name : kServices) {

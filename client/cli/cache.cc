@@ -13,7 +13,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kCacheExamples[] = R"(
 Examples:
   kiln cache stats
   kiln cache ls --limit 20
@@ -214,7 +214,7 @@ CLI::App* AddAction(CLI::App& cache, Command& chosen, const char* name,
   return command;
 }
 
-struct Options {
+struct CacheOptions {
   int64_t list_limit = 0;
   std::string key;
   uint64_t gc_limit_bytes = 0;
@@ -226,10 +226,10 @@ struct Options {
 
 void AddCacheCommand(CLI::App& app, Command& chosen) {
   CLI::App* cache = app.add_subcommand("cache", "Look after the kernel cache");
-  cache->footer(kExamples);
+  cache->footer(kCacheExamples);
   cache->fallthrough();
   cache->require_subcommand(1);
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CacheOptions>();
 
   AddAction(*cache, chosen, "stats", "Sizes and counters", Stats);
   AddAction(*cache, chosen, "ls", "Entries, most recently used first",

@@ -12,7 +12,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kCompileExamples[] = R"(
 Examples:
   kiln compile plan.kiln --target h100-sxm,a100
   kiln compile plan.kiln --target sm_80/108 -o out/
@@ -24,7 +24,7 @@ Examples:
   kiln compile plan.kiln --target h100-sxm --hit-only
       Fails, saying what differs, unless the kernel is cached.)";
 
-struct Options {
+struct CompileArguments {
   std::string plan;
   std::vector<std::string> targets;
   std::string output_dir;
@@ -52,7 +52,7 @@ std::string TimingText(const CompiledPlan& compiled) {
 // Compiles for one target, prints, and returns the JSON of the result.
 absl::StatusOr<Json> CompileFor(const Terminal& terminal, Client& client,
                                 const Plan& plan, const std::string& target,
-                                const Options& options) {
+                                const CompileArguments& options) {
   CompileOptions compile;
   compile.target = target;
   compile.hit_only = options.hit_only;
@@ -91,7 +91,8 @@ absl::StatusOr<Json> CompileFor(const Terminal& terminal, Client& client,
 }
 
 // The status of a HIT_ONLY miss, with what to do about it.
-absl::Status WithHint(const absl::Status& status, const Options& options) {
+absl::Status WithHint(const absl::Status& status,
+                      const CompileArguments& options) {
   ErrorDetail detail = DetailOf(status);
   if (!absl::IsNotFound(status) || !options.hit_only || !detail.hint.empty()) {
     return status;
@@ -102,7 +103,7 @@ absl::Status WithHint(const absl::Status& status, const Options& options) {
 
 ExitCode CompileAll(const Terminal& terminal, Client& client, const Plan& plan,
                     const std::vector<std::string>& targets,
-                    const Options& options) {
+                    const CompileArguments& options) {
   Json results = Json::array();
   size_t failures = 0;
   ExitCode worst = kOk;
@@ -124,7 +125,7 @@ ExitCode CompileAll(const Terminal& terminal, Client& client, const Plan& plan,
   return failures > 0 && failures < targets.size() ? kPartly : worst;
 }
 
-ExitCode Compile(const Context& context, const Options& options) {
+ExitCode Compile(const Context& context, const CompileArguments& options) {
   const Terminal terminal(context.terminal);
   const auto targets = ResolveTargets(options.targets, terminal);
   if (!targets.ok()) {
@@ -149,9 +150,9 @@ ExitCode Compile(const Context& context, const Options& options) {
 void AddCompileCommand(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("compile", "Compile a plan, or find it in the cache");
-  command->footer(kExamples);
+  command->footer(kCompileExamples);
   command->fallthrough();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompileArguments>();
   command->add_option("PLAN", options->plan, "Plan file, or -")->required();
   command
       ->add_option("--target", options->targets,

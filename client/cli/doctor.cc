@@ -10,7 +10,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kDoctorExamples[] = R"(
 Examples:
   kiln doctor
   kiln doctor --json | jq '.checks[] | select(.verdict != "ok")'
@@ -168,7 +168,7 @@ ExitCode Doctor(const Context& context) {
 void AddDoctorCommand(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
       "doctor", "Is everything in place? One fix for each thing that is not");
-  command->footer(kExamples);
+  command->footer(kDoctorExamples);
   command->fallthrough();
   command->callback([&chosen] { chosen = Doctor; });
 }

@@ -12,7 +12,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kExplainExamples[] = R"(
 Examples:
   kiln explain plan.kiln --target a100
   kiln explain plan.kiln --target a100 -v
@@ -23,7 +23,7 @@ Examples:
 
 Compiles nothing. The exit status is 0 for a hit and for a miss.)";
 
-struct Options {
+struct ExplainOptions {
   std::string plan;
   std::vector<std::string> targets = {"cpu"};
   std::string variant;
@@ -88,7 +88,7 @@ std::string ToText(const Terminal& terminal, const std::string& target,
 ExitCode ExplainAll(const Terminal& terminal,
                     const client::Connection& connection, const Plan& plan,
                     const std::vector<std::string>& targets,
-                    const Options& options) {
+                    const ExplainOptions& options) {
   Json results = Json::array();
   for (const std::string& target : targets) {
     v1::ExplainRequest request;
@@ -119,7 +119,7 @@ ExitCode ExplainAll(const Terminal& terminal,
   return kOk;
 }
 
-ExitCode Explain(const Context& context, const Options& options) {
+ExitCode Explain(const Context& context, const ExplainOptions& options) {
   const Terminal terminal(context.terminal);
   const auto targets = ResolveTargets(options.targets, terminal);
   if (!targets.ok()) {
@@ -144,9 +144,9 @@ ExitCode Explain(const Context& context, const Options& options) {
 void AddExplainCommand(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
       "explain", "Would it hit the cache? How is it scheduled, and why?");
-  command->footer(kExamples);
+  command->footer(kExplainExamples);
   command->fallthrough();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   command->add_option("PLAN", options->plan, "Plan file, or -")->required();
   command
       ->add_option("--target", options->targets, "Targets, separated by commas")

@@ -6,7 +6,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kInfoExamples[] = R"(
 Examples:
   kiln info
   kiln info --json | jq .devices)";
@@ -70,7 +70,7 @@ ExitCode Info(const Context& context) {
 void AddInfoCommand(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("info", "What the daemon is and what it can do");
-  command->footer(kExamples);
+  command->footer(kInfoExamples);
   command->fallthrough();
   command->callback([&chosen] { chosen = Info; });
 }

@@ -16,7 +16,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kPrewarmExamples[] = R"(
 Examples:
   kiln prewarm fleet.jsonl --target h100-sxm,a100 --jobs 4
   kiln prewarm plans/*.kiln --target l40s
@@ -29,7 +29,7 @@ A manifest holds one JSON object on each line: {"plan": text or path,
 fails is listed at the end and stops nothing; the exit status is then 7.
 Cached kernels cost next to nothing, so running it again is always right.)";
 
-struct Options {
+struct PrewarmOptions {
   std::vector<std::string> paths;
   std::vector<std::string> targets;
   int jobs = 2;
@@ -153,12 +153,13 @@ ExitCode ExitCodeOf(const PrewarmCounts& counts,
   return counts.failed > 0 ? kPartly : kOk;
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const Options& options) {
+absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(
+    const PrewarmOptions& options) {
   if (!options.resume) return std::make_unique<Journal>();
   return Journal::Open(options.paths[0] + ".done");
 }
 
-ExitCode PrewarmCommand(const Context& context, const Options& options) {
+ExitCode PrewarmCommand(const Context& context, const PrewarmOptions& options) {
   const Terminal terminal(context.terminal);
   const auto fail = [&terminal](const absl::Status& status) {
     terminal.Error(status);
@@ -191,9 +192,9 @@ ExitCode PrewarmCommand(const Context& context, const Options& options) {
 void AddPrewarmCommand(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("prewarm", "Fill the cache from manifests and plans");
-  command->footer(kExamples);
+  command->footer(kPrewarmExamples);
   command->fallthrough();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PrewarmOptions>();
   command->add_option("PATHS", options->paths, "Manifests (.jsonl) and plans")
       ->required();
   command

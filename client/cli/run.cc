@@ -19,7 +19,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kRunExamples[] = R"(
 Examples:
   kiln run plan.kiln --verify
       On random inputs, on the cpu device, checked against the reference.
@@ -32,7 +32,7 @@ Examples:
 
 With --verify the exit status is 1 if an output is outside its bound.)";
 
-struct Options {
+struct RunOptions {
   std::string plan;
   std::string device = "cpu";
   bool verify = false;
@@ -71,11 +71,11 @@ absl::StatusOr<DeviceDescriptor> FindDevice(Client& client,
 }
 
 // One run from compile to verdict.
-class Run {
+class PlanRun {
  public:
-  Run(const Terminal& terminal, const Options& options,
-      const std::string& cuda_driver, const Plan& plan,
-      const std::vector<TensorDesc>& values)
+  PlanRun(const Terminal& terminal, const RunOptions& options,
+          const std::string& cuda_driver, const Plan& plan,
+          const std::vector<TensorDesc>& values)
       : terminal_(terminal),
         options_(options),
         cuda_driver_(cuda_driver),
@@ -95,14 +95,14 @@ class Run {
   bool Judge(const RunTensor& output, const std::vector<double>& wanted);
 
   const Terminal& terminal_;
-  const Options& options_;
+  const RunOptions& options_;
   const std::string& cuda_driver_;
   const Plan& plan_;
   const std::vector<TensorDesc>& values_;
   Json json_;
 };
 
-absl::StatusOr<bool> Run::Execute(Client& client) {
+absl::StatusOr<bool> PlanRun::Execute(Client& client) {
   const auto inputs = ParsePairs(options_.inputs, "--input");
   if (!inputs.ok()) return inputs.status();
   const auto outputs = ParsePairs(options_.outputs, "--output");
@@ -131,10 +131,9 @@ absl::StatusOr<bool> Run::Execute(Client& client) {
   return right;
 }
 
-absl::StatusOr<std::vector<int64_t>> Run::Launch(Client& client,
-                                                 const DeviceDescriptor& device,
-                                                 const CompiledPlan& compiled,
-                                                 RunTensors& tensors) const {
+absl::StatusOr<std::vector<int64_t>> PlanRun::Launch(
+    Client& client, const DeviceDescriptor& device,
+    const CompiledPlan& compiled, RunTensors& tensors) const {
   if (!options_.client_side) {
     return LaunchInDaemon(client, compiled, device.device, options_.repeat,
                           tensors);
@@ -148,7 +147,8 @@ absl::StatusOr<std::vector<int64_t>> Run::Launch(Client& client,
   return LaunchHere(*context, compiled, options_.repeat, tensors);
 }
 
-void Run::Report(const CompiledPlan& compiled, std::vector<int64_t> times_us) {
+void PlanRun::Report(const CompiledPlan& compiled,
+                     std::vector<int64_t> times_us) {
   std::sort(times_us.begin(), times_us.end());
   const int64_t median_us = times_us[times_us.size() / 2];
   terminal_.Print(fmt::format(
@@ -167,7 +167,7 @@ void Run::Report(const CompiledPlan& compiled, std::vector<int64_t> times_us) {
            {"execute_us", {{"median", median_us}, {"best", times_us[0]}}}};
 }
 
-absl::StatusOr<bool> Run::Verify(const RunTensors& tensors) {
+absl::StatusOr<bool> PlanRun::Verify(const RunTensors& tensors) {
   // The one form that is compiled: of an op that no output needs, a convolution
   // of 16 bits say, nothing is rounded.
   const absl::StatusOr<CanonicalPlan> canonical = Canonicalize(plan_);
@@ -196,7 +196,8 @@ absl::StatusOr<bool> Run::Verify(const RunTensors& tensors) {
   return right;
 }
 
-bool Run::Judge(const RunTensor& output, const std::vector<double>& wanted) {
+bool PlanRun::Judge(const RunTensor& output,
+                    const std::vector<double>& wanted) {
   const TensorDesc& desc = output.desc;
   std::vector<double> got(wanted.size());
   ElementsToDouble(desc.dtype, output.elements.data(),
@@ -229,7 +230,7 @@ bool Run::Judge(const RunTensor& output, const std::vector<double>& wanted) {
   return right;
 }
 
-ExitCode RunCommand(const Context& context, const Options& options) {
+ExitCode RunCommand(const Context& context, const RunOptions& options) {
   const Terminal terminal(context.terminal);
   const auto fail = [&terminal](const absl::Status& status, ExitCode code) {
     terminal.Error(status);
@@ -242,7 +243,7 @@ ExitCode RunCommand(const Context& context, const Options& options) {
   absl::StatusOr<Client> client = Client::Connect(context.connect);
   if (!client.ok()) return fail(client.status(), ExitCodeOf(client.status()));
   const absl::StatusOr<bool> right =
-      Run(terminal, options, context.connect.cuda_driver, *plan, *values)
+      PlanRun(terminal, options, context.connect.cuda_driver, *plan, *values)
           .Execute(*client);
   if (!right.ok()) return fail(right.status(), ExitCodeOf(right.status()));
   return *right ? kOk : kFailure;
@@ -253,9 +254,9 @@ ExitCode RunCommand(const Context& context, const Options& options) {
 void AddRunCommand(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("run", "Compile a plan and execute it on a device");
-  command->footer(kExamples);
+  command->footer(kRunExamples);
   command->fallthrough();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunOptions>();
   command->add_option("PLAN", options->plan, "Plan file, or -")->required();
   command->add_option("--device", options->device, "cpu or cuda:N")
       ->capture_default_str();

@@ -9,7 +9,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kServeExamples[] = R"(
 Examples:
   kiln serve
   kiln serve --socket /tmp/k/kilnd.sock -- --cache-dir /tmp/k/cache
@@ -42,7 +42,7 @@ ExitCode Serve(const Context& context,
 void AddServeCommand(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("serve", "Run the daemon in the foreground");
-  command->footer(kExamples);
+  command->footer(kServeExamples);
   command->fallthrough();
   command->allow_extras();
   command->callback([&chosen, command] {

@@ -19,7 +19,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kTuneExamples[] = R"(
 Examples:
   kiln tune plan.kiln
       Compiles what is worth measuring, measures it on cuda:0, keeps the winner.
@@ -31,7 +31,7 @@ Examples:
 From then on the plan compiles to the winner, also on hosts without a GPU that
 have this cache directory. Keep the GPU idle meanwhile.)";
 
-struct Options {
+struct TuneOptions {
   std::string plan;
   std::string device;
   std::string target;
@@ -41,7 +41,7 @@ struct Options {
 // One tuning from device to record.
 class TuningRun {
  public:
-  TuningRun(const Terminal& terminal, const Options& options,
+  TuningRun(const Terminal& terminal, const TuneOptions& options,
             const ConnectOptions& connect, const Plan& plan,
             const std::vector<TensorDesc>& values)
       : terminal_(terminal),
@@ -62,7 +62,7 @@ class TuningRun {
   void ShowRound(int done, int rounds) const;
 
   const Terminal& terminal_;
-  const Options& options_;
+  const TuneOptions& options_;
   const ConnectOptions& connect_;
   const Plan& plan_;
   const std::vector<TensorDesc>& values_;
@@ -187,7 +187,7 @@ absl::Status TuningRun::Execute(const client::Connection& connection,
   return Store(connection);
 }
 
-ExitCode TuneCommand(const Context& context, Options options) {
+ExitCode TuneCommand(const Context& context, TuneOptions options) {
   const Terminal terminal(context.terminal);
   if (!options.target.empty()) {
     const auto targets = ResolveTargets({options.target}, terminal);
@@ -224,9 +224,9 @@ ExitCode TuneCommand(const Context& context, Options options) {
 void AddTuneCommand(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
       "tune", "Measure the candidates of a plan on a GPU, keep the fastest");
-  command->footer(kExamples);
+  command->footer(kTuneExamples);
   command->fallthrough();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TuneOptions>();
   command->add_option("PLAN", options->plan, "Plan file, or -")->required();
   command->add_option("--device", options->device,
                       "cuda:N (default: cuda:0, or the first with --target)");

@@ -10,7 +10,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kValidateExamples[] = R"(
 Examples:
   kiln validate plan.kiln
   printf 'input x: f32[4]\ny = relu(x)\noutput y\n' | kiln validate -
@@ -58,7 +58,7 @@ ExitCode Validate(const Context& context, const std::string& path) {
 void AddValidateCommand(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
       "validate", "Check a plan and show its canonical form");
-  command->footer(kExamples);
+  command->footer(kValidateExamples);
   command->fallthrough();
   const auto path = std::make_shared<std::string>();
   command->add_option("PLAN", *path, "Plan file, or -")->required();

@@ -17,6 +17,8 @@ namespace kiln {
 // which checks operands and the kind of attributes first; the functions here
 // check attribute values and extents. Errors: INVALID_ARGUMENT.
 
+inline constexpr std::string_view kImageAxes[] = {"height", "width"};
+
 // Wide enough for any sum or product of two checked extents.
 __extension__ using Wide = __int128;
 

@@ -12,7 +12,6 @@ namespace {
 constexpr size_t kInput = 0;
 constexpr size_t kWeight = 1;
 constexpr size_t kBias = 2;
-constexpr std::string_view kAxes[] = {"height", "width"};
 
 absl::Status CheckAttributes(const OpContext& context,
                              const ConvAttributes& conv) {
@@ -83,7 +82,7 @@ absl::StatusOr<int64_t> ConvExtent(const OpContext& context,
     return InvalidField(
         OperandPath(context, kWeight),
         fmt::format("the dilated kernel {} exceeds the padded input",
-                    kAxes[axis]),
+                    kImageAxes[axis]),
         fmt::format("{}", reach), fmt::format("at most {}", padded));
   }
   return static_cast<int64_t>((padded - reach) / conv.stride[axis] + 1);
@@ -101,7 +100,7 @@ absl::StatusOr<int64_t> ConvTransposeExtent(const OpContext& context,
   if (result < 1 || result > kMaxDim) {
     return InvalidField(
         fmt::format("ops[{}]", context.index),
-        fmt::format("the result's {} is out of range", kAxes[axis]),
+        fmt::format("the result's {} is out of range", kImageAxes[axis]),
         fmt::format("{}", result), fmt::format("1 to {}", kMaxDim));
   }
   return static_cast<int64_t>(result);

@@ -7,8 +7,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::string_view kAxes[] = {"height", "width"};
-
 absl::Status CheckPadding(const OpContext& context,
                           const PoolAttributes& pool) {
   for (size_t i = 0; i < 2; ++i) {
@@ -83,7 +81,7 @@ absl::StatusOr<int64_t> PoolExtent(const OpContext& context,
     return InvalidField(
         FieldPath(context, fmt::format("pool.kernel_size[{}]", axis)),
         fmt::format("the dilated window exceeds the padded input's {}",
-                    kAxes[axis]),
+                    kImageAxes[axis]),
         fmt::format("{}", reach + 1),
         fmt::format("at most {}", extent + 2 * padding));
   }

@@ -9,7 +9,7 @@ namespace kiln {
 namespace {
 
 // Longer names are no misspelling, and would make the distance slow.
-constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxNameBytesTried = 64;
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -31,10 +31,10 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string_view NearestName(std::string_view name,
                              const std::vector<std::string_view>& candidates) {
   std::string_view nearest;
-  if (name.size() > kMaxNameBytes) return nearest;
+  if (name.size() > kMaxNameBytesTried) return nearest;
   size_t least = std::max<size_t>(1, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
-    if (candidate.empty() || candidate.size() > kMaxNameBytes) continue;
+    if (candidate.empty() || candidate.size() > kMaxNameBytesTried) continue;
     const size_t distance = EditDistance(name, candidate);
     if (distance >= least) continue;
     least = distance;

@@ -12,6 +12,9 @@
 
 namespace kiln {
 
+// Of a name in a plan.
+inline constexpr size_t kMaxNameBytes = 64;
+
 // ACTIVATION changes with every call. PARAMETER stays for many calls, so work
 // that depends on parameters alone may be done once ("prepared").
 enum class InputRole : uint8_t { kActivation = 1, kParameter = 2 };

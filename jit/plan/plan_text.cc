@@ -13,8 +13,6 @@
 namespace kiln {
 namespace {
 
-constexpr size_t kMaxNameBytes = 64;
-
 // Plan text can spell `name`: a letter or underscore, then letters, digits and
 // _ . -
 bool IsSpellable(std::string_view name) {

@@ -9,10 +9,10 @@
 namespace kiln {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kDoubleInfinity = std::numeric_limits<double>::infinity();
 
 // Results per range: a range of one-element reductions still hides its cost.
-constexpr int64_t kGrain = 1024;
+constexpr int64_t kElementsOfTask = 1024;
 
 // A loop over the elements that give one result, and one over results. Both
 // have kMaxRank dimensions; those that do not apply have extent 1.
@@ -83,13 +83,13 @@ double Mean(const Loops& loops, const double* from) {
 }
 
 double Amax(const Loops& loops, const double* from) {
-  double max = -kInfinity;
+  double max = -kDoubleInfinity;
   ForEachElement(loops, [&](int64_t i) { max = MaximumOf(max, from[i]); });
   return max;
 }
 
 double Amin(const Loops& loops, const double* from) {
-  double min = kInfinity;
+  double min = kDoubleInfinity;
   ForEachElement(loops, [&](int64_t i) { min = MinimumOf(min, from[i]); });
   return min;
 }
@@ -139,7 +139,7 @@ bool ReferenceReduce(const Op& op, ReferenceOperands operands,
   const Loops loops =
       LoopsOver(input.dims, std::get<ReduceAttributes>(op.attributes).dim);
   const Fold fold = FoldOf(op.kind);
-  const int64_t grain = std::max<int64_t>(1, kGrain / loops.elements);
+  const int64_t grain = std::max<int64_t>(1, kElementsOfTask / loops.elements);
   return workers.Run(loops.results, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       result->data[i] = fold(loops, &input.data[BaseOf(loops, i)]);
@@ -165,7 +165,7 @@ bool ReferenceSoftmax(const Op& op, ReferenceOperands operands,
     });
     ForEachElement(loops, [&](int64_t i) { to[i] /= sum; });
   };
-  const int64_t grain = std::max<int64_t>(1, kGrain / loops.elements);
+  const int64_t grain = std::max<int64_t>(1, kElementsOfTask / loops.elements);
   return workers.Run(loops.results, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) normalize(BaseOf(loops, i));
   });

@@ -12,8 +12,6 @@
 namespace kiln {
 namespace {
 
-constexpr size_t kMaxNameBytes = 64;
-
 absl::Status CheckCount(std::string_view field, size_t count, int min,
                         int max) {
   if (count >= static_cast<size_t>(min) && count <= static_cast<size_t>(max)) {
