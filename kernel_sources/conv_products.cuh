@@ -51,15 +51,14 @@ class StageProducts {
         Spec::kImages > 1 ? Spec::kImagePositions : kToNextRun;
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const uint4* const pixels =
-        stages_.pixels(stage) + Group::kOctetsOfRow * pixel_part_ * kStep;
+        stages_.pixels(stage) + Group::UnitsTo(pixel_part_ * kStep);
     const Descriptor weights =
         MatrixAt(stages_.weights(stage, chunk) + channel_part_ * kChannels);
     Hold(sums);
     BeginProducts();
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
-      const Descriptor run =
-          MatrixAt(pixels + Group::kOctetsOfRow * PositionsTo(m));
+      const Descriptor run = MatrixAt(pixels + Group::UnitsTo(PositionsTo(m)));
       AddPairs(run, weights + WeightsTo(m), AbsentOf(m), keep, only_large,
                sums[m]);
     }
@@ -125,7 +124,7 @@ class StageProducts {
     const int pair = call / Spec::kProductCalls;
     const int sixteen = call % Spec::kProductCalls;
     const Descriptor pixels = run + (IsSmallInput(pair) ? Group::kPart : 0) +
-                              sixteen * 2 * Spec::kPositions;
+                              sixteen * Group::kSixteen;
     const Descriptor filter = weights +
                               (IsSmallWeight(pair) ? Group::kWeightPart : 0) +
                               sixteen * 2 * Spec::kBlockChannels;

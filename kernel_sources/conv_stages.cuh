@@ -35,6 +35,21 @@ struct GroupTile {
   static constexpr int kPhaseWeights = Spec::kWeightParts * kWeightPart;
   static constexpr int kWeights = Tile::kTilePhases * kPhaseWeights;
 
+  // Between channels at the distance of sixteen, of the same pixels.
+  static constexpr int kSixteen =
+      Spec::kTakesLines ? 16 * 8 : 2 * Spec::kPositions;
+  // From the first of a part of the patch to where a run of pixels begins.
+  static __device__ constexpr int UnitsTo(int position) {
+    return Spec::kTakesLines ? position / 8 * Spec::kChunk
+                             : kOctetsOfRow * position;
+  }
+  // Of lines (conv_lines.cuh): of 64 pixels those of a channel are 128 bytes,
+  // swizzled; channels follow each other. `eight` counts the pixels.
+  static __device__ int LineUnitOf(int channel, int eight) {
+    return eight / 8 * 8 * Spec::kChunk + 8 * channel +
+           (eight % 8 ^ channel % 8);
+  }
+
   // Of an octet of a position, in a part of the patch.
   static __device__ int UnitOf(int octet, int position) {
     if constexpr (kOctetsOfRow == 1) {

@@ -71,6 +71,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
       BoolText("kHasUnevenPhases", g.has_uneven_phases()),
       BoolText("kTakesPairs", g.takes_pairs),
+      BoolText("kTakesLines", g.takes_lines),
       PairText("Planes", {g.planes(0), g.planes(1)}),
       IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),
       IntsText("kImagePositions", g.image_positions(), "kCarriedRows",

@@ -24,6 +24,11 @@ bool HidesTurn(const ConvGeometry& g, int64_t count) {
   return count * g.tiles_n * 8 / 2 >= kCycles;
 }
 
+// Of pixels that lie together in lines (conv_lines.cuh), and the units of eight
+// channels of them.
+constexpr int64_t kPixelsOfLine = 64;
+constexpr int64_t kUnitsOfLines = 64;
+
 // Of one fragment of each warp's channels, as conv_windows.cuh lays them down.
 int64_t WordsOfFragment(const ConvGeometry& g) {
   const int64_t pixels = g.tile_h * RoundUp(g.tile_w, 4);
@@ -247,7 +252,10 @@ int64_t ConvGeometry::run_span() const {
 int64_t ConvGeometry::positions() const { return images * image_positions(); }
 int64_t ConvGeometry::image_positions() const {
   const int64_t patch = planes(0) * planes(1) * plane_height() * pitch;
-  const int64_t multiple = octets_of_row() == 2 ? 8 : takes_pairs ? 2 : 1;
+  const int64_t multiple = takes_lines            ? kPixelsOfLine
+                           : octets_of_row() == 2 ? 8
+                           : takes_pairs          ? 2
+                                                  : 1;
   if (problem.stride == Pair{1, 1}) {
     const int64_t last =
         TapOffset(taps(0) * taps(1) - 1) + phase_shift() + run_span();
@@ -273,6 +281,7 @@ int64_t ConvGeometry::TapOffset(int64_t tap) const {
          x / problem.stride[1];
 }
 int64_t ConvGeometry::OffsetOf(int64_t eight) const {
+  if (takes_lines) return eight * kUnitsOfLines;
   const int64_t octets = chunk / 8;
   if (octets_of_row() == 1) {
     const int64_t taps_of_octet = taps(0) * taps(1);

@@ -90,6 +90,9 @@ struct ConvGeometry {
   // multiplied as they are stored, and patches begin at even columns, of rows
   // of an even width.
   bool takes_pairs = false;
+  // Whether they take eight of a channel at once, as they lie: of a filter of
+  // one tap, where channels are the rows of the product (conv_lines.cuh).
+  bool takes_lines = false;
   bool channel_rows = false;  // of the product, instead of pixels
   // Whether a tile has both phases of the columns of a transposed convolution;
   // they count in tiles_m.

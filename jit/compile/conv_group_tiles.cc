@@ -65,6 +65,7 @@ class GroupTiles {
         g.resident_blocks = resident;
         g.producers = producers;
         TryLayouts(g);
+        if (CanTakeLines()) TryLines(g);
         if (!CanInterleave()) continue;
         g.interleaves = true;
         TryLayouts(g);
@@ -123,14 +124,32 @@ class GroupTiles {
            p.insert[1] == 1 && p.input[3] % 2 == 0;
   }
 
+  // Of a filter of one tap, whose input's rows begin between accesses of 16
+  // bytes.
+  bool CanTakeLines() const {
+    const ConvProblem& p = tiles_.base().problem;
+    const int64_t pixels = 16 / static_cast<int64_t>(ElementSize(p.input_type));
+    return p.kernel == Pair{1, 1} && p.stride == Pair{1, 1} &&
+           p.insert == Pair{1, 1} && p.padding == Pair{0, 0} &&
+           p.octet_columns() == 1 && p.input[3] % pixels == 0 &&
+           p.input_type == p.weight_type && !demands_.windows.any();
+  }
+
   // Blocks that hold images have tiles that are parts of one.
   bool CanHold(const ConvGeometry& g) const {
     return g.channel_rows && g.resident_blocks == 1 && !g.interleaves &&
            g.problem.insert == Pair{1, 1} && demands_.in_registers();
   }
 
+  void TryLines(ConvGeometry g) {
+    g.takes_pairs = false;
+    g.takes_lines = true;
+    TryLayouts(g);
+  }
+
   void TryLayouts(const ConvGeometry& g) {
     for (const bool channel_rows : {false, true}) {
+      if (g.takes_lines && !channel_rows) continue;
       if (channel_rows && !CanHaveChannelRows()) continue;
       ConvGeometry rows = g;
       rows.channel_rows = channel_rows;
@@ -149,8 +168,9 @@ class GroupTiles {
   }
 
   // What divides the distance of tiles side by side: they begin with a whole
-  // window, and at an even column.
+  // window, and at an even column, or with a unit of a line.
   int64_t StepsOf(const ConvGeometry& g) const {
+    if (g.takes_lines) return 8;
     return std::lcm(demands_.windows.stride[1], int64_t{g.takes_pairs ? 2 : 1});
   }
   // Of tiles that cover an image.
@@ -245,6 +265,8 @@ class GroupTiles {
            rows += static_cast<int>(demands_.windows.stride[0])) {
         if (rows > MostRows(g)) break;
         g.tiles_n = rows * g.pitch / 8;
+        // Each part begins with a line.
+        if (g.takes_lines && g.groups_n > 1 && g.tiles_n % 8 != 0) continue;
         g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
         TryDepths(g);
       }
@@ -259,6 +281,7 @@ class GroupTiles {
       before = chunk;
       // Of the last chunk no more than there is.
       g.chunk = static_cast<int>(std::min(RoundUp(inputs, 8), int64_t{chunk}));
+      if (g.takes_lines && g.octets_of_row() != 2) continue;
       // A product takes channels of one tap, which its phase may lack.
       if (g.has_uneven_phases() && g.octets_of_row() != 2) continue;
       if (g.steps() * g.tiles_m * g.products() > kMaxProducts) break;

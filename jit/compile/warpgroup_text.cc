@@ -25,9 +25,16 @@ std::vector<std::string> SumsText(int count) {
 }
 
 // The upper word of a descriptor: from one group of eight rows to the next, in
-// units of 16 bytes, and how rows lie.
+// units of 16 bytes, and how rows lie. Of lines (conv_lines.cuh) the rows are
+// channels.
 constexpr uint32_t kContiguous = 8;
 constexpr uint32_t kSwizzled = 16 | 3u << 30;  // by 32 bytes
+constexpr uint32_t kLines = 64 | 1u << 30;     // by 128 bytes
+
+uint32_t RowsOfPixels(const ConvGeometry& g) {
+  if (g.takes_lines) return kLines;
+  return g.octets_of_row() == 2 ? kSwizzled : kContiguous;
+}
 
 class ProductWriter {
  public:
@@ -49,8 +56,7 @@ class ProductWriter {
               "      \"{.reg .b64 x, w; .reg .b32 lower;\"",
               "      \".reg .pred keep, yes; .reg .b32 pixel_rows, rows;\"",
               fmt::format("      \"mov.b32 pixel_rows, {}; mov.b32 rows, {};\"",
-                          g_.octets_of_row() == 2 ? kSwizzled : kContiguous,
-                          kContiguous),
+                          RowsOfPixels(g_), kContiguous),
               fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
               "      \"setp.eq.b32 yes, 0, 0;\""};
     if (g_.has_uneven_phases()) FindPresentTaps();
@@ -91,13 +97,16 @@ class ProductWriter {
   }
 
   // One instruction. Matrices are found from the first by adding their
-  // distance, and from bit 16 on that of their halves.
+  // distance, and from bit 16 on that of their halves or, of lines, that of
+  // those of the next 64 pixels.
   void Product(int64_t step, const char* keep) {
     const int64_t last = g_.chunk / 8 * g_.taps(0) * g_.taps(1) - 1;
     const int64_t x = g_.OffsetOf(2 * step);
     const int64_t w = 2 * step * g_.block_channels();
     const bool is_empty = 2 * step + 1 > last;
-    const int64_t half = is_empty ? -x : g_.OffsetOf(2 * step + 1) - x;
+    const int64_t half = is_empty         ? -x
+                         : g_.takes_lines ? 8 * g_.chunk
+                                          : g_.OffsetOf(2 * step + 1) - x;
     lines_.push_back(fmt::format("      \"add.s32 lower, %{}, {};\"", sums_,
                                  x + half * 65536));
     if (is_empty) {
@@ -112,8 +121,9 @@ class ProductWriter {
         "      \"{}wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} "
         "\"",
         Guard(step), columns_, type_, type_));
-    lines_.push_back(fmt::format("      KILN_SUMS \"{}, {}, 1, 1, 0, 0;\"",
-                                 g_.channel_rows ? "w, x" : "x, w", keep));
+    lines_.push_back(fmt::format("      KILN_SUMS \"{}, {}, 1, 1, 0, {};\"",
+                                 g_.channel_rows ? "w, x" : "x, w", keep,
+                                 g_.takes_lines ? 1 : 0));
   }
 
   void Operands() {

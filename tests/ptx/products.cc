@@ -62,9 +62,23 @@ struct Descriptor {
     const uint32_t row_bytes = mode == 0 ? 16 : 256u >> mode;
     uint32_t address = start + row / 8 * stride + row % 8 * row_bytes +
                        octet * (mode == 0 ? leading : 16);
+    return Swizzled(address);
+  }
+
+  // The same where a row has 16 bytes of each k: of eight neighbouring rows.
+  // Of swizzled ones, as many as a swizzle has lie side by side.
+  uint32_t TransposedAddressOf(uint32_t eight, uint32_t k) const {
+    const uint32_t beside = mode == 0 ? 1 : 16u >> mode;
+    const uint32_t of_rows = mode == 0 ? stride : leading;
+    const uint32_t of_depth = mode == 0 ? leading : stride;
+    uint32_t address = start + eight / beside * of_rows + eight % beside * 16 +
+                       k / 8 * of_depth + k % 8 * 16 * beside;
+    return Swizzled(address);
+  }
+
+  uint32_t Swizzled(uint32_t address) const {
     const uint32_t swizzled_bits = mode == 0 ? 0 : (16u >> mode) - 1;
-    address ^= (address >> 7 & swizzled_bits) << 4;
-    return address & 0x3ffff;
+    return (address ^ (address >> 7 & swizzled_bits) << 4) & 0x3ffff;
   }
 
   uint32_t start;
@@ -77,25 +91,37 @@ constexpr int kDepth = 16;  // of k
 
 using Convert = float (*)(uint16_t);
 
+// Eight numbers in shared memory; false if they may not be read.
+bool ReadEight(Warp& warp, const Instruction& i, uint32_t address,
+               uint16_t (&numbers)[8]) {
+  const std::byte* const from =
+      Find(warp, i, 0, Space::kShared, address, 16, 16, false);
+  if (from == nullptr) return false;
+  for (int part = 0; part < 4; ++part) {
+    CheckOrder((&warp)[part], i, 0, Access::kProduct, from, 16);
+  }
+  std::memcpy(numbers, from, sizeof(numbers));
+  return true;
+}
+
 // Reads `rows` rows of kDepth numbers; `store` takes row, k and the number.
 template <typename Store>
 void ReadMatrix(Warp& warp, const Instruction& i, uint64_t bits, uint32_t rows,
-                Convert convert, Store store) {
+                bool is_transposed, Convert convert, Store store) {
   const Descriptor matrix(bits);
-  for (uint32_t row = 0; row < rows; ++row) {
-    for (uint32_t octet = 0; octet < 2; ++octet) {
-      const std::byte* const from =
-          Find(warp, i, 0, Space::kShared, matrix.AddressOf(row, octet), 16, 16,
-               false);
-      if (from == nullptr) return;
-      for (int part = 0; part < 4; ++part) {
-        CheckOrder((&warp)[part], i, 0, Access::kProduct, from, 16);
-      }
-      uint16_t numbers[8];
-      std::memcpy(numbers, from, sizeof(numbers));
-      for (uint32_t k = 0; k < 8; ++k) {
-        store(row, octet * 8 + k, convert(numbers[k]));
-      }
+  const uint32_t across = is_transposed ? kDepth : 2;
+  uint16_t numbers[8];
+  for (uint32_t n = 0; n < rows * kDepth / 8; ++n) {
+    const uint32_t row = n / across;  // or eight of them
+    const uint32_t octet = n % across;
+    const uint32_t address = is_transposed
+                                 ? matrix.TransposedAddressOf(row, octet)
+                                 : matrix.AddressOf(row, octet);
+    if (!ReadEight(warp, i, address, numbers)) return;
+    for (uint32_t k = 0; k < 8; ++k) {
+      const float number = convert(numbers[k]);
+      is_transposed ? store(8 * row + k, octet, number)
+                    : store(row, octet * 8 + k, number);
     }
   }
 }
@@ -163,10 +189,10 @@ void Multiply(Warp& warp, const PendingProduct& product) {
   static thread_local float right[kDepth * kMaxColumns];
   const Instruction& i = *product.instruction;
   ReadMatrix(
-      warp, i, product.left, kRows, kConvert,
+      warp, i, product.left, kRows, false, kConvert,
       [&](uint32_t row, uint32_t k, float value) { left[row][k] = value; });
-  ReadMatrix(warp, i, product.right, i.count * 2, kConvert,
-             [&](uint32_t column, uint32_t k, float value) {
+  ReadMatrix(warp, i, product.right, i.count * 2, product.is_transposed,
+             kConvert, [&](uint32_t column, uint32_t k, float value) {
                right[k * kMaxColumns + column] = value;
              });
   Warp* const warps = &warp;  // neighbours in the block
@@ -182,15 +208,17 @@ void IssueProduct(Warp& warp, const Instruction& i, uint32_t) {
   if (!IsUniform(&warp, matrices[0]) || !IsUniform(&warp, matrices[1])) {
     return Fail(warp, i, 0, "the descriptors of a warpgroup differ");
   }
-  constexpr uint32_t kWanted[] = {1, 1, 0, 0};
-  for (int k = 0; k < 4; ++k) {
+  constexpr uint32_t kWanted[] = {1, 1, 0};
+  for (int k = 0; k < 3; ++k) {
     if (Get<uint32_t>(Source(warp, matrices[3 + k]), 0) != kWanted[k]) {
-      return Fail(warp, i, 0, "matrices are neither negated nor transposed");
+      return Fail(warp, i, 0,
+                  "matrices are not negated, and the left one not transposed");
     }
   }
   Warpgroup& group = warp.block->warpgroups[warp.index / 4];
   group.products.push_back(
-      {&i, kIsBFloat16, Get<uint64_t>(Source(warp, matrices[0]), 0),
+      {&i, kIsBFloat16, Get<uint32_t>(Source(warp, matrices[6]), 0) != 0,
+       Get<uint64_t>(Source(warp, matrices[0]), 0),
        Get<uint64_t>(Source(warp, matrices[1]), 0),
        (GetMask(warp, matrices[2]) & 1) != 0, group.product_group});
 }
