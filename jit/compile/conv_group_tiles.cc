@@ -183,7 +183,8 @@ class GroupTiles {
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = g.extent(1);
     std::vector<int> widths;
-    for (const int64_t across : {1, 2, 3, 4, 6, 8, 12}) {
+    for (const int64_t across : {1, 2, 3, 4, 5, 6, 7, 8, 12}) {
+      if (!g.takes_lines && (across == 5 || across == 7)) continue;
       const int64_t each = RoundUp(CeilDiv(width, across), StepsOf(g));
       const int tile_w = static_cast<int>((across == 1 ? width : each) +
                                           demands_.windows.overlap(1));
@@ -239,7 +240,8 @@ class GroupTiles {
   }
 
   // Of a warpgroup's product, where channels are its rows.
-  int MostColumns() const {
+  int MostColumns(const ConvGeometry& g) const {
+    if (g.takes_lines) return kMaxColumns;
     if (!demands_.needs_planes() || demands_.holds_images) return kMaxColumns;
     return demands_.pools_in_a_loop() ? kMaxColumnsOfWindows
                                       : kMaxColumnsOfPlanes;
@@ -259,7 +261,7 @@ class GroupTiles {
       const int64_t widest =
           (g.pitch - beside - overlap) / StepsOf(g) * StepsOf(g) + overlap;
       g.tile_w = is_alone ? tile_w : static_cast<int>(widest);
-      const int most = MostColumns();
+      const int most = MostColumns(g);
       for (int rows = static_cast<int>(demands_.windows.size[0]);
            rows * g.pitch <= most;
            rows += static_cast<int>(demands_.windows.stride[0])) {

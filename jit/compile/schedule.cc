@@ -13,6 +13,7 @@
 #include "jit/compile/gather_pixels.h"
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lent_output.h"
+#include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/streamed_reads.h"
 #include "jit/compile/turn_around.h"
@@ -521,6 +522,7 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)));
   }
+  if (target.arch == "sm_90a") lowered = ReshapeImages(std::move(lowered));
   std::vector<Schedule> commuted = MakeFast(
       Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;

@@ -1,0 +1,155 @@
+#include "jit/compile/reshape_images.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "jit/compile/rounding.h"
+
+namespace kiln {
+namespace {
+
+// Of rows. Tiles are parts of them, and as many as fit of narrow ones.
+constexpr int64_t kMostColumns = 256;
+constexpr int64_t kWantedColumns = 128;
+
+constexpr size_t kRank = 4;
+
+class Reshaping {
+ public:
+  explicit Reshaping(LoweredPlan plan) : plan_(std::move(plan)) {}
+
+  LoweredPlan Run() && {
+    const Node* const conv = FirstConvolution();
+    if (conv == nullptr) return std::move(plan_);
+    const TensorDesc& input = DescOf(conv->operands[0]);
+    image_ = ImageOf(input.dims);
+    const auto pixels = static_cast<int64_t>(16 / ElementSize(input.dtype));
+    const std::optional<Pair> shape = ShapeFor(pixels);
+    if (image_[1] % pixels == 0 || !shape || !AreAllIndifferent()) {
+      return std::move(plan_);
+    }
+    for (LoweredValue& value : plan_.values) {
+      Dims& dims = value.desc.dims;
+      if (dims.size() != kRank || ImageOf(dims) != image_) continue;
+      dims[2] = (*shape)[0];
+      dims[3] = (*shape)[1];
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  static Pair ImageOf(const Dims& dims) { return {dims[2], dims[3]}; }
+  const TensorDesc& DescOf(const Operand& operand) const {
+    return plan_.values[ValueOf(operand)].desc;
+  }
+
+  const Node* FirstConvolution() const {
+    const auto conv =
+        std::find_if(plan_.nodes.begin(), plan_.nodes.end(),
+                     [](const Node& node) { return node.IsConvolution(); });
+    return conv == plan_.nodes.end() ? nullptr : &*conv;
+  }
+
+  // With the fewest positions of tiles that are none of rows, which are a
+  // multiple of eight.
+  std::optional<Pair> ShapeFor(int64_t pixels) const {
+    const int64_t all = image_[0] * image_[1];
+    std::optional<Pair> best;
+    const auto padded = [](const Pair& shape) {
+      return shape[0] * RoundUp(shape[1], 8);
+    };
+    for (int64_t width = pixels; width <= kMostColumns; width += pixels) {
+      if (all % width != 0) continue;
+      const Pair shape = {all / width, width};
+      const bool is_wanted = width <= kWantedColumns;
+      if (!best || padded(shape) < padded(*best) ||
+          (padded(shape) == padded(*best) && is_wanted)) {
+        best = shape;
+      }
+    }
+    return best;
+  }
+
+  bool AreAllIndifferent() const {
+    return std::all_of(plan_.nodes.begin(), plan_.nodes.end(),
+                       [&](const Node& node) { return IsIndifferent(node); });
+  }
+
+  bool IsIndifferent(const Node& node) const {
+    switch (node.kind) {
+      case NodeKind::kConv2d:
+        return ImageOf(DescOf(node.operands[0]).dims) == image_ &&
+               HasOneTap(node);
+      case NodeKind::kReduce:
+        return DescOf(node.operands[0]).dims.size() == kRank && Reduces(node);
+      case NodeKind::kPointwise:
+        return IsOfImages(node);
+      default:
+        return false;
+    }
+  }
+
+  bool HasOneTap(const Node& node) const {
+    const auto& conv = std::get<ConvAttributes>(node.attributes);
+    return ImageOf(DescOf(node.operands[1]).dims) == Pair{1, 1} &&
+           conv.stride == Pair{1, 1} && conv.padding == Pair{0, 0};
+  }
+
+  // Whether a reduction takes whole images or none of their axes. A result
+  // without axes of images has no pixels.
+  bool Reduces(const Node& node) const {
+    if (std::holds_alternative<GroupNormAttributes>(node.attributes)) {
+      return true;
+    }
+    std::vector<int64_t> axes;
+    if (const auto* softmax =
+            std::get_if<SoftmaxAttributes>(&node.attributes)) {
+      axes = {softmax->dim};
+    } else {
+      axes = std::get<ReduceAttributes>(node.attributes).dim;
+    }
+    const auto has = [&](int64_t axis) {
+      return std::find(axes.begin(), axes.end(), axis) != axes.end();
+    };
+    const bool has_rows = has(2);
+    if (has_rows != has(3)) return false;
+    return has_rows || plan_.values[node.results[0]].desc.dims.size() == kRank;
+  }
+
+  // Whether a pointwise op's operands are images and what all pixels of an
+  // image have in common; or it has no images.
+  bool IsOfImages(const Node& node) const {
+    const Dims& result = plan_.values[node.results[0]].desc.dims;
+    if (result.size() != kRank) return !IsImageWithoutAxis(result);
+    const bool is_norm =
+        node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
+    for (size_t i = 0; i < (is_norm ? 1 : node.operands.size()); ++i) {
+      const int value = ValueOf(node.operands[i]);
+      if (value < 0) continue;
+      const Dims& dims = plan_.values[value].desc.dims;
+      const bool is_even =
+          dims.size() == kRank
+              ? ImageOf(dims) == image_ || ImageOf(dims) == Pair{1, 1}
+              : NumElements(dims) == 1;
+      if (!is_even) return false;
+    }
+    return true;
+  }
+  bool IsImageWithoutAxis(const Dims& dims) const {
+    return dims.size() > 1 && dims[dims.size() - 2] == image_[0] &&
+           dims.back() == image_[1];
+  }
+
+  LoweredPlan plan_;
+  Pair image_ = {1, 1};
+};
+
+}  // namespace
+
+LoweredPlan ReshapeImages(LoweredPlan plan) {
+  return Reshaping(std::move(plan)).Run();
+}
+
+}  // namespace kiln
