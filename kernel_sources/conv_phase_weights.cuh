@@ -59,6 +59,24 @@ class PhaseWeights {
     }
   }
 
+  // The same into a stage.
+  __device__ void Send(int chunk, int stage,
+                       const ConvStages<Spec>& stages) const {
+    ptx::Barrier* const full = stages.full(stage);
+    ptx::ArriveExpecting(full, bytes());
+    Fetch(chunk, stages.weights(stage, chunk), full);
+  }
+
+  // Sends for those of all chunks, where they are kept. By one thread.
+  __device__ void Keep(const ConvStages<Spec>& stages) const {
+    ptx::Barrier* const full = stages.kept_weights_full();
+    ptx::ArriveExpecting(full, bytes() * Tile::kChunks);
+#pragma unroll 1
+    for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
+      Fetch(chunk, stages.weights(0, chunk), full);
+    }
+  }
+
  private:
   // Units of a tap of one part, where a product takes channels of one tap.
   static constexpr int kTap = Group::kOctets * Spec::kBlockChannels;

@@ -1,9 +1,8 @@
 // Longer than 400 lines because one class has all states of a chunk.
 // The warpgroups of conv_wgmma.cu that bring chunks of the input from memory to
-// shared memory: eight channels of a pixel, or eight pixels of a channel,
-// become one unit of 16 bytes, for each part, scaled and rounded
-// (conv_octets.cuh, conv_lines.cuh, conv_halves.cuh). Weights, packed before,
-// arrive by bulk copies.
+// shared memory: eight channels of a pixel become one unit of 16 bytes, for
+// each part, scaled and rounded (conv_octets.cuh, conv_halves.cuh). Weights,
+// packed before, arrive by bulk copies.
 //
 // Producers take chunks in turn, or all share each. Where they load ahead, a
 // chunk is handed over while the loads of the next are on their way.
@@ -24,7 +23,6 @@
 #include "conv_batches.cuh"
 #include "conv_carry.cuh"
 #include "conv_halves.cuh"
-#include "conv_lines.cuh"
 #include "conv_octets.cuh"
 #include "conv_phase_weights.cuh"
 #include "conv_positions.cuh"
@@ -50,7 +48,8 @@ class ConvProducer {
         tiles_(Spec::kTilesPerBlock == 1 ? 1 : block_.tiles()) {}
 
   __device__ void Run() {
-    if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) KeepWeights();
+    if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0)
+      Weights().Keep(stages_);
     const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
     const int chunks = images * tiles_ * Tile::kChunks;
     int chunk = producer_;
@@ -116,19 +115,9 @@ class ConvProducer {
   using Positions = PatchPositions<Spec>;
   using Octets = ConvOctets<Spec>;
   using Carry = ConvCarry<Spec>;
-  using Batches = typename BatchesOf<Spec>::Type;
-  using Values = typename Batches::Values;
+  using Batches = ConvBatches<Spec>;
+  using Values = typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
 
-  __device__ void KeepWeights() {
-    const PhaseWeights<Spec> weights = Weights();
-    ptx::ArriveExpecting(stages_.kept_weights_full(),
-                         weights.bytes() * Tile::kChunks);
-#pragma unroll 1
-    for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
-      weights.Fetch(chunk, stages_.weights(0, chunk),
-                    stages_.kept_weights_full());
-    }
-  }
   __device__ PhaseWeights<Spec> Weights() const {
     return {reinterpret_cast<const uint4*>(t_.packed), block_};
   }
@@ -195,10 +184,7 @@ class ConvProducer {
     has_begun_ = true;
     ptx::Wait(stages_.empty(cursor_.stage), cursor_.round() ^ 1);
     if (Spec::kKeepsWeights || thread_ != 0) return;
-    ptx::Barrier* const full = stages_.full(cursor_.stage);
-    const PhaseWeights<Spec> weights = Weights();
-    ptx::ArriveExpecting(full, weights.bytes());
-    weights.Fetch(chunk, stages_.weights(cursor_.stage, chunk), full);
+    Weights().Send(chunk, cursor_.stage, stages_);
   }
 
   __device__ void HandOver(bool is_again, bool only_large) {
@@ -334,18 +320,43 @@ class ConvProducer {
 
   // Of a chunk, counted over all tiles of the block and images of its team;
   // zeros outside the input.
-  __device__ void Read(int chunk_of_block, int batch, bool carries,
+  __device__ void Read(int chunk, int batch, bool carries,
                        Values& values) const {
+    if (!Spec::kTakesPairs || Octets::IsAligned(t_)) {
+      ReadBatch<true>(chunk, batch, carries, values);
+    } else {
+      ReadBatch<false>(chunk, batch, carries, values);
+    }
+  }
+  template <bool kAligned>
+  __device__ void ReadBatch(int chunk_of_block, int batch, bool carries,
+                            Values& values) const {
     const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
     const ConvBlock<Spec> block = BlockOf(number);
-    const int tile = TileOf(number);
-    if (Batches::AreAligned(t_)) {
-      Batches::template Read<true>(t_, block, tile, chunk, thread_, batch,
-                                   carries, values);
-    } else {
-      Batches::template Read<false>(t_, block, tile, chunk, thread_, batch,
-                                    carries, values);
+    const int top = Positions::TopOf(block, TileOf(number));
+    const int left = Positions::LeftOf(block);
+    const int channels = Tile::kInputs - chunk * Spec::kChunk;
+    const Index first = Octets::FirstOf(block, chunk);
+#pragma unroll
+    for (int n = 0; n < Batches::kAtOnce; ++n) {
+      const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
+      const int position = Batches::PositionOf(i, carries);
+      const int row = Positions::RowOf(top, position);
+      const int column = Positions::ColumnOf(left, position);
+      // No branch keeps the loads of positions apart.
+      const bool has_row = (i < Batches::PositionsOf(carries)) &
+                           Positions::IsOfImage(position) &
+                           Positions::IsRow(row);
+      const Index from = first + Positions::FirstOfImage(position) +
+                         row * Spec::Input::kW + column;
+#pragma unroll
+      for (int k = 0; k < Batches::kSlices; ++k) {
+        const int octet = Batches::OctetOf(thread_, batch, k);
+        const bool has_octet = has_row & Batches::HasOctet(octet);
+        Octets::template Read<kAligned>(t_, from, column, octet,
+                                        has_octet ? channels : 0, values[n][k]);
+      }
     }
   }
 
@@ -357,19 +368,30 @@ class ConvProducer {
     for (int image = 0; image < Spec::kImages; ++image) {
       scales[image] = PowerOfTwo(exponents_[image].value);
     }
-    using Place = typename Batches::Place;
-    Batches::ForEach(
-        thread_, batch, carries, values,
-        [&](typename Batches::Numbers& numbers, const Place& place) {
-          if constexpr (kScales) {
-            const int image = Batches::ImageOf(place);
-            most_.Take(image, Scale(OfImage(scales, image), numbers));
-            StoreParts<false, Spec::kInputParts>(
-                numbers, to + Batches::UnitOf(place), Group::kPart);
-          } else {
-            Batches::Store(numbers, to, place);
+#pragma unroll
+    for (int n = 0; n < Batches::kAtOnce; ++n) {
+      const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
+      if (i >= Batches::PositionsOf(carries)) break;
+      const int position = Batches::PositionOf(i, carries);
+#pragma unroll
+      for (int k = 0; k < Batches::kSlices; ++k) {
+        const int octet = Batches::OctetOf(thread_, batch, k);
+        if (!Batches::HasOctet(octet)) continue;
+        uint4* const unit = to + Group::UnitOf(octet, position);
+        if constexpr (kScales) {
+          const int image = Positions::ImageOf(position);
+          most_.Take(image, Scale(OfImage(scales, image), values[n][k]));
+          StoreParts<false, Spec::kInputParts>(values[n][k], unit,
+                                               Group::kPart);
+        } else {
+          *unit = PackHalvesOf<false>(values[n][k]);
+          if constexpr (Spec::kTakesPairs) {
+            to[Group::UnitOf(octet, position + 1)] =
+                PackHalvesOf<true>(values[n][k]);
           }
-        });
+        }
+      }
+    }
   }
 
   // values[image], from registers.
@@ -385,10 +407,15 @@ class ConvProducer {
 
   // Puts zeros in the place of finite numbers, or of the others.
   static __device__ void Select(bool finite, Values& values) {
-    float* const all = &values[0][0];
 #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(Values) / sizeof(float)); ++i) {
-      if ((fabsf(all[i]) < Infinity()) != finite) all[i] = 0.0f;
+    for (auto& slices : values) {
+#pragma unroll
+      for (auto& octet : slices) {
+#pragma unroll
+        for (float& value : octet) {
+          if ((fabsf(value) < Infinity()) != finite) value = 0.0f;
+        }
+      }
     }
   }
 

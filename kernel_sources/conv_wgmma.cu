@@ -26,6 +26,7 @@
 #include "conv_held.cuh"
 #include "conv_held_windows.cuh"
 #include "conv_image_runs.cuh"
+#include "conv_lines.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
 #include "conv_products.cuh"
@@ -427,7 +428,11 @@ __device__ void ConvWgmma(const typename Spec::Tensors& t) {
     if constexpr (Spec::kFinishWarps > 0) {
       if (Finish<Spec>(t, number)) return;
     }
-    ConvProducer<Spec>(t, stages, number).Run();
+    if constexpr (Spec::kTakesLines) {
+      ConvLines<Spec>(t, stages, number).Run();
+    } else {
+      ConvProducer<Spec>(t, stages, number).Run();
+    }
   } else {
     if constexpr (kMoves) TakeRegisters<Spec::kConsumerRegisters>();
     ConvConsumer<Spec>(t, stages, number).Run();

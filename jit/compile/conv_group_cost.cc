@@ -82,6 +82,10 @@ constexpr double kRawShareOfOthers = 0.312;
 constexpr double kSlowedByOneRawProducer = 1.037;
 constexpr double kInstructionsPerScatteredHalf = 53.4;
 constexpr double kInstructionsOfHalfPlanes = 17.8;
+// Of units that are copied as they lie, of which none waits for another.
+constexpr double kInstructionsPerCopy = 14.0;
+constexpr double kCyclesPerCopy = 30.0;
+constexpr double kCyclesPerCopiedChunk = 300.0;
 // Of the octets of two pixels that are taken together, in those of one.
 constexpr double kOctetsPerPair = 1.25;
 // What a position that the tile above has costs of one that comes from memory.
@@ -247,6 +251,9 @@ class GroupTileCost {
   }
   // Of a producer.
   double Bring() const {
+    if (g_.takes_lines) {
+      return chunks_ * (kCyclesPerCopiedChunk + kCyclesPerCopy * octets_);
+    }
     const int sharing = g_.producers / g_.chunk_producers();
     const double rounds = std::ceil(octets_ / sharing / g_.octets_at_once());
     const double of_round = is_raw_ ? kCyclesPerRawRound : kCyclesPerRound;
@@ -257,8 +264,10 @@ class GroupTileCost {
   double Issue() const {
     const double scaled =
         kInstructionsPerOctet + kInstructionsPerPart * g_.input_parts();
-    const double brought =
-        chunks_ * octets_ * (is_raw_ ? kInstructionsPerRawOctet : scaled);
+    const double of_octet = g_.takes_lines ? kInstructionsPerCopy
+                            : is_raw_      ? kInstructionsPerRawOctet
+                                           : scaled;
+    const double brought = chunks_ * octets_ * of_octet;
     return (groups_ * after_ + g_.resident_blocks * brought) /
            kIssuedByScheduler;
   }
@@ -287,7 +296,8 @@ class GroupTileCost {
     return ((input + weights) * g_.resident_blocks + bytes_) / rate;
   }
   double Slowed() const {
-    if (g_.resident_blocks > 1 || g_.producers > 1) return 1.0;
+    if (g_.resident_blocks > 1 || g_.producers > 1 || g_.takes_lines)
+      return 1.0;
     if (is_raw_) return kSlowedByOneRawProducer;
     return g_.groups() <= kFewGroups ? kSlowedByOneProducer : 1.0;
   }

@@ -65,7 +65,7 @@ class GroupTiles {
         g.resident_blocks = resident;
         g.producers = producers;
         TryLayouts(g);
-        if (CanTakeLines()) TryLines(g);
+        if (producers == 1 && CanTakeLines()) TryLines(g);
         if (!CanInterleave()) continue;
         g.interleaves = true;
         TryLayouts(g);
@@ -124,15 +124,14 @@ class GroupTiles {
            p.insert[1] == 1 && p.input[3] % 2 == 0;
   }
 
-  // Of a filter of one tap, whose input's rows begin between accesses of 16
-  // bytes.
+  // Of a filter of one tap, whose input's rows begin where an access of 16
+  // bytes may.
   bool CanTakeLines() const {
     const ConvProblem& p = tiles_.base().problem;
-    const int64_t pixels = 16 / static_cast<int64_t>(ElementSize(p.input_type));
-    return p.kernel == Pair{1, 1} && p.stride == Pair{1, 1} &&
-           p.insert == Pair{1, 1} && p.padding == Pair{0, 0} &&
-           p.octet_columns() == 1 && p.input[3] % pixels == 0 &&
-           p.input_type == p.weight_type && !demands_.windows.any();
+    return p.takes_as_stored() && p.kernel == Pair{1, 1} &&
+           p.stride == Pair{1, 1} && p.insert == Pair{1, 1} &&
+           p.padding == Pair{0, 0} && p.octet_columns() == 1 &&
+           p.input[3] % 8 == 0 && !demands_.windows.any();
   }
 
   // Blocks that hold images have tiles that are parts of one.

@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 // Of a producer's thread.
 constexpr int64_t kFewestProducerRegisters = 64;
+constexpr int64_t kRegistersOfCopies = 40;  // behind the threads' backs
 constexpr int64_t kProducerRegisters = 80;
 constexpr int64_t kMostProducerRegisters = 88;
 // Of two beside one group, which has all that it can take, or beside two whose
@@ -29,6 +30,7 @@ bool ConvGeometry::takes_eight_octets() const {
 int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() > kMaxLaunchRegisters) return 0;
   if (launch_registers() < kFewestProducerRegisters) return 0;
+  if (takes_lines) return kRegistersOfCopies;
   const int64_t wanted =
       holds_images() && groups() > 2          ? kFewestProducerRegisters
       : producers == 1                        ? kMostProducerRegisters

@@ -5,15 +5,10 @@
 #include <utility>
 #include <variant>
 
-#include "jit/compile/rounding.h"
-
 namespace kiln {
 namespace {
 
-// Of rows. Tiles are parts of them, and as many as fit of narrow ones.
-constexpr int64_t kMostColumns = 256;
-constexpr int64_t kWantedColumns = 128;
-
+constexpr int64_t kMostColumns = 512;
 constexpr size_t kRank = 4;
 
 class Reshaping {
@@ -25,9 +20,9 @@ class Reshaping {
     if (conv == nullptr) return std::move(plan_);
     const TensorDesc& input = DescOf(conv->operands[0]);
     image_ = ImageOf(input.dims);
-    const auto pixels = static_cast<int64_t>(16 / ElementSize(input.dtype));
-    const std::optional<Pair> shape = ShapeFor(pixels);
-    if (image_[1] % pixels == 0 || !shape || !AreAllIndifferent()) {
+    const std::optional<Pair> shape = ShapeFor();
+    if (input.dtype == DataType::kF32 || image_[1] % 8 == 0 || !shape ||
+        !AreAllIndifferent()) {
       return std::move(plan_);
     }
     for (LoweredValue& value : plan_.values) {
@@ -52,24 +47,13 @@ class Reshaping {
     return conv == plan_.nodes.end() ? nullptr : &*conv;
   }
 
-  // With the fewest positions of tiles that are none of rows, which are a
-  // multiple of eight.
-  std::optional<Pair> ShapeFor(int64_t pixels) const {
+  // Of the longest rows that tiles can share in many ways.
+  std::optional<Pair> ShapeFor() const {
     const int64_t all = image_[0] * image_[1];
-    std::optional<Pair> best;
-    const auto padded = [](const Pair& shape) {
-      return shape[0] * RoundUp(shape[1], 8);
-    };
-    for (int64_t width = pixels; width <= kMostColumns; width += pixels) {
-      if (all % width != 0) continue;
-      const Pair shape = {all / width, width};
-      const bool is_wanted = width <= kWantedColumns;
-      if (!best || padded(shape) < padded(*best) ||
-          (padded(shape) == padded(*best) && is_wanted)) {
-        best = shape;
-      }
+    for (int64_t width = kMostColumns; width > 0; width -= 8) {
+      if (all % width == 0) return Pair{all / width, width};
     }
-    return best;
+    return std::nullopt;
   }
 
   bool AreAllIndifferent() const {
