@@ -66,7 +66,13 @@ class ConvLines {
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   static constexpr int kAhead = Spec::kStages - 1;
   static constexpr int kAcross = Group::kPatch / 8;  // units of a channel
-  static constexpr int kUnits = kAcross * Spec::kChunk;
+  // Lanes side by side, and channels that all threads have at once.
+  static constexpr int kLanes = kAcross <= 8 ? 8 : kAcross <= 16 ? 16 : 32;
+  static constexpr int kSets = kThreads / kLanes;
+  static constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
+  static constexpr Index kPlane =
+      static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+  static_assert(kSets % 4 == 0 && Spec::kChunk % kSets == 0);
   static_assert(!Spec::kScales && Spec::kImages == 1 && Spec::kProducers == 1);
   static_assert(Spec::kRowPitch % 8 == 0 && Spec::Input::kW % 8 == 0,
                 "A unit lies in one row.");
@@ -83,11 +89,8 @@ class ConvLines {
   }
 
   // The thread's units of a chunk, counted over all tiles of the block and
-  // images of its team; zeros outside the input.
+  // images of its team.
   __device__ void BeginCopies(int chunk_of_block, uint4* patch) const {
-    constexpr Index kPlane =
-        static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
-    constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
     const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
     const ConvBlock<Spec> block =
@@ -95,29 +98,41 @@ class ConvLines {
     const int tile = Spec::kTeams > 0 ? number % tiles_ : number;
     const int top = Positions::TopOf(block, tile);
     const int left = Positions::LeftOf(block);
-    const Index first = ConvOctets<Spec>::FirstOf(block, chunk);
-    const int channels = Tile::kInputs - chunk * Spec::kChunk;
-#pragma unroll 4
-    for (int i = thread_; i < kUnits; i += kThreads) {
-      const int channel = i / kAcross;
-      const int position = i % kAcross * 8;
-      const int row = Positions::RowOf(top, position);
-      const int column = Positions::ColumnOf(left, position);
-      uint4* const unit = patch + Group::LineUnitOf(channel, position / 8);
-      if (Positions::IsRow(row) && Positions::IsColumn(column) &&
-          (kWhole || channel < channels)) {
-        CopyUnit(t_.input + (first + channel * kPlane + row * Spec::Input::kW +
-                             column),
-                 unit);
+    const auto* const first =
+        t_.input + (ConvOctets<Spec>::FirstOf(block, chunk) + set_ * kPlane);
+    const int channels = Tile::kInputs - chunk * Spec::kChunk - set_;
+#pragma unroll
+    for (int pass = 0; pass < kAcross; pass += kLanes) {
+      const int eight = thread_ % kLanes + pass;
+      if (eight >= kAcross) break;
+      const int row = Positions::RowOf(top, eight * 8);
+      const int column = Positions::ColumnOf(left, eight * 8);
+      const bool inside = Positions::IsRow(row) && Positions::IsColumn(column);
+      CopyColumn(first + (row * Spec::Input::kW + column), eight,
+                 inside ? channels : 0, patch);
+    }
+  }
+
+  // Of every kSets-th channel from the thread's first on the eight pixels at
+  // `from`; zeros behind so many channels.
+  template <typename T>
+  __device__ void CopyColumn(const T* from, int eight, int channels,
+                             uint4* patch) const {
+    uint4* const units = patch + Group::LineUnitOf(set_, eight);
+    // As LineUnitOf has them: of sets of four, every other changes places.
+    const int to_others = ((eight ^ set_) & 4) == 0 ? 4 : -4;
+#pragma unroll
+    for (int channel = 0; channel < Spec::kChunk; channel += kSets) {
+      uint4* const unit =
+          units + 8 * channel + (channel % 8 == 0 ? 0 : to_others);
+      const bool read = kWhole ? channels > 0 : channel < channels;
+      if (read) {
+        BeginCopy<8>(from + channel * kPlane, 0, is_aligned_,
+                     reinterpret_cast<T*>(unit));
       } else {
         *unit = make_uint4(0, 0, 0, 0);
       }
     }
-  }
-
-  template <typename T>
-  __device__ void CopyUnit(const T* from, uint4* unit) const {
-    BeginCopy<8>(from, 0, is_aligned_, reinterpret_cast<T*>(unit));
   }
 
   const typename Spec::Tensors& t_;
@@ -126,6 +141,7 @@ class ConvLines {
   const int tiles_;  // of a strip
   const bool is_aligned_;
   const int thread_ = threadIdx.x - Tile::kThreads;
+  const int set_ = thread_ / kLanes;
 };
 
 }  // namespace kiln
