@@ -4,16 +4,18 @@
 // memory to a stage as it lies, behind the threads' backs. The tensor cores
 // then read pixels side by side instead of channels (wgmma.cuh).
 //
-// So nothing is on its way in registers, and as many chunks are as there are
-// stages but one.
+// So nothing is on its way in registers, and as many chunks may be as there are
+// stages: threads wait for free ones alone. Who multiplies makes visible to the
+// tensor cores what has arrived (AcquireShared); a fence here would wait for
+// all that is on its way.
 #ifndef KILN_KERNEL_SOURCES_CONV_LINES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_LINES_CUH_
 
-#include "async_copy.cuh"
 #include "conv_octets.cuh"
 #include "conv_phase_weights.cuh"
 #include "conv_positions.cuh"
 #include "conv_stages.cuh"
+#include "ptx_bulk.cuh"
 
 namespace kiln {
 
@@ -40,31 +42,28 @@ class ConvLines {
     if (thread_ == 0) LeaveNotes();
     const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
     const int chunks = images * tiles_ * Tile::kChunks;
-    StageCursor<Spec::kStages> newest{0};
-    StageCursor<Spec::kStages> oldest{0};  // that has yet to be handed over
+    StageCursor<Spec::kStages> cursor{0};
 #pragma unroll 1
-    for (int chunk = 0; chunk < chunks + kAhead; ++chunk) {
-      if (chunk < chunks) {
-        ptx::Wait(stages_.empty(newest.stage), newest.round() ^ 1);
-        if (!Spec::kKeepsWeights && thread_ == 0) {
-          weights.Send(chunk % Tile::kChunks, newest.stage, stages_);
-        }
-        BeginCopies(chunk, stages_.pixels(newest.stage));
-        newest.Use();
-        newest.Advance(1);
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const int stage = cursor.stage;
+      ptx::Wait(stages_.empty(stage), cursor.round() ^ 1);
+      if (!Spec::kKeepsWeights && thread_ == 0) {
+        weights.Send(chunk % Tile::kChunks, stage, stages_);
       }
-      CommitCopies();  // of no chunk, behind the last
-      if (chunk < kAhead) continue;
-      WaitForCopies<kAhead>();
-      PublishShared();
-      ptx::Arrive(stages_.full(oldest.stage));
-      oldest.Advance(1);
+      if (is_aligned_) {
+        BringChunk<true>(chunk, stages_.pixels(stage));
+        ptx::ArriveWithCopies(stages_.full(stage));
+      } else {
+        BringChunk<false>(chunk, stages_.pixels(stage));
+        ptx::Arrive(stages_.full(stage));
+      }
+      cursor.Use();
+      cursor.Advance(1);
     }
   }
 
  private:
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
-  static constexpr int kAhead = Spec::kStages - 1;
   static constexpr int kAcross = Group::kPatch / 8;  // units of a channel
   // Lanes side by side, and channels that all threads have at once.
   static constexpr int kLanes = kAcross <= 8 ? 8 : kAcross <= 16 ? 16 : 32;
@@ -88,9 +87,10 @@ class ConvLines {
     }
   }
 
-  // The thread's units of a chunk, counted over all tiles of the block and
-  // images of its team.
-  __device__ void BeginCopies(int chunk_of_block, uint4* patch) const {
+  // Sends for the thread's units of a chunk, counted over all tiles of the
+  // block and images of its team, or brings them.
+  template <bool kAligned>
+  __device__ void BringChunk(int chunk_of_block, uint4* patch) const {
     const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
     const ConvBlock<Spec> block =
@@ -108,31 +108,42 @@ class ConvLines {
       const int row = Positions::RowOf(top, eight * 8);
       const int column = Positions::ColumnOf(left, eight * 8);
       const bool inside = Positions::IsRow(row) && Positions::IsColumn(column);
-      CopyColumn(first + (row * Spec::Input::kW + column), eight,
-                 inside ? channels : 0, patch);
+      BringColumn<kAligned>(first + (row * Spec::Input::kW + column), eight,
+                            inside ? channels : 0, patch);
     }
   }
 
   // Of every kSets-th channel from the thread's first on the eight pixels at
   // `from`; zeros behind so many channels.
-  template <typename T>
-  __device__ void CopyColumn(const T* from, int eight, int channels,
-                             uint4* patch) const {
+  template <bool kAligned, typename T>
+  __device__ void BringColumn(const T* from, int eight, int channels,
+                              uint4* patch) const {
     uint4* const units = patch + Group::LineUnitOf(set_, eight);
     // As LineUnitOf has them: of sets of four, every other changes places.
     const int to_others = ((eight ^ set_) & 4) == 0 ? 4 : -4;
-#pragma unroll
+#pragma unroll kAligned ? 32 : 1
     for (int channel = 0; channel < Spec::kChunk; channel += kSets) {
       uint4* const unit =
           units + 8 * channel + (channel % 8 == 0 ? 0 : to_others);
       const bool read = kWhole ? channels > 0 : channel < channels;
-      if (read) {
-        BeginCopy<8>(from + channel * kPlane, 0, is_aligned_,
-                     reinterpret_cast<T*>(unit));
+      const T* const pixels = from + channel * kPlane;
+      if constexpr (kAligned) {
+        ptx::CopyAsync16(unit, read ? pixels : t_.input, read);
       } else {
-        *unit = make_uint4(0, 0, 0, 0);
+        *unit = Gathered(pixels, read);
       }
     }
+  }
+
+  // Eight numbers that may begin between accesses.
+  template <typename T>
+  static __device__ uint4 Gathered(const T* from, bool read) {
+    unsigned pairs[4] = {};
+#pragma unroll
+    for (int k = 0; k < 8 && read; ++k) {
+      pairs[k / 2] |= static_cast<unsigned>(from[k].bits) << k % 2 * 16;
+    }
+    return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   }
 
   const typename Spec::Tensors& t_;

@@ -262,6 +262,7 @@ class ConvConsumer {
     for (int chunk = 0; chunk < Tile::kChunks;) {
       const int stage = cursor_.stage;
       ptx::Wait(stages_.full(stage), cursor_.round());
+      if constexpr (Spec::kTakesLines) AcquireShared();
       const auto note = stages_.note(stage)->Of(image_);
       const float stage_factor = Spec::kScales ? note.factors[0] : 1.0f;
       TakeTurn();

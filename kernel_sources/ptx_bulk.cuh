@@ -43,6 +43,24 @@ __device__ inline void ArriveExpecting(Barrier* barrier, unsigned bytes) {
                : "memory");
 }
 
+// Copies 16 bytes, or zeros, behind the thread's back; both addresses are
+// multiples of 16.
+__device__ inline void CopyAsync16(void* shared, const void* global,
+                                   bool read) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(SharedAddress(shared)), "l"(global), "r"(read ? 16 : 0)
+               : "memory");
+}
+
+// Arrives when all such copies of the thread have.
+__device__ inline void ArriveWithCopies(Barrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
+               :
+               : "r"(SharedAddress(barrier))
+               : "memory");
+}
+
 __device__ inline void Wait(Barrier* barrier, unsigned parity) {
   asm volatile(
       "{\n"

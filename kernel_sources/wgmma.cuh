@@ -45,6 +45,10 @@ __device__ inline void PublishShared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// The same of what others have written before they arrived at a barrier that
+// this thread has waited at.
+__device__ inline void AcquireShared() { PublishShared(); }
+
 // Tells the compiler that the tensor cores use `sums` between the last call and
 // this one, so that it moves nothing across. To be called before the first
 // product of a group and after the wait for the last.

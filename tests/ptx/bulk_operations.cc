@@ -78,9 +78,9 @@ void InitBarrier(Warp& warp, const Instruction& i, uint32_t mask) {
   ++warp.grid->progress;
 }
 
-void ArriveAt(Warp& warp, const Instruction& i, int lane, uint32_t bytes) {
-  std::byte* const place =
-      FindBarrier(warp, i, lane, i.operands + 1, Space::kShared);
+void ArriveAt(Warp& warp, const Instruction& i, int lane, uint32_t bytes,
+              const Place* barrier) {
+  std::byte* const place = FindBarrier(warp, i, lane, barrier, Space::kShared);
   if (place == nullptr) return;
   warp.block->races.Release(warp.index, OffsetOf(*warp.block, place));
   ChangeBarrier(warp.grid, place, [&](BarrierState& state) {
@@ -93,13 +93,14 @@ void ArriveAt(Warp& warp, const Instruction& i, int lane, uint32_t bytes) {
 }
 
 void Arrive(Warp& warp, const Instruction& i, uint32_t mask) {
-  ForLanes(mask, [&](int lane) { ArriveAt(warp, i, lane, 0); });
+  ForLanes(mask, [&](int lane) { ArriveAt(warp, i, lane, 0, i.operands + 1); });
 }
 
 void ArriveExpecting(Warp& warp, const Instruction& i, uint32_t mask) {
   const Place bytes = i.operands[1 + kAddressPlaces];
   ForLanes(mask, [&](int lane) {
-    ArriveAt(warp, i, lane, Get<uint32_t>(Source(warp, bytes), lane));
+    ArriveAt(warp, i, lane, Get<uint32_t>(Source(warp, bytes), lane),
+             i.operands + 1);
   });
 }
 
@@ -217,6 +218,12 @@ void WaitForAllCopies(Warp& warp, const Instruction& i, uint32_t mask) {
   });
 }
 
+// Arrives as soon as the lane's copies have: here they do so now.
+void ArriveWithCopies(Warp& warp, const Instruction& i, uint32_t mask) {
+  WaitForAllCopies(warp, i, mask);
+  ForLanes(mask, [&](int lane) { ArriveAt(warp, i, lane, 0, i.operands); });
+}
+
 void MapToRank(Warp& warp, const Instruction& i, uint32_t mask) {
   ForLanes(mask, [&](int lane) {
     const auto address = Get<uint32_t>(Source(warp, i.operands[1]), lane);
@@ -279,6 +286,7 @@ void AddBulkOperations(OperationTable* table) {
   t["cp.async.commit_group"] = {CommitCopies, ""};
   t["cp.async.wait_group"] = {WaitForCopies, "w"};
   t["cp.async.wait_all"] = {WaitForAllCopies, ""};
+  t["cp.async.mbarrier.arrive.noinc.shared::cta.b64"] = {ArriveWithCopies, "a"};
   for (const char* name : {"fence.mbarrier_init.release.cluster", "membar.gl",
                            "membar.cta", "fence.acq_rel.gpu", "fence.sc.gpu"}) {
     t[name] = {DoNothing, ""};

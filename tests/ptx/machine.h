@@ -38,7 +38,7 @@ struct PendingProduct {
   const Instruction* instruction = nullptr;
   bool is_bfloat16 = false;
   bool is_transposed = false;  // the right matrix
-  uint64_t left = 0;  // descriptors
+  uint64_t left = 0;           // descriptors
   uint64_t right = 0;
   bool keeps = false;  // adds to the sums
   int64_t group = 0;

@@ -18,7 +18,7 @@ void SharedRaces::Start(int warps, int64_t shared_bytes) {
   columns_ = warps + 1;
   times_.assign(static_cast<size_t>(columns_) * columns_, latest_);
   for (int i = 0; i < columns_; ++i) ++Time(i, i);
-  fenced_.assign(columns_, latest_);
+  fenced_.assign(static_cast<size_t>(columns_) * columns_, latest_);
   const auto words = static_cast<size_t>((shared_bytes + kWord - 1) / kWord);
   writers_.resize(words);
   for (Writer& writer : writers_) writer = {};
@@ -64,9 +64,9 @@ int SharedRaces::ReadByProduct(int warp, int64_t offset, int64_t size_bytes) {
   for (int64_t word = offset / kWord; word < (offset + size_bytes) / kWord;
        ++word) {
     const Writer& writer = writers_[word];
-    if (writer.warp != copier() && writer.time > fenced_[writer.warp]) {
-      return writer.warp;
-    }
+    const uint32_t fenced =
+        std::max(Fenced(writer.warp, writer.warp), Fenced(warp, writer.warp));
+    if (writer.warp != copier() && writer.time > fenced) return writer.warp;
   }
   return Read(warp, offset, size_bytes);
 }
@@ -83,7 +83,10 @@ int SharedRaces::BeginCopy(int warp, int64_t offset, int64_t size_bytes,
   return -1;
 }
 
-void SharedRaces::Fence(int warp) { fenced_[warp] = Time(warp, warp)++; }
+void SharedRaces::Fence(int warp) {
+  for (int of = 0; of < columns_; ++of) Fenced(warp, of) = Time(warp, of);
+  ++Time(warp, warp);
+}
 
 void SharedRaces::Join(const std::vector<uint32_t>& times, int warp) {
   for (int i = 0; i < columns_; ++i) {

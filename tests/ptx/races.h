@@ -15,7 +15,8 @@ namespace kiln::ptx {
 // than a word are not looked at.
 //
 // Bulk copies have a clock of their own. What products read must have been
-// fenced by its writer (fence.proxy.async) since it was written.
+// fenced since it was written (fence.proxy.async): by its writer, or by a warp
+// that multiplies and knows of it.
 class SharedRaces {
  public:
   // For a block that begins; places are offsets in its shared memory.
@@ -44,6 +45,8 @@ class SharedRaces {
 
   // What `warp` knows of the time of `of`; for itself, the present.
   uint32_t& Time(int warp, int of) { return times_[warp * columns_ + of]; }
+  // Until when `warp` has fenced what it knew of `of`.
+  uint32_t& Fenced(int warp, int of) { return fenced_[warp * columns_ + of]; }
   int copier() const { return warps_; }
   void Join(const std::vector<uint32_t>& times, int warp);
   int CheckWrite(int warp, int64_t word);
@@ -52,7 +55,7 @@ class SharedRaces {
   int columns_ = 0;      // the warps and the copier
   uint32_t latest_ = 0;  // no clock is ahead of this
   std::vector<uint32_t> times_;
-  std::vector<uint32_t> fenced_;  // by warp: writes until then
+  std::vector<uint32_t> fenced_;  // of each warp, as of each: writes until then
   std::vector<Writer> writers_;   // by word
   std::vector<uint32_t> reads_;   // by word and warp
   std::map<int64_t, std::vector<uint32_t>> released_;  // by barrier
