@@ -38,8 +38,8 @@ class ConvLines {
   __device__ void Run() {
     const PhaseWeights<Spec> weights(reinterpret_cast<const uint4*>(t_.packed),
                                      block_);
-    if (Spec::kKeepsWeights && thread_ == 0) weights.Keep(stages_);
     if (thread_ == 0) LeaveNotes();
+    if (Spec::kKeepsWeights && thread_ == 0) weights.Keep(stages_);
     const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
     const int chunks = images * tiles_ * Tile::kChunks;
     StageCursor<Spec::kStages> cursor{0};
@@ -76,7 +76,8 @@ class ConvLines {
   static_assert(Spec::kRowPitch % 8 == 0 && Spec::Input::kW % 8 == 0,
                 "A unit lies in one row.");
 
-  // The same of all chunks: nothing is scaled.
+  // The same of all chunks: nothing is scaled. Who sends for weights says so by
+  // that.
   __device__ void LeaveNotes() const {
 #pragma unroll 1
     for (int stage = 0; stage < Spec::kStages; ++stage) {
@@ -140,8 +141,9 @@ class ConvLines {
   static __device__ uint4 Gathered(const T* from, bool read) {
     unsigned pairs[4] = {};
 #pragma unroll
-    for (int k = 0; k < 8 && read; ++k) {
-      pairs[k / 2] |= static_cast<unsigned>(from[k].bits) << k % 2 * 16;
+    for (int k = 0; k < 8; ++k) {
+      if (read)
+        pairs[k / 2] |= static_cast<unsigned>(from[k].bits) << k % 2 * 16;
     }
     return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   }
