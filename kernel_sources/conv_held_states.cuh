@@ -26,7 +26,9 @@ class HeldStates {
   __device__ void Leave(const ConvBlock<Spec>& block, int round,
                         RunTail<Spec>* tail) const {
     using States = typename RunTail<Spec>::States;
-    if (round > 0) ptx::Wait(stages_.states_left(), (round - 1) % 2);
+    if constexpr (kMayRunAhead) {
+      if (round > 0) ptx::Wait(stages_.states_left(), (round - 1) % 2);
+    }
     // Some may still read those of the image before.
     const States states = reinterpret_cast<States>(
         stages_.scratch() + round % 2 * (Spec::kStateWords / 2));
@@ -67,6 +69,11 @@ class HeldStates {
   __device__ void LeaveTag() const { *LastTag() = tag(); }
 
  private:
+  // Whether a warpgroup may come to an image's states before another has left
+  // those of the one before: of several chunks each waits for stages that all
+  // have read, and of two groups the last one waits for the other.
+  static constexpr bool kMayRunAhead =
+      Tile::kChunks * Spec::kTilesPerBlock == 1 && Spec::kWarpgroups > 2;
   static_assert(Tile::kPhases == 1 && Spec::kImages == 1,
                 "A tile is a part of one image.");
 

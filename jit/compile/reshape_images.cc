@@ -102,8 +102,9 @@ class Reshaping {
     return has_rows || plan_.values[node.results[0]].desc.dims.size() == kRank;
   }
 
-  // Whether a pointwise op's operands are images and what all pixels of an
-  // image have in common; or it has no images.
+  // Whether a pointwise op's operands are images that the plan computes, and
+  // what all pixels of an image have in common; or it has no images. Beside
+  // images that it reads, tiles of pixel rows are faster, which take no lines.
   bool IsOfImages(const Node& node) const {
     const Dims& result = plan_.values[node.results[0]].desc.dims;
     if (result.size() != kRank) return !IsImageWithoutAxis(result);
@@ -115,7 +116,8 @@ class Reshaping {
       const Dims& dims = plan_.values[value].desc.dims;
       const bool is_even =
           dims.size() == kRank
-              ? ImageOf(dims) == image_ || ImageOf(dims) == Pair{1, 1}
+              ? ImageOf(dims) == Pair{1, 1} ||
+                    (ImageOf(dims) == image_ && value >= plan_.num_inputs)
               : NumElements(dims) == 1;
       if (!is_even) return false;
     }

@@ -9,7 +9,8 @@ namespace kiln {
 // rows begin where an access of 16 bytes may, where a convolution of one tap
 // could then take pixels as they lie (conv_lines.cuh) and no node of the plan
 // can tell: not where others than such convolutions, norms, reductions over
-// channels or whole images and pointwise ops of whole images read them.
+// channels or whole images and pointwise ops of whole images read them. Of
+// 16-bit numbers, and where nothing but convolutions reads images from memory.
 LoweredPlan ReshapeImages(LoweredPlan plan);
 
 }  // namespace kiln

@@ -75,6 +75,7 @@ class Rewrites {
           "of each: {}",
           node.text);
     }
+    AddShapeRewrite();
     std::set<int> named;
     for (const Kernel& kernel : schedule_.kernels) {
       if (!kernel.conv || !kernel.conv->interleaves || kernel.packs) continue;
@@ -83,6 +84,20 @@ class Rewrites {
           "rows of the image in {} phases, in each of which the filter's rows "
           "are neighbours: {}",
           kernel.conv->interleave(), NodeAt(kernel.group.anchor).text);
+    }
+  }
+
+  // Of images with other rows (reshape_images.h).
+  void AddShapeRewrite() {
+    for (size_t i = 0; i < plan_.values.size(); ++i) {
+      const Dims& from = plan_.values[i].dims;
+      const Dims& to = schedule_.lowered.values[i].desc.dims;
+      if (from == to) continue;
+      AddRewrite(
+          "images of {} x {} pixels taken as {} x {}, whose rows begin where "
+          "an access of 16 bytes may",
+          from[2], from[3], to[2], to[3]);
+      return;
     }
   }
 

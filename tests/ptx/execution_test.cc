@@ -187,10 +187,10 @@ TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
   options.off_grid = true;
   for (const char* name :
        {"conv_store", "conv_residual", "conv_f16_moments", "conv_bf16_k1",
-        "conv_finish", "conv_holds", "conv_3_channels",
-        "transpose_merged_k3_s2", "transpose_merged_pixel_rows", "rows_block",
-        "pointwise", "depthwise_tall", "depthwise_pairs",
-        "depthwise_by_rows"}) {
+        "conv_finish", "conv_holds", "conv_3_channels", "conv_lines",
+        "conv_lines_reshaped", "transpose_merged_k3_s2",
+        "transpose_merged_pixel_rows", "rows_block", "pointwise",
+        "depthwise_tall", "depthwise_pairs", "depthwise_by_rows"}) {
     SCOPED_TRACE(name);
     Check(Compile(PlanNamed(name), ""), {}, options);
   }

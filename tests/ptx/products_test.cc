@@ -57,29 +57,54 @@ TEST(PtxProductsTest, Tf32ProductsHaveTheFragmentsOfTheManual) {
 
 // Where row `row` has its octet of k: as kernel_sources/wgmma.cuh says, in
 // units of 16 bytes.
-int UnitOf(int row, int octet, int rows, bool is_swizzled) {
-  return is_swizzled ? 2 * row + ((octet ^ row >> 2) & 1) : octet * rows + row;
+// How the right matrix lies: core matrices, rows of two units that are
+// swizzled, or lines of which each has a number of all columns, transposed.
+enum class Layout { kCores, kSwizzled, kLines };
+
+// Of a number of row `row`, in units of 8 numbers, and which of these it is.
+std::pair<int, int> PlaceOf(int row, int k, int rows, Layout layout) {
+  switch (layout) {
+    case Layout::kCores:
+      return {k / 8 * rows + row, k % 8};
+    case Layout::kSwizzled:
+      return {2 * row + ((k / 8 ^ row >> 2) & 1), k % 8};
+    case Layout::kLines:  // of 64 numbers, of which the rest is not there
+      break;
+  }
+  return {8 * k + (row / 8 ^ k % 8), row % 8};
 }
 
-void CheckWarpgroupProduct(bool is_swizzled) {
+// Of a descriptor: from where eight rows lie to the next eight, and how.
+uint64_t RowsOf(Layout layout) {
+  switch (layout) {
+    case Layout::kCores:
+      return 8;
+    case Layout::kSwizzled:
+      return 16 | uint64_t{3} << 30;
+    case Layout::kLines:
+      break;
+  }
+  return 64 | uint64_t{1} << 30;
+}
+
+void CheckWarpgroupProduct(Layout left, Layout right) {
   constexpr int kColumns = 16;
-  constexpr int kUnits = 2 * (64 + kColumns);
+  constexpr int kUnits = 2 * 64 + 128;
   std::vector<uint32_t> input(kUnits * 4);
-  const auto put = [&](int first_unit, int rows, int first_row) {
+  const auto put = [&](int first_unit, int rows, int first_row, Layout layout) {
     for (int row = 0; row < rows; ++row) {
       for (int k = 0; k < 16; ++k) {
-        const int unit = first_unit + UnitOf(row, k / 8, rows, is_swizzled);
-        input[unit * 4 + k % 8 / 2] |=
-            uint32_t{HalfOf(Number(first_row + row, k))} << (k % 2 * 16);
+        const auto [unit, part] = PlaceOf(row, k, rows, layout);
+        input[(first_unit + unit) * 4 + part / 2] |=
+            uint32_t{HalfOf(Number(first_row + row, k))} << (part % 2 * 16);
       }
     }
   };
-  put(0, 64, 0);
-  put(128, kColumns, 50);
+  put(0, 64, 0, left);
+  put(128, kColumns, 50, right);
   // The first shared byte is at 1024; units of 16 bytes.
-  const auto descriptor = [&](uint64_t unit, uint64_t rows) {
-    const uint64_t layout = is_swizzled ? 16 | uint64_t{3} << 30 : 8;
-    return (1024 / 16 + unit) | rows << 16 | layout << 32;
+  const auto descriptor = [&](uint64_t unit, uint64_t rows, Layout layout) {
+    return (1024 / 16 + unit) | rows << 16 | RowsOf(layout) << 32;
   };
   std::string copy = "mov.u32 %r1, dynamic; mad.lo.u32 %r1, %t, 4, %r1;\n";
   for (int i = 0; i < kUnits * 4 / 128; ++i) {
@@ -95,11 +120,12 @@ void CheckWarpgroupProduct(bool is_swizzled) {
               "setp.ne.u32 %p1, %r0, 0;\n"
               "wgmma.fence.sync.aligned;\n"
               "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {{%f0, %f1, "
-              "%f2, %f3, %f4, %f5, %f6, %f7}}, %rd1, %rd2, %p1, 1, 1, 0, 0;\n"
+              "%f2, %f3, %f4, %f5, %f6, %f7}}, %rd1, %rd2, %p1, 1, 1, 0, {};\n"
               "wgmma.commit_group.sync.aligned;\n"
               "wgmma.wait_group.sync.aligned 0;\n"
               "mul.wide.u32 %rd3, %t, 32; add.s64 %rd4, %out, %rd3;\n",
-              descriptor(0, 64), descriptor(128, kColumns)) +
+              descriptor(0, 64, left), descriptor(128, kColumns, right),
+              right == Layout::kLines ? 1 : 0) +
           "st.global.v4.f32 [%rd4], {%f0, %f1, %f2, %f3};\n"
           "st.global.v4.f32 [%rd4+16], {%f4, %f5, %f6, %f7};",
       input, 64 * kColumns, Threads(128, kUnits * 16));
@@ -116,11 +142,15 @@ void CheckWarpgroupProduct(bool is_swizzled) {
 }
 
 TEST(PtxProductsTest, WarpgroupProductsReadCoreMatrices) {
-  CheckWarpgroupProduct(false);
+  CheckWarpgroupProduct(Layout::kCores, Layout::kCores);
 }
 
 TEST(PtxProductsTest, WarpgroupProductsReadSwizzledRows) {
-  CheckWarpgroupProduct(true);
+  CheckWarpgroupProduct(Layout::kSwizzled, Layout::kSwizzled);
+}
+
+TEST(PtxProductsTest, WarpgroupProductsReadLines) {
+  CheckWarpgroupProduct(Layout::kCores, Layout::kLines);
 }
 
 }  // namespace

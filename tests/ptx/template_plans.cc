@@ -68,6 +68,14 @@ std::vector<std::pair<std::string, std::string>> Stores() {
   return {
       {"conv_bf16_k1",
        Conv("2,64,14,14", "128,64,1,1", "", "y = silu(c)", "bf16")},
+      // Lines: several chunks, the last one shorter; channels that fill no
+      // block; rows of several parts; and strips of tiles across.
+      {"conv_lines",
+       Conv("2,200,12,24", "72,200,1,1", "", "y = relu(c)", "f16")},
+      {"conv_lines_parts",
+       Conv("1,48,24,64", "64,48,1,1", "", "y = silu(c)", "bf16")},
+      {"conv_lines_reshaped",
+       Conv("2,160,28,28", "136,160,1,1", "", "y = gelu(c)", "f16")},
       {"conv_finished_pool",
        Conv("2,8,34,34", "64,8,3,3", "",
             "r = relu(c)\ny = max_pool2d(r, kernel_size=2)")},

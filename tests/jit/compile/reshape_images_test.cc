@@ -1,0 +1,100 @@
+// Images of which convolutions of one tap take pixels as they lie. Prevents
+// that 28 x 28 pixels of f16 are brought number by number, and that images are
+// reshaped where an op can tell.
+#include "jit/compile/reshape_images.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/schedule_rewrites.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// A convolution of one tap, and ops of its result c.
+std::string OneTap(const std::string& ops, const std::string& type = "f16",
+                   int size = 28) {
+  return fmt::format(
+      "input x: {0}[8,512,{1},{1}]\ninput r: {0}[8,128,{1},{1}]\n"
+      "input row: {0}[{1}]\nparam w: {0}[128,512,1,1]\n"
+      "param k3: {0}[128,128,3,3]\nparam s: {0}[1,128,1,1]\n"
+      "c = conv2d(x, w)\n{2}\noutput y\n",
+      type, size, ops);
+}
+
+Dims DimsOfInput(const std::string& text, const Target& target = kH100) {
+  return Fastest(text, target).lowered.values[0].desc.dims;
+}
+
+bool TakesLines(const std::string& text) {
+  const Schedule schedule = Fastest(text, kH100);
+  return schedule.kernels.back().conv->takes_lines;
+}
+
+const Dims kAsTheyAre = {8, 512, 28, 28};
+const Dims kReshaped = {8, 512, 2, 392};
+
+TEST(ReshapeImagesTest, RowsBeginWhereAnAccessMay) {
+  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)")), kReshaped);
+  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "bf16")), kReshaped);
+  EXPECT_TRUE(TakesLines(OneTap("y = relu(c)")));
+}
+
+TEST(ReshapeImagesTest, OpsOfWholeImagesCannotTell) {
+  EXPECT_EQ(DimsOfInput(OneTap("z = sigmoid(c)\nt = mul(c, z)\n"
+                               "y = mul(t, s)")),
+            kReshaped);
+  EXPECT_EQ(DimsOfInput(OneTap("y = mean(c, dim=[2,3])")), kReshaped);
+  EXPECT_EQ(DimsOfInput(OneTap("y = amax(c, dim=1, keepdim=true)")), kReshaped);
+  EXPECT_EQ(DimsOfInput(OneTap("y = group_norm(c, num_groups=8)")), kReshaped);
+}
+
+TEST(ReshapeImagesTest, OthersCan) {
+  for (const char* ops : {
+           "y = add(c, row)",
+           "y = add(c, r)",  // read from memory, where pixel rows are faster
+           "y = max_pool2d(c, kernel_size=2)",
+           "y = conv2d(c, k3, padding=1)",
+           "y = mean(c, dim=3)",
+           "y = softmax(c, dim=2)",
+           "y = amax(c, dim=1)",
+       }) {
+    EXPECT_EQ(DimsOfInput(OneTap(ops)), kAsTheyAre) << ops;
+  }
+  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f32")), kAsTheyAre);
+  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)"), kA100), kAsTheyAre);
+}
+
+// 32 columns are lines already, and of 49 pixels there are none.
+TEST(ReshapeImagesTest, LeavesWhatSuitsOrNeverDoes) {
+  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f16", 32)),
+            (Dims{8, 512, 32, 32}));
+  EXPECT_TRUE(TakesLines(OneTap("y = relu(c)", "f16", 32)));
+  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f16", 7)), (Dims{8, 512, 7, 7}));
+  EXPECT_FALSE(TakesLines(OneTap("y = relu(c)", "f16", 7)));
+}
+
+TEST(ReshapeImagesTest, ExplainSaysSo) {
+  const CanonicalPlan plan =
+      *Canonicalize(*ParsePlanText(OneTap("y = relu(c)")));
+  EXPECT_THAT(RewritesOf(plan, MakeSchedules(plan, kH100).front()),
+              Contains(HasSubstr("28 x 28 pixels taken as 2 x 392")));
+}
+
+// Of lines the products read the right matrix transposed.
+TEST(ReshapeImagesTest, ProductsReadPixelsSideBySide) {
+  const Schedule schedule = Fastest(OneTap("y = relu(c)"), kH100);
+  const KernelSpec spec = MakeKernelSpec(schedule, schedule.kernels.back());
+  EXPECT_THAT(spec.constants, Contains(HasSubstr("w, x, yes, 1, 1, 0, 1;")));
+  EXPECT_THAT(spec.constants,
+              Contains("static constexpr bool kTakesLines = true;"));
+}
+
+}  // namespace
+}  // namespace kiln
