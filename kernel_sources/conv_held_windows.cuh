@@ -25,7 +25,7 @@ class ConvHeldWindows {
 
   // Tiles of the next image that are computed before the first of this is
   // finished. Every strip has more than these.
-  static constexpr int kLag = 1;
+  static constexpr int kLag = Spec::kHeldLag;
 
   __device__ ConvHeldWindows(const typename Spec::Tensors& t,
                              const ConvStages<Spec>& stages,

@@ -164,10 +164,11 @@ class ConvProducer {
 
   // Whether a part of chunk `chunk` is to be taken from the tile above.
   __device__ bool Carries(int chunk) const {
-    if (Spec::kCarriedRows == 0 || TileOf(chunk / Tile::kChunks) == 0) {
-      return false;
+    if constexpr (Spec::kCarriedRows == 0) return false;
+    if constexpr (Spec::kTeams > 0) {
+      if (TileOf(chunk / Tile::kChunks) == 0) return false;
     }
-    return chunk - Tile::kChunks >= carries_from_;
+    return chunk >= Tile::kChunks && chunk - Tile::kChunks >= carries_from_;
   }
 
   // Takes that part from the stage of the tile above: a vote has shown that all

@@ -118,11 +118,7 @@ class ConvConsumer {
       RunTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        SumTile([&](float factor) {
-          float scales[2];
-          ScalesOf(factor, scales);
-          tail.Prepare(t_, channels, block_, tile, scales);
-        });
+        SumTile(Preparing(tail, channels, block_, tile));
         tail.Take(t_, block_, tile, sums_.d);
         if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
@@ -174,17 +170,9 @@ class ConvConsumer {
       int step = 0;  // the next
       if (round < rounds) {
         RunTail<Spec> tail;
-        SumTile(
-            [&](float factor) {
-              float scales[2];
-              ScalesOf(factor, scales);
-              tail.Prepare(t_, channels, block, 0, scales);
-            },
-            [&](int chunk) {
-              if (chunk == ConvHeld<Spec>::kFirstChunk + step) {
-                take(step++, round);
-              }
-            });
+        SumTile(Preparing(tail, channels, block, 0), [&](int chunk) {
+          if (chunk == ConvHeld<Spec>::kFirstChunk + step) take(step++, round);
+        });
         tail.Take(t_, block, 0, sums_.d);
         held.states().Leave(block, round, &tail);
       }
@@ -209,11 +197,7 @@ class ConvConsumer {
       RunTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        SumTile([&](float factor) {
-          float scales[2];
-          ScalesOf(factor, scales);
-          tail.Prepare(t_, channels, block, tile, scales);
-        });
+        SumTile(Preparing(tail, channels, block, tile));
         held.MakeRoom();
         tail.Take(t_, block, tile, sums_.d,
                   [&](const typename Held::Windows::Window& window,
@@ -228,6 +212,16 @@ class ConvConsumer {
     if (threadIdx.x == 0 && ThisTurn() != Turn::kPublish) {
       held.states().LeaveTag();
     }
+  }
+
+  // For SumTile: what follows the sums from registers.
+  __device__ auto Preparing(RunTail<Spec>& tail, const Channels<Spec>& channels,
+                            const ConvBlock<Spec>& block, int tile) {
+    return [this, &tail, &channels, &block, tile](float factor) {
+      float scales[2];
+      ScalesOf(factor, scales);
+      tail.Prepare(t_, channels, block, tile, scales);
+    };
   }
 
   // Lays down half of the warp's channels at a time, behind the states of a

@@ -286,6 +286,27 @@ Plans HeldNorms() {
   };
 }
 
+// Filters of one tap whose input is taken as it lies (conv_lines.cuh): images
+// that are reshaped, a last chunk that is shorter, channels that fill no block,
+// several groups, and a reduction of images.
+Plans Lines() {
+  return {
+      {"lines__reshaped",
+       "input x: f16[16,512,28,28]\nparam w: f16[128,512,1,1]\n"
+       "param b: f16[128]\nc = conv2d(x, w, b)\ny = relu(c)\noutput y\n"},
+      {"lines__short_chunk",
+       "input x: bf16[4,200,40,56]\nparam w: bf16[328,200,1,1]\n"
+       "c = conv2d(x, w)\ny = silu(c)\noutput y\n"},
+      {"lines__groups",
+       "input x: f16[8,256,32,32]\nparam w: f16[512,64,1,1]\n"
+       "c = conv2d(x, w, groups=4)\ny = gelu(c)\noutput y\n"},
+      {"lines__mean_of_image",
+       "input x: f16[32,96,28,28]\nparam w: f16[192,96,1,1]\n"
+       "c = conv2d(x, w)\nr = relu(c)\ny = mean(r, dim=[2,3])\n"
+       "output y\n"},
+  };
+}
+
 Plans RealModels() {
   Plans plans = {
       Chain1Plan(kF32, {112, 64, 512, 512}, 8),
@@ -313,10 +334,9 @@ Plans RealModels() {
       UnaryPlan(kF32, {256, 1000}, "softmax(x, dim=1)",
                 "resnet50_softmax_dim1"),
   };
-  const Plans held = HeldNorms();
-  plans.insert(plans.end(), held.begin(), held.end());
-  const Plans finished = FinishedNorms();
-  plans.insert(plans.end(), finished.begin(), finished.end());
+  for (const Plans& more : {HeldNorms(), FinishedNorms(), Lines()}) {
+    plans.insert(plans.end(), more.begin(), more.end());
+  }
   return plans;
 }
 

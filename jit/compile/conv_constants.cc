@@ -50,7 +50,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           IntText("kWarpgroups", g.groups()),
           IntText("kBlockChannels", g.block_channels()),
           IntsText("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block),
-          IntText("kTeams", g.teams),
+          IntsText("kTeams", g.teams, "kHeldLag", ConvGeometry::kHeldLag),
           IntText("kImages", g.images)});
   return lines;
 }

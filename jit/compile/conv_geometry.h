@@ -57,7 +57,7 @@ struct ConvDemands {
 // conv_tile.cuh, conv_patch.cuh and conv_stages.cuh.
 struct ConvGeometry {
   // Of the next image's tiles, those that are computed before what is held of
-  // this image's windows is finished (ConvHeldWindows::kLag).
+  // this image's windows is finished.
   static constexpr int64_t kHeldLag = 1;
 
   ConvProblem problem;

@@ -23,8 +23,6 @@ namespace {
 constexpr int kMergeThreads = 256;
 constexpr int64_t kFewestAhead = 8;  // chunks of a block
 constexpr int64_t kMergedByBlock = kMergeThreads / 32;
-// kiln::Turn of published_states.cuh before the one that does everything.
-constexpr uint32_t kPublishingTurn = 2;
 
 class ConvSpecWriter {
  public:

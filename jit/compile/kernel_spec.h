@@ -11,6 +11,11 @@
 
 namespace kiln {
 
+// kiln::Turn of published_states.cuh before the one that does everything: rows
+// of the grids of such launches.
+inline constexpr uint32_t kPublishingTurn = 2;
+inline constexpr uint32_t kGatheringTurn = 3;
+
 // One __global__ function of a unit, and its launch.
 struct EntrySpec {
   std::string symbol;    // "kiln_conv2d"

@@ -67,7 +67,8 @@ class Reshaping {
         return ImageOf(DescOf(node.operands[0]).dims) == image_ &&
                HasOneTap(node);
       case NodeKind::kReduce:
-        return DescOf(node.operands[0]).dims.size() == kRank && Reduces(node);
+        return DescOf(node.operands[0]).dims.size() == kRank &&
+               ReducesImages(node);
       case NodeKind::kPointwise:
         return IsOfImages(node);
       default:
@@ -81,25 +82,15 @@ class Reshaping {
            conv.stride == Pair{1, 1} && conv.padding == Pair{0, 0};
   }
 
-  // Whether a reduction takes whole images or none of their axes. A result
-  // without axes of images has no pixels.
-  bool Reduces(const Node& node) const {
-    if (std::holds_alternative<GroupNormAttributes>(node.attributes)) {
-      return true;
-    }
-    std::vector<int64_t> axes;
-    if (const auto* softmax =
-            std::get_if<SoftmaxAttributes>(&node.attributes)) {
-      axes = {softmax->dim};
-    } else {
-      axes = std::get<ReduceAttributes>(node.attributes).dim;
-    }
+  // Of whole images. Others of convolutions' results take no lines.
+  bool ReducesImages(const Node& node) const {
+    const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes);
+    if (reduce == nullptr) return false;
     const auto has = [&](int64_t axis) {
-      return std::find(axes.begin(), axes.end(), axis) != axes.end();
+      return std::find(reduce->dim.begin(), reduce->dim.end(), axis) !=
+             reduce->dim.end();
     };
-    const bool has_rows = has(2);
-    if (has_rows != has(3)) return false;
-    return has_rows || plan_.values[node.results[0]].desc.dims.size() == kRank;
+    return has(2) && has(3);
   }
 
   // Whether a pointwise op's operands are images that the plan computes, and
@@ -108,8 +99,7 @@ class Reshaping {
   bool IsOfImages(const Node& node) const {
     const Dims& result = plan_.values[node.results[0]].desc.dims;
     if (result.size() != kRank) return !IsImageWithoutAxis(result);
-    const bool is_norm =
-        node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
+    const bool is_norm = node.op == OpKind::kBatchNorm;  // of channels
     for (size_t i = 0; i < (is_norm ? 1 : node.operands.size()); ++i) {
       const int value = ValueOf(node.operands[i]);
       if (value < 0) continue;

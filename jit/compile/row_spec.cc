@@ -15,8 +15,6 @@ namespace kiln {
 namespace {
 
 constexpr int kTeamThreads = 736;  // of row_team.cu
-// kiln::Turn of published_states.cuh before the one that does everything.
-constexpr uint32_t kTeamTurns[] = {2, 3};
 // On a multiprocessor, for which registers must suffice: 64 for each, or 80
 // where they hold the rows.
 constexpr int kMinThreads = 1024;
@@ -412,7 +410,7 @@ class RowSpecWriter {
       entry.threads = kTeamThreads;
       entry.cooperative = rows_.resident;
       if (!rows_.resident) {
-        for (const uint32_t turn : kTeamTurns) {
+        for (const uint32_t turn : {kPublishingTurn, kGatheringTurn}) {
           entry.earlier_grids.push_back({entry.grid[0], turn, 1});
         }
       }
