@@ -19,10 +19,12 @@ PLANS = {
     + "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",
     "conv_bf16_k1": _conv("2,64,14,14", "128,64,1,1", "bf16")
     + "y = silu(c)\noutput y\n",
-    # Extremes of windows, by lanes that share them and through planes.
-    "conv_lines": _conv("2,200,12,24", "72,200,1,1", "f16") + "y = relu(c)\n",
+    # Pixels as they lie.
+    "conv_lines": _conv("2,200,12,24", "72,200,1,1", "f16")
+    + "y = relu(c)\noutput y\n",
     "conv_lines_reshaped": _conv("2,160,28,28", "136,160,1,1", "bf16")
-    + "y = silu(c)\n",
+    + "y = silu(c)\noutput y\n",
+    # Extremes of windows, by lanes that share them and through planes.
     "conv_pool_4": "param s: f32[64,1,1]\n" + _conv("2,8,34,34", "64,8,3,3")
     + "n = group_norm(c, num_groups=16)\nm = mul(n, s)\n"
     + "y = max_pool2d(m, kernel_size=4)\noutput y\n",
