@@ -166,6 +166,19 @@ TEST(PtxSchedulesTest, BlocksHoldImages) {
   }
 }
 
+// What the plans of that name are for.
+TEST(PtxSchedulesTest, PixelsAreTakenAsTheyLie) {
+  for (const char* name :
+       {"conv_lines", "conv_lines_parts", "conv_lines_reshaped"}) {
+    SCOPED_TRACE(name);
+    const PlanKernels kernels = Compile(PlanNamed(name), "");
+    ASSERT_FALSE(kernels.programs.empty());
+    const ConvGeometry& geometry = *kernels.schedule.kernels.back().conv;
+    EXPECT_TRUE(geometry.takes_lines);
+    EXPECT_EQ(geometry.parts() > 1, std::string(name) == "conv_lines_parts");
+  }
+}
+
 // Kernels that compile soonest: other constants of the same templates.
 TEST(PtxSchedulesTest, PlainVariantsAgreeWithTheReference) {
   PlanRunOptions options;

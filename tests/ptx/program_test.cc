@@ -165,6 +165,36 @@ TEST(PtxProgramTest, CopiesOfThreadsArriveWhenWaitedFor) {
   EXPECT_NE(outcome.words, Iota(32));
 }
 
+// A barrier that lanes arrive at with their copies.
+TEST(PtxProgramTest, CopiesOfThreadsCompletePhases) {
+  const std::string begin =
+      "mov.u32 %r1, dynamic;\n"
+      "add.u32 %r2, %r1, 512;\n"
+      "mad.lo.u32 %r3, %t, 16, %r1;\n"
+      "mul.wide.u32 %rd1, %t, 16; add.s64 %rd2, %in, %rd1;\n"
+      "setp.ne.u32 %p1, %t, 0;\n"
+      "@!%p1 mbarrier.init.shared::cta.b64 [%r2], 32;\n"
+      "bar.sync 0;\n"
+      "mov.u32 %r5, 16;\n"
+      "@!%p1 mov.u32 %r5, 0;\n"
+      "cp.async.cg.shared.global [%r3], [%rd2], 16, %r5;\n";
+  const std::string arrive =
+      "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r2];\n";
+  const std::string end =
+      "{\n.reg .pred done;\nagain:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%r2], 0;\n"
+      "@!done bra again;\n}\n"
+      "xor.b32 %r6, %t, 31; mad.lo.u32 %r6, %r6, 16, %r1;\n"
+      "ld.shared.u32 %r4, [%r6];\nst.global.u32 [%own_out], %r4;";
+  const Outcome outcome =
+      RunBody(begin + arrive + end, Iota(128), 32, Threads(32, 520));
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  for (uint32_t i = 0; i < 31; ++i) {
+    EXPECT_EQ(outcome.words[i], (31 - i) * 4);
+  }
+  EXPECT_EQ(outcome.words[31], 0u) << "of which nothing was read";
+}
+
 TEST(PtxProgramTest, BlocksOfAClusterReadEachOther) {
   Launch launch = Threads(32, 128);
   launch.grid = {4, 1, 1};

@@ -73,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> Stores() {
       {"conv_lines",
        Conv("2,200,12,24", "72,200,1,1", "", "y = relu(c)", "f16")},
       {"conv_lines_parts",
-       Conv("1,48,24,64", "64,48,1,1", "", "y = silu(c)", "bf16")},
+       Conv("2,48,24,64", "64,48,1,1", "", "y = silu(c)", "bf16")},
       {"conv_lines_reshaped",
        Conv("2,160,28,28", "136,160,1,1", "", "y = gelu(c)", "f16")},
       {"conv_finished_pool",
