@@ -68,14 +68,6 @@ std::vector<std::pair<std::string, std::string>> Stores() {
   return {
       {"conv_bf16_k1",
        Conv("2,64,14,14", "128,64,1,1", "", "y = silu(c)", "bf16")},
-      // Lines: several chunks, the last one shorter; channels that fill no
-      // block; rows of several parts; and strips of tiles across.
-      {"conv_lines",
-       Conv("2,200,12,24", "72,200,1,1", "", "y = relu(c)", "f16")},
-      {"conv_lines_parts",
-       Conv("2,48,24,64", "64,48,1,1", "", "y = silu(c)", "bf16")},
-      {"conv_lines_reshaped",
-       Conv("2,160,28,28", "136,160,1,1", "", "y = gelu(c)", "f16")},
       {"conv_finished_pool",
        Conv("2,8,34,34", "64,8,3,3", "",
             "r = relu(c)\ny = max_pool2d(r, kernel_size=2)")},
@@ -217,6 +209,18 @@ std::vector<TemplatePlan> SmallDevicePlans() {
       {"conv_f16_logsumexp", file,
        Conv("2,32,30,30", "64,32,3,3", "", "y = logsumexp(c, dim=1)", "f16"),
        "sm_90a/2", true},
+      // Lines: several tiles and chunks, the last one shorter, and channels
+      // that
+      // fill no block; rows of several parts; tiles that share rows.
+      {"conv_lines", file,
+       Conv("2,200,12,24", "72,200,1,1", "", "y = relu(c)", "f16"), "sm_90a/4",
+       true},
+      {"conv_lines_parts", file,
+       Conv("2,48,24,64", "64,48,1,1", "", "y = silu(c)", "bf16"), target,
+       true},
+      {"conv_lines_reshaped", file,
+       Conv("2,160,28,28", "136,160,1,1", "", "y = gelu(c)", "f16"), "sm_90a/4",
+       true},
       // Sums whose scales change within a block.
       {"conv_scales_channels", file,
        Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=1)"), target, true,
