@@ -70,8 +70,9 @@ class HeldStates {
 
  private:
   // Whether a warpgroup may come to an image's states before another has left
-  // those of the one before: of several chunks each waits for stages that all
-  // have read, and of two groups the last one waits for the other.
+  // those of the one before. Not where an image has several turns, of which the
+  // second is behind what all have left in front of their first; nor of two
+  // groups, for the last one is there itself when it waits for both.
   static constexpr bool kMayRunAhead =
       Tile::kChunks * Spec::kTilesPerBlock == 1 && Spec::kWarpgroups > 2;
   static_assert(Tile::kPhases == 1 && Spec::kImages == 1,

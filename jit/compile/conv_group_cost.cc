@@ -83,8 +83,8 @@ constexpr double kSlowedByOneRawProducer = 1.037;
 constexpr double kInstructionsPerScatteredHalf = 53.4;
 constexpr double kInstructionsOfHalfPlanes = 17.8;
 // Of units that are copied as they lie, of which none waits for another. By
-// hand: of 81 tiles of nine plans the one that is chosen takes 3 % longer than
-// the fastest, in the mean.
+// hand: of nine tiles each of six plans the one that is chosen takes 3 % longer
+// than the fastest, in the mean.
 constexpr double kInstructionsPerCopy = 14.0;
 constexpr double kCyclesPerCopy = 30.0;
 constexpr double kCyclesPerCopiedChunk = 300.0;
