@@ -4,6 +4,7 @@ chains by `kiln run` with both ways to launch.
     gpu_sanitize.py SOCKET CASE...     what runs under it
 """
 
+import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ TOOLS = ("memcheck", "racecheck", "synccheck")
 # Driver calls that fail by design, as reading the size of a parameter past the
 # last one, are no memory errors; calls that must succeed are checked by Kiln.
 OPTIONS = {"memcheck": ("--report-api-errors", "no")}
+AT_ONCE = 6
 # One of each template of the plain path, and the chains.
 CASES = (
     "golden/conv2d_stride_2", "golden/chain_p1_group_norm_f32",
@@ -49,16 +51,24 @@ def commands(daemon):
 
 
 def run(daemon, scratch, budget_s):
-    """{tool and command: "" or the end of its report}."""
+    """{tool and command: "" or the end of its report}. Several at a time, for
+    each of them mostly starts."""
     give_up = time.monotonic() + budget_s
-    failures = {}
-    for tool in TOOLS:
-        for name, command in commands(daemon).items():
-            seconds = give_up - time.monotonic()
-            failures[f"{tool}, {name}"] = (
-                _complaint(daemon, tool, command, scratch / "sanitize.log",
-                           seconds) if seconds > 5 else "no time was left")
-    return failures
+    runs = [(tool, name, command) for tool in TOOLS
+            for name, command in commands(daemon).items()]
+
+    def complaint(index):
+        tool, _, command = runs[index]
+        seconds = give_up - time.monotonic()
+        if seconds <= 5:
+            return "no time was left"
+        return _complaint(daemon, tool, command,
+                          scratch / f"sanitize-{index}.log", seconds)
+
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        complaints = list(pool.map(complaint, range(len(runs))))
+    return {f"{tool}, {name}": found
+            for (tool, name, _), found in zip(runs, complaints)}
 
 
 def _complaint(daemon, tool, command, log, timeout_s):

@@ -71,6 +71,10 @@ PLANS = {
     "conv_residual": "input z: f32[2,64,20,20]\n"
     + _conv("2,64,20,20", "64,64,1,1")
     + "a = add(c, z)\ny = relu(a)\noutput y\n",
+    # Read ahead, two neighbours at once.
+    "conv_beside": "input z: f16[132,64,16,24]\n"
+    + _conv("132,32,16,24", "64,32,3,3", "f16", padding=1)
+    + "a = add(c, z)\ny = silu(a)\noutput y\n",
     "conv_store": _conv("2,16,30,30", "64,16,5,5", padding=2)
     + "y = relu(c)\noutput y\n",
     # Strides, phases, groups, chunks that keep or stream their weights.

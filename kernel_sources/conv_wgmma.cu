@@ -22,6 +22,7 @@
 // Tensor cores round towards zero as they add, so where operands have two parts
 // and there are several chunks, each is added to the total by an ordinary
 // addition.
+#include "conv_beside.cuh"
 #include "conv_finish.cuh"
 #include "conv_held.cuh"
 #include "conv_held_windows.cuh"
@@ -129,16 +130,10 @@ class ConvConsumer {
         }
       }
       tail.Finish(t_, block_, stages_.scratch());
+    } else if constexpr (Spec::kReadsBeside) {
+      ComputePlanes(channels, BesideTail<Spec>(t_, block_, stages_.scratch()));
     } else if constexpr (Spec::kChannelRows) {
-      PlaneTail<Spec> tail(stages_.scratch());
-#pragma unroll 1
-      for (int tile = 0; tile < tiles; ++tile) {
-        Scale(SumTile([](float) {}));
-        ForEachHalf([&](const Planes<Spec>& planes) {
-          tail.Take(t_, channels, block_, tile, planes, stages_.scratch());
-        });
-      }
-      tail.Finish(t_, block_, stages_.scratch());
+      ComputePlanes(channels, PlaneTail<Spec>(stages_.scratch()));
     } else {
       const WarpTile<Spec> warp;
       ConvTail<Spec> tail;
@@ -152,6 +147,19 @@ class ConvConsumer {
       Tile::Sync();
       tail.Finish(t_, block_, warp, stages_.scratch());
     }
+  }
+
+  template <typename Tail>
+  __device__ void ComputePlanes(const Channels<Spec>& channels, Tail tail) {
+    const int tiles = block_.tiles();
+#pragma unroll 1
+    for (int tile = 0; tile < tiles; ++tile) {
+      Scale(SumTile([](float) {}));
+      ForEachHalf([&](const Planes<Spec>& planes) {
+        tail.Take(t_, channels, block_, tile, planes, stages_.scratch());
+      });
+    }
+    tail.Finish(t_, block_, stages_.scratch());
   }
 
   // Image after image, where there are teams.

@@ -1,4 +1,5 @@
-// Predicated stores (store_if.cuh) of two neighbours in memory at once.
+// Predicated stores (store_if.cuh) of two neighbours in memory at once, and
+// loads of two 16-bit numbers.
 #ifndef KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 #define KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 
@@ -27,6 +28,26 @@ __device__ void StoreIf(bool condition, T* tensor, Index i, float2 values) {
       "{.reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.b32 [%1], %2;}"
       :
       : "r"(static_cast<int>(condition)), "l"(tensor + i), "r"(both));
+}
+
+// Two where `read`, else zeros, the first in the lower half; where kAligned by
+// one access.
+template <bool kAligned, typename T, typename Index>
+__device__ unsigned LoadPairIf(bool read, const T* tensor, Index i) {
+  if constexpr (kAligned) {
+    return read ? __ldg(reinterpret_cast<const unsigned*>(tensor + i)) : 0u;
+  } else {
+    const unsigned first = read ? tensor[i].bits : 0u;
+    return first | (read ? static_cast<unsigned>(tensor[i + 1].bits) << 16 : 0u);
+  }
+}
+
+// One of such two.
+template <typename T, int kHalf>
+__device__ float OfPair(unsigned pair) {
+  T number;
+  number.bits = static_cast<unsigned short>(pair >> kHalf * 16);
+  return ToFloat(number);
 }
 
 // Whether pairs of these tensors' elements are aligned.

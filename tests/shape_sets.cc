@@ -307,6 +307,40 @@ Plans Lines() {
   };
 }
 
+// Ops behind a convolution that read other tensors ahead (conv_beside.cuh): one
+// and two, its input, in front of columns in two phases, and with a number for
+// each channel.
+Plans Residuals() {
+  return {
+      {"beside__lines",
+       "input x: f16[8,64,56,56]\ninput z: f16[8,256,56,56]\n"
+       "param w: f16[256,64,1,1]\nparam b: f16[256]\n"
+       "c = conv2d(x, w, b)\na = add(c, z)\ny = relu(a)\noutput y\n"},
+      {"beside__two",
+       "input x: bf16[8,64,56,56]\ninput z: bf16[8,64,56,56]\n"
+       "input q: bf16[8,64,56,56]\nparam w: bf16[64,64,3,3]\n"
+       "c = conv2d(x, w, padding=1)\ng = mul(c, q)\na = add(g, z)\n"
+       "y = silu(a)\noutput y\n"},
+      {"beside__own_input",
+       "input x: f16[16,128,28,28]\nparam w: f16[128,128,3,3]\n"
+       "param s: f16[128,1,1]\nc = conv2d(x, w, padding=1)\n"
+       "m = mul(c, s)\ny = add(m, x)\noutput y\n"},
+      {"beside__phases",
+       "input x: f16[4,64,24,36]\ninput z: f16[4,128,48,72]\n"
+       "param w: f16[64,128,2,2]\nc = conv_transpose2d(x, w, stride=2)\n"
+       "a = add(c, z)\ny = gelu(a)\noutput y\n"},
+      // Of f32, and rows that are odd, which do not.
+      {"beside__f32_too",
+       "input x: f16[8,64,28,28]\ninput z: f32[8,128,28,28]\n"
+       "param w: f16[128,64,1,1]\nc = conv2d(x, w)\ny = add(c, z)\n"
+       "output y\n"},
+      {"beside__odd_rows",
+       "input x: f16[16,64,27,27]\ninput z: f16[16,64,27,27]\n"
+       "param w: f16[64,64,3,3]\nc = conv2d(x, w, padding=1)\n"
+       "a = add(c, z)\ny = relu(a)\noutput y\n"},
+  };
+}
+
 Plans RealModels() {
   Plans plans = {
       Chain1Plan(kF32, {112, 64, 512, 512}, 8),
@@ -334,7 +368,7 @@ Plans RealModels() {
       UnaryPlan(kF32, {256, 1000}, "softmax(x, dim=1)",
                 "resnet50_softmax_dim1"),
   };
-  for (const Plans& more : {HeldNorms(), FinishedNorms(), Lines()}) {
+  for (const Plans& more : {HeldNorms(), FinishedNorms(), Lines(), Residuals()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

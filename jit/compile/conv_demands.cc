@@ -46,7 +46,7 @@ class Demanding {
     std::vector<int> all = conv_.Nodes();
     all.insert(all.end(), user.epilogue.begin(), user.epilogue.end());
     const int last = NodeAt(user.epilogue.back()).results[0];
-    if (ReadsOf(known, user.epilogue) > 0 || !LeavesOnly(last, all)) {
+    if (!ReadsOf(known, user.epilogue).empty() || !LeavesOnly(last, all)) {
       return std::nullopt;
     }
     // Windows are few.
@@ -94,7 +94,9 @@ class Demanding {
   // Nodes on the convolution's elements, behind those that make `inner`.
   void AddOps(std::set<int> inner, const std::vector<int>& nodes) {
     demands_.ops += static_cast<int64_t>(nodes.size());
-    demands_.reads += ReadsOf(std::move(inner), nodes);
+    const std::vector<int> reads = ReadsOf(std::move(inner), nodes);
+    demands_.reads += static_cast<int64_t>(reads.size());
+    demands_.reads_alike &= AreAlike(reads);
     for (const int node : nodes) {
       demands_.instructions += InstructionsOf(NodeAt(node).op);
       AddStores(NodeAt(node));
@@ -168,8 +170,9 @@ class Demanding {
 
   // Tensors that `nodes` read besides `inner` and what they make, but for those
   // that are the same throughout an image's channel.
-  int64_t ReadsOf(std::set<int> inner, const std::vector<int>& nodes) const {
-    int64_t reads = 0;
+  std::vector<int> ReadsOf(std::set<int> inner,
+                           const std::vector<int>& nodes) const {
+    std::vector<int> reads;
     for (const int index : nodes) {
       const Node& node = NodeAt(index);
       // Behind its input a norm has a number for each channel, or group.
@@ -180,11 +183,19 @@ class Demanding {
         const int value = ValueOf(node.operands[i]);
         if (value < 0 || inner.count(value) > 0) continue;
         const Dims4 dims = AlignDims(DimsOf(value));
-        reads += dims[2] > 1 || dims[3] > 1 ? 1 : 0;
+        if (dims[2] > 1 || dims[3] > 1) reads.push_back(value);
       }
       inner.insert(node.results[0]);
     }
     return reads;
+  }
+  // Whether they are as large as what the convolution computes, of 16 bits.
+  bool AreAlike(const std::vector<int>& values) const {
+    const Dims4 all = AlignDims(conv_.domain);
+    return std::all_of(values.begin(), values.end(), [&](int value) {
+      const TensorDesc& desc = plan_.values[value].desc;
+      return AlignDims(desc.dims) == all && desc.dtype != DataType::kF32;
+    });
   }
 
   const LoweredPlan& plan_;

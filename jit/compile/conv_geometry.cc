@@ -357,6 +357,15 @@ bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
   if (demands.windows.any()) return false;
   return phases(1) > 1 || problem.output[3] % 8 != 0;
 }
+bool ConvGeometry::ReadsBeside(const ConvDemands& demands) const {
+  const bool ends = !demands.has_statistics && !demands.reduces_images &&
+                    !demands.all_channels_in_a_block && !demands.windows.any();
+  const bool has_pairs = tile_w * tile_phases() % 2 == 0 &&
+                         problem.output[3] % 2 == 0 &&
+                         phases(1) == tile_phases();
+  return has_groups() && channel_rows && problem.takes_as_stored() && ends &&
+         demands.reads > 0 && demands.reads_alike && has_pairs;
+}
 int64_t ConvGeometry::StagedWords(const ConvDemands& demands) const {
   if (!StagesResults(demands)) return 0;
   // Of a warpgroup, or of a warp alone.

@@ -24,6 +24,7 @@ struct ConvDemands {
   int64_t ops = 0;
   int64_t instructions = 0;
   int64_t reads = 0;
+  bool reads_alike = true;  // each as large as what is computed, of 16 bits
   bool stores = false;
   DataType stored_type = DataType::kF32;  // of that tensor
   bool has_statistics = false;
@@ -251,6 +252,9 @@ struct ConvGeometry {
   // Where pixels are the rows: whether results go to memory by way of shared
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;
+  // Whether what ops behind the convolution read is read ahead, two neighbours
+  // at a time, if only the last of them is stored (conv_beside.cuh).
+  bool ReadsBeside(const ConvDemands& demands) const;
   int64_t StagedWords(const ConvDemands& demands) const;
   // Where pixels are the rows: fragments of a warp's channels whose windows are
   // gathered at once (conv_windows.cuh), and the words that takes.

@@ -61,6 +61,7 @@ constexpr int kFewGroups = 3;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.2;
 constexpr double kCyclesPerRead = 3.88;
+constexpr double kCyclesPerReadAhead = 4.0;  // by hand, from 40 tiles
 // Of pooling from pixel rows, for each eight channels that all lay down; by
 // hand, from four tiles.
 constexpr double kCyclesPerSlice = 250.0;
@@ -108,6 +109,8 @@ constexpr double kHeldTurns = 0.79;  // times what products take
 constexpr double kHeldWeightBytesPerCycle = 85.0;
 constexpr double kHeldInputBytesPerCycle = 22.0;
 constexpr double kHeldRowBytes = 32.0;
+// With a second producer: by hand, from nine pairs of tiles of one plan.
+constexpr double kHeldWithTwoProducers = 0.91;
 constexpr double kHeldCyclesPerInstruction = 0.36;  // of ops, for each element
 constexpr double kIssuedLanes = 128.0;              // in a cycle
 // Of blocks that hold windows, whose tiles take a little longer than others:
@@ -149,6 +152,13 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
 // columns that is not in the tile.
 double StoresOfSector(const ConvGeometry& g) {
   return static_cast<double>(g.phases(1) / g.tile_phases());
+}
+
+// Rows of a tile that lie one behind the other in memory; where it has been
+// seen to matter.
+int64_t RowsInARow(const ConvGeometry& g, const ConvDemands& demands) {
+  const bool is_as_wide = g.tile_w == g.problem.output[3];
+  return is_as_wide && g.ReadsBeside(demands) ? g.tile_h : 1;
 }
 
 // The part of a tile's columns of taps that are multiplied: all in the phase
@@ -222,8 +232,8 @@ class GroupTileCost {
     after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);
     if (demands.stores) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
-      const double of_row =
-          static_cast<double>(g.tile_w * g.tile_phases()) * size;
+      const double of_row = static_cast<double>(
+          g.tile_w * g.tile_phases() * RowsInARow(g, demands)) * size;
       bytes_ = elements_ * 128 * groups_ * size *
                (StoresOfSector(g) + kSectorBytes / of_row);
     }
@@ -241,9 +251,10 @@ class GroupTileCost {
  private:
   // Of one warpgroup.
   double Own() const {
-    const double reads =
-        static_cast<double>(demands_.reads) *
-        (g_.channel_rows ? kCyclesPerPlaneRead : kCyclesPerRead);
+    const double of_read = !g_.channel_rows           ? kCyclesPerRead
+                           : g_.ReadsBeside(demands_) ? kCyclesPerReadAhead
+                                                      : kCyclesPerPlaneRead;
+    const double reads = static_cast<double>(demands_.reads) * of_read;
     const double fetching =
         in_a_row_ > kInstructionsAtHand ? kSlowedByFetching : 1.0;
     const double slowed =
@@ -342,7 +353,8 @@ double HeldCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double round = kCyclesOfRound + chunks * of_chunk +
                        weights / kHeldWeightBytesPerCycle +
                        CyclesOfHeldOps(g, demands);
-  return (kCyclesOfHolding + static_cast<double>(g.rounds()) * round) /
+  const double share = g.producers == 1 ? 1.0 : kHeldWithTwoProducers;
+  return (kCyclesOfHolding + static_cast<double>(g.rounds()) * round * share) /
          kCyclesUnderLoad;
 }
 

@@ -310,6 +310,11 @@ class GroupTiles {
     return true;
   }
 
+  // For each tensor: pairs of neighbours of eight channels, and of the next.
+  static int64_t RegistersOfReads(const ConvGeometry& g) {
+    return 2 * 8 * CeilDiv(g.tiles_n * 8 * g.tile_phases(), 64);
+  }
+
   bool GroupSumsFit(const ConvGeometry& g) const {
     const int64_t sums = int64_t{g.tiles_m} * g.tiles_n * 4;
     // One instruction must fit before registers have moved.
@@ -337,6 +342,8 @@ class GroupTiles {
       }
       const bool is_raw = g.problem.takes_as_stored();
       if (sums > (is_raw ? kMaxRawSums : kMaxSums)) return false;
+    } else if (g.ReadsBeside(demands_)) {
+      beside += demands_.reads * RegistersOfReads(g);
     }
     return sums * parts + beside + tiles_.spare_registers() <=
            g.consumer_registers();

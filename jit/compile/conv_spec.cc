@@ -104,6 +104,7 @@ class ConvSpecWriter {
     tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
     const int result = node.results[0];
     inner_.SeparateChannels();
+    if (CanReadBeside()) inner_.SeparateElements();
     inner_.Fold(folded_);
     const float factor = folded_.Of(result);
     inner_.Assign(inner_.NameOf(result),
@@ -119,6 +120,7 @@ class ConvSpecWriter {
       inner_.Compute(NodeAt(next));
     }
     stores_read_ = StoresRead();
+    if (ReadsBeside()) AppendBeside();
     // By Spec::StoreRead.
     const bool stages_read = kernel_.demands.has_statistics && StagesResults();
     if (stores_read_ || stages_read) StoreRead();
@@ -136,11 +138,45 @@ class ConvSpecWriter {
   bool StoresRead() const {
     if (TailStaysInRegisters()) return true;
     if (kernel_.group.tail >= 0 || !geometry_.channel_rows) return false;
-    return !ReadsElements() &&
-           std::all_of(
-               kernel_.stores.begin(), kernel_.stores.end(),
-               [&](const Store& store) { return store.value == LastInner(); });
+    return !ReadsElements() && StoresOnlyLast();
   }
+  bool StoresOnlyLast() const {
+    return std::all_of(
+        kernel_.stores.begin(), kernel_.stores.end(),
+        [&](const Store& store) { return store.value == LastInner(); });
+  }
+  // Whether what ops read of tensors is read ahead (conv_beside.cuh): nothing in
+  // between is stored.
+  bool CanReadBeside() const {
+    return kernel_.group.tail < 0 && geometry_.ReadsBeside(kernel_.demands) &&
+           StoresOnlyLast();
+  }
+  bool ReadsBeside() const { return !inner_.read_beside().empty(); }
+
+  // Spec::Beside, of two neighbours or one.
+  void AppendBeside() {
+    std::string fields, pairs, numbers;
+    for (const auto& [name, tensor, type] : inner_.read_beside()) {
+      fields += fmt::format("  T {};\n", name);
+      pairs += fmt::format(
+          "      kiln::LoadPairIf<kAligned>(inside, {}, at.i),\n", tensor);
+      numbers +=
+          fmt::format("      kiln::OfPair<{}, kHalf>(pair.{}),\n", type, name);
+    }
+    spec_.members.push_back(fmt::format(
+        "template <typename T>\n"
+        "struct Beside {{\n{}}};\n"
+        "template <bool kAligned>\n"
+        "static __device__ Beside<unsigned> LoadBeside(\n"
+        "    const Tensors& t, const kiln::Point<Index>& at, bool inside) {{\n"
+        "  return {{\n{}  }};\n}}\n"
+        "template <int kHalf>\n"
+        "static __device__ Beside<float> OfBeside(\n"
+        "    const Beside<unsigned>& pair) {{\n"
+        "  return {{\n{}  }};\n}}",
+        fields, pairs, numbers));
+  }
+
   // Whether results go through shared memory; of a kernel with statistics, what
   // these are taken of.
   bool StagesResults() const {
@@ -166,21 +202,22 @@ class ConvSpecWriter {
     const int value = LastInner();
     ElementCode code(schedule_, kernel_.group.domain, &tensors_);
     code.Define(value);
-    std::vector<std::string> written;
+    std::vector<std::string> paired;
     for (const Store& store : kernel_.stores) {
       if (store.value != value) continue;
       code.StoreTo(store, "inside");
-      written.push_back(tensors_.Write(store));
+      paired.push_back(tensors_.Write(store));
     }
-    if (written.empty()) return;
+    if (paired.empty()) return;
     spec_.members.push_back("template <typename Value>");
     AppendMember("StoreRead", "Value " + NameOf(value), code.lines());
     if (!geometry_.channel_rows) return;
+    for (const auto& read : inner_.read_beside()) paired.push_back(read.tensor);
     std::vector<std::string>& lines = spec_.members;
     lines.push_back(
         "static __device__ bool ArePairsAligned(const Tensors& t) {");
     lines.push_back(fmt::format("  return kiln::ArePairsAligned({});",
-                                fmt::join(written, ", ")));
+                                fmt::join(paired, ", ")));
     lines.push_back("}");
   }
 
@@ -232,7 +269,8 @@ class ConvSpecWriter {
   // Spec::Read, which computes `value`.
   void AppendRead(int value) {
     spec_.reads_elements = true;
-    spec_.read_argument = SumArguments();
+    spec_.read_argument =
+        SumArguments() + (ReadsBeside() ? ", const Beside<float>& beside" : "");
     spec_.read_result = FoldsFactors(schedule_.lowered, kernel_)
                             ? inner_.LocalTimes(value, kLog2E)
                             : inner_.Local(value);
@@ -540,6 +578,7 @@ class ConvSpecWriter {
             BoolText("kTailInRegisters", in_registers),
             BoolText("kStagesResults", StagesResults()),
             BoolText("kStoresRead", stores_read_),
+            BoolText("kReadsBeside", ReadsBeside()),
             BoolText("kCountsOnce", kernel_.demands.has_statistics &&
                                         geometry_.windows.lay_out_tiles()),
             BoolText(

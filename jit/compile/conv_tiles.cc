@@ -149,8 +149,18 @@ int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
                                                     : kMaxStripOfStores;
 }
 
+// Lanes that are a stride apart read each sector once for each of its columns,
+// from the L1 if there is any to speak of.
+double ConvTiles::SlowedByLittleL1(const ConvGeometry& g) const {
+  constexpr double kSlowed = 1.12;  // by hand, from twelve tiles of one plan
+  constexpr int64_t kMostShared = 196 * 1024;
+  const bool reads_again = g.problem.stride[1] > 1;
+  const int64_t shared = SharedBytes(g) + kSharedPerBlockReserved;
+  return reads_again && shared > kMostShared ? kSlowed : 1.0;
+}
+
 void ConvTiles::CompareHeld(const ConvGeometry& g) {
-  const double all = HeldCycles(g, demands_);
+  const double all = HeldCycles(g, demands_) * SlowedByLittleL1(g);
   if (options_.search != nullptr) options_.search->Fits(g, all);
   if (best_.has_value() && all >= best_cycles_) return;
   best_ = g;

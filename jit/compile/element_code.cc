@@ -214,6 +214,11 @@ std::string ElementCode::LocalAt(int value, const std::string& index) {
       locals_.begin(), locals_.end(),
       [&](const auto& entry) { return entry.first.first == value; });
   if (others > 1) local += fmt::format("_{}", others);
+  if (separates_elements_ && index == "at.i") {
+    read_beside_.push_back({local, tensors_->Read(value),
+                            StorageTypeName(schedule_.homes[value]->dtype)});
+    return local = "beside." + local;
+  }
   const std::string load =
       LoadAs(value, schedule_.lowered.values[value].name, index);
   if (separates_ && IsOfChannel(index)) {

@@ -71,6 +71,14 @@ class ElementCode {
   // From here on, what depends on the image and the channel alone is computed
   // apart, and read from the fields of a `channel`.
   void SeparateChannels() { separates_ = true; }
+  // From here on, what is read of tensors at the element's own place is read
+  // apart, and is a field of `beside`.
+  void SeparateElements() { separates_elements_ = true; }
+  struct ReadBeside {
+    std::string name, tensor, type;
+  };
+  const std::vector<ReadBeside>& read_beside() const { return read_beside_; }
+
   const std::vector<std::string>& channel_lines() const {
     return channel_lines_;
   }
@@ -147,6 +155,8 @@ class ElementCode {
   const Dims4 domain_;
   KernelTensors* const tensors_;
   bool separates_ = false;
+  bool separates_elements_ = false;
+  std::vector<ReadBeside> read_beside_;
   FoldedFactors folded_;
   std::vector<std::string> lines_;
   std::vector<std::string> channel_lines_;

@@ -221,6 +221,23 @@ std::vector<TemplatePlan> SmallDevicePlans() {
       {"conv_lines_reshaped", file,
        Conv("2,160,28,28", "136,160,1,1", "", "y = gelu(c)", "f16"), "sm_90a/4",
        true},
+      // What ops read beside the sums, ahead of them: two tensors; channels that
+      // fill no block; both phases of a tile's columns.
+      {"conv_beside", file,
+       "input z: f16[2,64,20,24]\ninput s: f16[2,64,20,24]\n" +
+           Conv("2,64,20,24", "64,64,3,3", "padding=1",
+                "m = mul(c, s)\na = add(m, z)\ny = silu(a)", "f16"),
+       "sm_90a/2", true},
+      {"conv_beside_lines", file,
+       "input z: bf16[2,200,24,56]\n" +
+           Conv("2,128,24,56", "200,128,1,1", "", "a = add(c, z)\ny = relu(a)",
+                "bf16"),
+       target, true},
+      {"conv_beside_phases", file,
+       "input z: f16[2,128,24,56]\n" +
+           Transpose("2,64,12,28", "64,128,2,2", "stride=2",
+                     "a = add(c, z)\ny = relu(a)", "f16"),
+       target, true},
       // Sums whose scales change within a block.
       {"conv_scales_channels", file,
        Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=1)"), target, true,

@@ -1,0 +1,134 @@
+// What ops behind a convolution read of tensors as large as its result, where
+// channels are the rows of the product and numbers have 16 bits
+// (Spec::kReadsBeside): of two neighbours in a plane at once, as they store
+// them. A lane sends for what half of its warp's channels need before it goes
+// through the half in front, and for that of a tile's first half before the
+// tile's products; so it is on its way meanwhile, and waits in registers.
+#ifndef KILN_KERNEL_SOURCES_CONV_BESIDE_CUH_
+#define KILN_KERNEL_SOURCES_CONV_BESIDE_CUH_
+
+#include "conv_planes.cuh"
+#include "store_pairs.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class BesideTail {
+ public:
+  using Index = typename Spec::Index;
+  using Run = Planes<Spec>;
+
+  __device__ BesideTail(const typename Spec::Tensors& t,
+                        const ConvBlock<Spec>& block, float* scratch)
+      : is_aligned_(Spec::ArePairsAligned(t)) {
+    Fetch(t, block, 0, Run(scratch, 0));
+  }
+
+  // Stores what is made of the sums of half a warp's channels; behind the
+  // first half comes the second, and behind that the next tile's first.
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
+                       const ConvBlock<Spec>& block, int tile,
+                       const Run& planes, float* scratch) {
+    Pairs now;
+#pragma unroll
+    for (int c = 0; c < Run::kChannels; ++c) {
+#pragma unroll
+      for (int i = 0; i < kVisits; ++i) now.of[c][i] = next_.of[c][i];
+    }
+    const int half = planes.first / Run::kChannels % 2;
+    const int next_tile = tile + half;
+    if (next_tile < block.tiles()) {
+      Fetch(t, block, next_tile, Run(scratch, 1 - half));
+    }
+    const Pixels pixels(block, tile, planes);
+    if (is_aligned_) {
+      Store<true>(t, channels, block, planes, pixels, now);
+    } else {
+      Store<false>(t, channels, block, planes, pixels, now);
+    }
+  }
+  __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
+                         float*) {}
+
+ private:
+  using Pixels = PlanePixels<Spec, 2>;
+  static constexpr int kPairs = Run::kRun / 2;
+  static constexpr int kVisits = Pixels::kVisits;
+  struct Pairs {
+    typename Spec::template Beside<unsigned> of[Run::kChannels][kVisits];
+  };
+
+  __device__ void Fetch(const typename Spec::Tensors& t,
+                        const ConvBlock<Spec>& block, int tile,
+                        const Run& planes) {
+    const Pixels pixels(block, tile, planes);
+    if (is_aligned_) {
+      Load<true>(t, block, planes, pixels);
+    } else {
+      Load<false>(t, block, planes, pixels);
+    }
+  }
+  template <bool kAligned>
+  __device__ void Load(const typename Spec::Tensors& t,
+                       const ConvBlock<Spec>& block, const Run& planes,
+                       const Pixels& pixels) {
+    ForEach(block, planes, pixels,
+            [&](int c, int i, const Point<Index>& at, bool inside) {
+              next_.of[c][i] =
+                  Spec::template LoadBeside<kAligned>(t, at, inside);
+            });
+  }
+
+  template <bool kAligned>
+  __device__ void Store(const typename Spec::Tensors& t,
+                        const Channels<Spec>& channels,
+                        const ConvBlock<Spec>& block, const Run& planes,
+                        const Pixels& pixels, const Pairs& now) const {
+    ForEach(block, planes, pixels,
+            [&](int c, int i, Point<Index> at, bool inside) {
+              const int place = min(i * 32 + planes.lane, kPairs - 1);
+              const float2 sums =
+                  reinterpret_cast<const float2*>(planes.plane(c))[place];
+              const auto channel = channels(at);
+              const float first =
+                  Spec::Read(t, at, sums.x, 1.0f, false, channel,
+                             Spec::template OfBeside<0>(now.of[c][i]));
+              const float second =
+                  Spec::Read(t, at, sums.y, 1.0f, false, channel,
+                             Spec::template OfBeside<1>(now.of[c][i]));
+              if constexpr (kAligned) {
+                Spec::StoreRead(t, at, make_float2(first, second), inside);
+              } else {
+                Spec::StoreRead(t, at, first, inside);
+                ++at.i;
+                Spec::StoreRead(t, at, second, inside);
+              }
+            });
+  }
+
+  // Calls visit(c, i, at, inside) for the lane's i-th pair of each channel.
+  template <typename Visit>
+  static __device__ void ForEach(const ConvBlock<Spec>& block,
+                                 const Run& planes, const Pixels& pixels,
+                                 const Visit& visit) {
+#pragma unroll
+    for (int c = 0; c < Run::kChannels; ++c) {
+      const bool is_channel = planes.HasChannel(block, c);
+      const Point<Index> first = PointOfPlane<Spec>(block, planes, c);
+#pragma unroll
+      for (int i = 0; i < kVisits; ++i) {
+        Point<Index> at = first;
+        at.i += pixels.offset[i];
+        visit(c, i, at, is_channel && pixels.IsInside(i));
+      }
+    }
+  }
+
+  const bool is_aligned_;
+  Pairs next_;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_BESIDE_CUH_

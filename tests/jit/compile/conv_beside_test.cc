@@ -1,0 +1,63 @@
+// What ops behind a convolution read ahead, two neighbours at a time
+// (kernel_sources/conv_beside.cuh). Prevents that it is taken for granted where
+// neighbours are not aligned, tensors not as large, or something in between is
+// stored.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/specialize.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The unit of a convolution of one tap, and ops of its result c that make y.
+std::string UnitOf(const std::string& ops, const std::string& type = "f16",
+                   int width = 56) {
+  const Schedule schedule = Fastest(
+      fmt::format("input x: {0}[32,64,56,{1}]\ninput r: {0}[32,256,56,{1}]\n"
+                  "input q: {0}[32,256,56,{1}]\ninput row: {0}[{1}]\n"
+                  "param w: {0}[256,64,1,1]\nparam s: {0}[256,1,1]\n"
+                  "c = conv2d(x, w)\n{2}\noutput y\n",
+                  type, width, ops),
+      kH100);
+  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels.back()));
+}
+
+TEST(ConvBesideTest, ReadsPairsAhead) {
+  const std::string unit = UnitOf("a = add(c, r)\ny = relu(a)");
+  EXPECT_THAT(unit, HasSubstr("kReadsBeside = true"));
+  EXPECT_THAT(unit, HasSubstr("kiln::LoadPairIf<kAligned>(inside, t.i"));
+  EXPECT_THAT(unit, HasSubstr("kiln::OfPair<kiln::Float16, kHalf>(pair.i"));
+  EXPECT_THAT(unit, HasSubstr("kiln::ArePairsAligned(t.output0, t.i"));
+}
+
+TEST(ConvBesideTest, WhatAChannelHasInCommonIsNoneOfIt) {
+  EXPECT_THAT(UnitOf("m = mul(c, s)\ny = add(m, r)", "bf16"),
+              HasSubstr("kReadsBeside = true"));
+}
+
+TEST(ConvBesideTest, OneTensorIsReadOnce) {
+  const std::string unit = UnitOf("a = add(c, r)\nt = tanh(a)\ny = mul(t, r)");
+  const size_t first = unit.find("LoadPairIf");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(unit.find("LoadPairIf", first + 1), std::string::npos);
+}
+
+TEST(ConvBesideTest, OthersReadElementByElement) {
+  const auto reads_none = Not(HasSubstr("kReadsBeside = true"));
+  EXPECT_THAT(UnitOf("a = add(c, row)\ny = add(a, r)"), reads_none);
+  EXPECT_THAT(UnitOf("y = add(c, r)", "f32"), reads_none);
+  EXPECT_THAT(UnitOf("y = add(c, r)", "f16", 57), reads_none);
+  EXPECT_THAT(UnitOf("a = add(c, r)\ny = relu(a)\noutput a"), reads_none);
+  EXPECT_THAT(UnitOf("a = add(c, r)\ny = mean(a, dim=[2,3])"), reads_none);
+  EXPECT_THAT(UnitOf("y = relu(c)"), reads_none);
+}
+
+}  // namespace
+}  // namespace kiln
