@@ -1,9 +1,9 @@
 // What ops behind a convolution read of tensors as large as its result, where
-// channels are the rows of the product and numbers have 16 bits
-// (Spec::kReadsBeside): of two neighbours in a plane at once, as they store
-// them. A lane sends for what half of its warp's channels need before it goes
-// through the half in front, and for that of a tile's first half before the
-// tile's products; so it is on its way meanwhile, and waits in registers.
+// channels are the rows of the product (Spec::kReadsBeside): of two neighbours
+// in a plane at once, as they store them. A lane sends for what some channels
+// need before it goes through those in front, and for that of a tile's first
+// channels before the tile's products; so it is on its way meanwhile, and waits
+// in registers.
 #ifndef KILN_KERNEL_SOURCES_CONV_BESIDE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_BESIDE_CUH_
 
@@ -21,7 +21,7 @@ class BesideTail {
   __device__ BesideTail(const typename Spec::Tensors& t,
                         const ConvBlock<Spec>& block, float* scratch)
       : is_aligned_(Spec::ArePairsAligned(t)) {
-    Fetch(t, block, 0, Run(scratch, 0));
+    FetchFirst(t, block, 0, Run(scratch, 0));
   }
 
   // Stores what is made of the sums of half a warp's channels; behind the
@@ -30,22 +30,21 @@ class BesideTail {
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const Run& planes, float* scratch) {
-    Pairs now;
-#pragma unroll
-    for (int c = 0; c < Run::kChannels; ++c) {
-#pragma unroll
-      for (int i = 0; i < kVisits; ++i) now.of[c][i] = next_.of[c][i];
-    }
-    const int half = planes.first / Run::kChannels % 2;
-    const int next_tile = tile + half;
-    if (next_tile < block.tiles()) {
-      Fetch(t, block, next_tile, Run(scratch, 1 - half));
-    }
     const Pixels pixels(block, tile, planes);
-    if (is_aligned_) {
-      Store<true>(t, channels, block, planes, pixels, now);
-    } else {
-      Store<false>(t, channels, block, planes, pixels, now);
+    const int half = planes.first / Run::kChannels % 2;
+#pragma unroll
+    for (int first = 0; first < Run::kChannels; first += kAhead) {
+      const Pairs now = next_;
+      if (first + kAhead < Run::kChannels) {
+        Fetch(t, block, planes, pixels, first + kAhead);
+      } else if (tile + half < block.tiles()) {
+        FetchFirst(t, block, tile + half, Run(scratch, 1 - half));
+      }
+      if (is_aligned_) {
+        Store<true>(t, channels, block, planes, pixels, first, now);
+      } else {
+        Store<false>(t, channels, block, planes, pixels, first, now);
+      }
     }
   }
   __device__ void Finish(const typename Spec::Tensors&, const ConvBlock<Spec>&,
@@ -55,25 +54,32 @@ class BesideTail {
   using Pixels = PlanePixels<Spec, 2>;
   static constexpr int kPairs = Run::kRun / 2;
   static constexpr int kVisits = Pixels::kVisits;
+  static constexpr int kAhead = Spec::kChannelsAhead;
+  static_assert(Run::kChannels % kAhead == 0);
   struct Pairs {
-    typename Spec::template Beside<unsigned> of[Run::kChannels][kVisits];
+    typename Spec::BesidePair of[kAhead][kVisits];
   };
 
+  __device__ void FetchFirst(const typename Spec::Tensors& t,
+                             const ConvBlock<Spec>& block, int tile,
+                             const Run& planes) {
+    Fetch(t, block, planes, Pixels(block, tile, planes), 0);
+  }
+  // Sends for what the channels from `first` on need.
   __device__ void Fetch(const typename Spec::Tensors& t,
-                        const ConvBlock<Spec>& block, int tile,
-                        const Run& planes) {
-    const Pixels pixels(block, tile, planes);
+                        const ConvBlock<Spec>& block, const Run& planes,
+                        const Pixels& pixels, int first) {
     if (is_aligned_) {
-      Load<true>(t, block, planes, pixels);
+      Load<true>(t, block, planes, pixels, first);
     } else {
-      Load<false>(t, block, planes, pixels);
+      Load<false>(t, block, planes, pixels, first);
     }
   }
   template <bool kAligned>
   __device__ void Load(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, const Run& planes,
-                       const Pixels& pixels) {
-    ForEach(block, planes, pixels,
+                       const Pixels& pixels, int first) {
+    ForEach(block, planes, pixels, first,
             [&](int c, int i, const Point<Index>& at, bool inside) {
               next_.of[c][i] =
                   Spec::template LoadBeside<kAligned>(t, at, inside);
@@ -84,12 +90,14 @@ class BesideTail {
   __device__ void Store(const typename Spec::Tensors& t,
                         const Channels<Spec>& channels,
                         const ConvBlock<Spec>& block, const Run& planes,
-                        const Pixels& pixels, const Pairs& now) const {
-    ForEach(block, planes, pixels,
+                        const Pixels& pixels, int first_channel,
+                        const Pairs& now) const {
+    ForEach(block, planes, pixels, first_channel,
             [&](int c, int i, Point<Index> at, bool inside) {
               const int place = min(i * 32 + planes.lane, kPairs - 1);
               const float2 sums =
-                  reinterpret_cast<const float2*>(planes.plane(c))[place];
+                  reinterpret_cast<const float2*>(
+                      planes.plane(first_channel + c))[place];
               const auto channel = channels(at);
               const float first =
                   Spec::Read(t, at, sums.x, 1.0f, false, channel,
@@ -107,15 +115,17 @@ class BesideTail {
             });
   }
 
-  // Calls visit(c, i, at, inside) for the lane's i-th pair of each channel.
+  // Calls visit(c, i, at, inside) for the lane's i-th pair of each c-th channel
+  // behind `first_channel`.
   template <typename Visit>
   static __device__ void ForEach(const ConvBlock<Spec>& block,
                                  const Run& planes, const Pixels& pixels,
-                                 const Visit& visit) {
+                                 int first_channel, const Visit& visit) {
 #pragma unroll
-    for (int c = 0; c < Run::kChannels; ++c) {
-      const bool is_channel = planes.HasChannel(block, c);
-      const Point<Index> first = PointOfPlane<Spec>(block, planes, c);
+    for (int c = 0; c < kAhead; ++c) {
+      const int channel = first_channel + c;
+      const bool is_channel = planes.HasChannel(block, channel);
+      const Point<Index> first = PointOfPlane<Spec>(block, planes, channel);
 #pragma unroll
       for (int i = 0; i < kVisits; ++i) {
         Point<Index> at = first;

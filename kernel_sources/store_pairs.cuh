@@ -1,5 +1,5 @@
 // Predicated stores (store_if.cuh) of two neighbours in memory at once, and
-// loads of two 16-bit numbers.
+// loads of two.
 #ifndef KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 #define KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 
@@ -30,8 +30,26 @@ __device__ void StoreIf(bool condition, T* tensor, Index i, float2 values) {
       : "r"(static_cast<int>(condition)), "l"(tensor + i), "r"(both));
 }
 
-// Two where `read`, else zeros, the first in the lower half; where kAligned by
-// one access.
+// Two numbers as they are stored.
+template <typename T>
+struct PairOf {
+  using Type = unsigned;  // the first in the lower half
+};
+template <>
+struct PairOf<float> {
+  using Type = float2;
+};
+
+// Two where `read`, else zeros; where kAligned by one access.
+template <bool kAligned, typename Index>
+__device__ float2 LoadPairIf(bool read, const float* tensor, Index i) {
+  if constexpr (kAligned) {
+    return read ? __ldg(reinterpret_cast<const float2*>(tensor + i))
+                : make_float2(0.0f, 0.0f);
+  } else {
+    return make_float2(read ? tensor[i] : 0.0f, read ? tensor[i + 1] : 0.0f);
+  }
+}
 template <bool kAligned, typename T, typename Index>
 __device__ unsigned LoadPairIf(bool read, const T* tensor, Index i) {
   if constexpr (kAligned) {
@@ -43,6 +61,10 @@ __device__ unsigned LoadPairIf(bool read, const T* tensor, Index i) {
 }
 
 // One of such two.
+template <typename T, int kHalf>
+__device__ float OfPair(float2 pair) {
+  return kHalf == 0 ? pair.x : pair.y;
+}
 template <typename T, int kHalf>
 __device__ float OfPair(unsigned pair) {
   T number;

@@ -329,11 +329,15 @@ Plans Residuals() {
        "input x: f16[4,64,24,36]\ninput z: f16[4,128,48,72]\n"
        "param w: f16[64,128,2,2]\nc = conv_transpose2d(x, w, stride=2)\n"
        "a = add(c, z)\ny = gelu(a)\noutput y\n"},
-      // Of f32, and rows that are odd, which do not.
-      {"beside__f32_too",
-       "input x: f16[8,64,28,28]\ninput z: f32[8,128,28,28]\n"
+      {"beside__f32",
+       "input x: f32[32,128,28,28]\ninput z: f32[32,128,28,28]\n"
+       "param w: f32[128,128,3,3]\nc = conv2d(x, w, padding=1)\n"
+       "a = add(c, z)\ny = relu(a)\noutput y\n"},
+      {"beside__mixed",
+       "input x: f16[8,64,56,56]\ninput z: f32[8,128,56,56]\n"
        "param w: f16[128,64,1,1]\nc = conv2d(x, w)\ny = add(c, z)\n"
        "output y\n"},
+      // Rows that are odd, which do not.
       {"beside__odd_rows",
        "input x: f16[16,64,27,27]\ninput z: f16[16,64,27,27]\n"
        "param w: f16[64,64,3,3]\nc = conv2d(x, w, padding=1)\n"

@@ -97,6 +97,10 @@ class Demanding {
     const std::vector<int> reads = ReadsOf(std::move(inner), nodes);
     demands_.reads += static_cast<int64_t>(reads.size());
     demands_.reads_alike &= AreAlike(reads);
+    for (const int value : reads) {
+      const bool is_f32 = plan_.values[value].desc.dtype == DataType::kF32;
+      demands_.pair_words += is_f32 ? 2 : 1;
+    }
     for (const int node : nodes) {
       demands_.instructions += InstructionsOf(NodeAt(node).op);
       AddStores(NodeAt(node));
@@ -183,18 +187,19 @@ class Demanding {
         const int value = ValueOf(node.operands[i]);
         if (value < 0 || inner.count(value) > 0) continue;
         const Dims4 dims = AlignDims(DimsOf(value));
-        if (dims[2] > 1 || dims[3] > 1) reads.push_back(value);
+        if (dims[2] == 1 && dims[3] == 1) continue;
+        reads.push_back(value);
+        inner.insert(value);
       }
       inner.insert(node.results[0]);
     }
     return reads;
   }
-  // Whether they are as large as what the convolution computes, of 16 bits.
+  // Whether they are as large as what the convolution computes.
   bool AreAlike(const std::vector<int>& values) const {
     const Dims4 all = AlignDims(conv_.domain);
     return std::all_of(values.begin(), values.end(), [&](int value) {
-      const TensorDesc& desc = plan_.values[value].desc;
-      return AlignDims(desc.dims) == all && desc.dtype != DataType::kF32;
+      return AlignDims(DimsOf(value)) == all;
     });
   }
 

@@ -357,14 +357,19 @@ bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
   if (demands.windows.any()) return false;
   return phases(1) > 1 || problem.output[3] % 8 != 0;
 }
-bool ConvGeometry::ReadsBeside(const ConvDemands& demands) const {
+bool ConvGeometry::CanReadBeside(const ConvDemands& demands) const {
   const bool ends = !demands.has_statistics && !demands.reduces_images &&
                     !demands.all_channels_in_a_block && !demands.windows.any();
   const bool has_pairs = tile_w * tile_phases() % 2 == 0 &&
                          problem.output[3] % 2 == 0 &&
                          phases(1) == tile_phases();
-  return has_groups() && channel_rows && problem.takes_as_stored() && ends &&
-         demands.reads > 0 && demands.reads_alike && has_pairs;
+  return has_groups() && channel_rows && ends && demands.reads > 0 &&
+         demands.reads_alike && has_pairs;
+}
+int64_t ConvGeometry::BesideRegisters(const ConvDemands& demands) const {
+  if (!reads_beside) return 0;
+  const int64_t pairs_of_lane = CeilDiv(tiles_n * 8 * tile_phases(), 64);
+  return 2 * ChannelsAhead(demands) * pairs_of_lane * demands.pair_words;
 }
 int64_t ConvGeometry::StagedWords(const ConvDemands& demands) const {
   if (!StagesResults(demands)) return 0;

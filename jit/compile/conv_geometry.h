@@ -24,7 +24,8 @@ struct ConvDemands {
   int64_t ops = 0;
   int64_t instructions = 0;
   int64_t reads = 0;
-  bool reads_alike = true;  // each as large as what is computed, of 16 bits
+  bool reads_alike = true;  // each is as large as what is computed
+  int64_t pair_words = 0;   // of two neighbours of all of these
   bool stores = false;
   DataType stored_type = DataType::kF32;  // of that tensor
   bool has_statistics = false;
@@ -94,6 +95,8 @@ struct ConvGeometry {
   // Whether they take eight of a channel at once, as they lie: of a filter of
   // one tap, where channels are the rows of the product (conv_lines.cuh).
   bool takes_lines = false;
+  // Ops read what they need beside the sums ahead (conv_beside.cuh).
+  bool reads_beside = false;
   bool channel_rows = false;  // of the product, instead of pixels
   // Whether a tile has both phases of the columns of a transposed convolution;
   // they count in tiles_m.
@@ -252,9 +255,15 @@ struct ConvGeometry {
   // Where pixels are the rows: whether results go to memory by way of shared
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;
-  // Whether what ops behind the convolution read is read ahead, two neighbours
-  // at a time, if only the last of them is stored (conv_beside.cuh).
-  bool ReadsBeside(const ConvDemands& demands) const;
+  // Whether neighbours are pairs, and all there is to do with them what
+  // `demands` asks of a kernel that reads them ahead (conv_beside.cuh).
+  bool CanReadBeside(const ConvDemands& demands) const;
+  // Of a warp's channels, what is on its way at once.
+  static int64_t ChannelsAhead(const ConvDemands& demands) {
+    return demands.pair_words > 1 ? 4 : 8;
+  }
+  // What waits for ops, and is on its way.
+  int64_t BesideRegisters(const ConvDemands& demands) const;
   int64_t StagedWords(const ConvDemands& demands) const;
   // Where pixels are the rows: fragments of a warp's channels whose windows are
   // gathered at once (conv_windows.cuh), and the words that takes.

@@ -61,7 +61,8 @@ constexpr int kFewGroups = 3;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.2;
 constexpr double kCyclesPerRead = 3.88;
-constexpr double kCyclesPerReadAhead = 4.0;  // by hand, from 40 tiles
+// The same of what is read ahead; by hand, from 40 tiles.
+constexpr double kCyclesPerReadAhead = 16.0;
 // Of pooling from pixel rows, for each eight channels that all lay down; by
 // hand, from four tiles.
 constexpr double kCyclesPerSlice = 250.0;
@@ -83,6 +84,7 @@ constexpr double kRawShareOfOthers = 0.312;
 constexpr double kSlowedByOneRawProducer = 1.037;
 constexpr double kInstructionsPerScatteredHalf = 53.4;
 constexpr double kInstructionsOfHalfPlanes = 17.8;
+constexpr double kCyclesPerRawReadAhead = 4.0;  // by hand, from 40 tiles
 // Of units that are copied as they lie, of which none waits for another. By
 // hand: of nine tiles each of six plans the one that is chosen takes 3 % longer
 // than the fastest, in the mean.
@@ -156,9 +158,9 @@ double StoresOfSector(const ConvGeometry& g) {
 
 // Rows of a tile that lie one behind the other in memory; where it has been
 // seen to matter.
-int64_t RowsInARow(const ConvGeometry& g, const ConvDemands& demands) {
+int64_t RowsInARow(const ConvGeometry& g) {
   const bool is_as_wide = g.tile_w == g.problem.output[3];
-  return is_as_wide && g.ReadsBeside(demands) ? g.tile_h : 1;
+  return is_as_wide && g.reads_beside ? g.tile_h : 1;
 }
 
 // The part of a tile's columns of taps that are multiplied: all in the phase
@@ -233,7 +235,7 @@ class GroupTileCost {
     if (demands.stores) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
       const double of_row = static_cast<double>(
-          g.tile_w * g.tile_phases() * RowsInARow(g, demands)) * size;
+          g.tile_w * g.tile_phases() * RowsInARow(g)) * size;
       bytes_ = elements_ * 128 * groups_ * size *
                (StoresOfSector(g) + kSectorBytes / of_row);
     }
@@ -251,9 +253,11 @@ class GroupTileCost {
  private:
   // Of one warpgroup.
   double Own() const {
-    const double of_read = !g_.channel_rows           ? kCyclesPerRead
-                           : g_.ReadsBeside(demands_) ? kCyclesPerReadAhead
-                                                      : kCyclesPerPlaneRead;
+    const double ahead =
+        is_raw_ ? kCyclesPerRawReadAhead : kCyclesPerReadAhead;
+    const double of_read = !g_.channel_rows  ? kCyclesPerRead
+                           : g_.reads_beside ? ahead
+                                             : kCyclesPerPlaneRead;
     const double reads = static_cast<double>(demands_.reads) * of_read;
     const double fetching =
         in_a_row_ > kInstructionsAtHand ? kSlowedByFetching : 1.0;

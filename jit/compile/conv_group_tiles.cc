@@ -271,7 +271,10 @@ class GroupTiles {
         // Each part begins with a line.
         if (g.takes_lines && g.groups_n > 1 && g.tiles_n % 8 != 0) continue;
         g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
+        g.reads_beside = false;
         TryDepths(g);
+        g.reads_beside = g.CanReadBeside(demands_);
+        if (g.reads_beside) TryDepths(g);
       }
     }
   }
@@ -310,11 +313,6 @@ class GroupTiles {
     return true;
   }
 
-  // For each tensor: pairs of neighbours of eight channels, and of the next.
-  static int64_t RegistersOfReads(const ConvGeometry& g) {
-    return 2 * 8 * CeilDiv(g.tiles_n * 8 * g.tile_phases(), 64);
-  }
-
   bool GroupSumsFit(const ConvGeometry& g) const {
     const int64_t sums = int64_t{g.tiles_m} * g.tiles_n * 4;
     // One instruction must fit before registers have moved.
@@ -342,8 +340,8 @@ class GroupTiles {
       }
       const bool is_raw = g.problem.takes_as_stored();
       if (sums > (is_raw ? kMaxRawSums : kMaxSums)) return false;
-    } else if (g.ReadsBeside(demands_)) {
-      beside += demands_.reads * RegistersOfReads(g);
+    } else {
+      beside += g.BesideRegisters(demands_);
     }
     return sums * parts + beside + tiles_.spare_registers() <=
            g.consumer_registers();

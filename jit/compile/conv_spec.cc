@@ -148,33 +148,34 @@ class ConvSpecWriter {
   // Whether what ops read of tensors is read ahead (conv_beside.cuh): nothing in
   // between is stored.
   bool CanReadBeside() const {
-    return kernel_.group.tail < 0 && geometry_.ReadsBeside(kernel_.demands) &&
-           StoresOnlyLast();
+    return geometry_.reads_beside && StoresOnlyLast();
   }
   bool ReadsBeside() const { return !inner_.read_beside().empty(); }
 
-  // Spec::Beside, of two neighbours or one.
+  // Spec::Beside, and what it is of two neighbours.
   void AppendBeside() {
-    std::string fields, pairs, numbers;
+    std::string pairs, numbers, loads, halves;
     for (const auto& [name, tensor, type] : inner_.read_beside()) {
-      fields += fmt::format("  T {};\n", name);
-      pairs += fmt::format(
+      pairs += fmt::format("  kiln::PairOf<{}>::Type {};\n", type, name);
+      numbers += fmt::format("  float {};\n", name);
+      loads += fmt::format(
           "      kiln::LoadPairIf<kAligned>(inside, {}, at.i),\n", tensor);
-      numbers +=
+      halves +=
           fmt::format("      kiln::OfPair<{}, kHalf>(pair.{}),\n", type, name);
     }
     spec_.members.push_back(fmt::format(
-        "template <typename T>\n"
+        "struct BesidePair {{\n{}}};\n"
         "struct Beside {{\n{}}};\n"
         "template <bool kAligned>\n"
-        "static __device__ Beside<unsigned> LoadBeside(\n"
+        "static __device__ BesidePair LoadBeside(\n"
         "    const Tensors& t, const kiln::Point<Index>& at, bool inside) {{\n"
         "  return {{\n{}  }};\n}}\n"
         "template <int kHalf>\n"
-        "static __device__ Beside<float> OfBeside(\n"
-        "    const Beside<unsigned>& pair) {{\n"
+        "static __device__ Beside OfBeside(const BesidePair& pair) {{\n"
         "  return {{\n{}  }};\n}}",
-        fields, pairs, numbers));
+        pairs, numbers, loads, halves));
+    Append({IntText("kChannelsAhead",
+                    geometry_.ChannelsAhead(kernel_.demands))});
   }
 
   // Whether results go through shared memory; of a kernel with statistics, what
@@ -270,7 +271,7 @@ class ConvSpecWriter {
   void AppendRead(int value) {
     spec_.reads_elements = true;
     spec_.read_argument =
-        SumArguments() + (ReadsBeside() ? ", const Beside<float>& beside" : "");
+        SumArguments() + (ReadsBeside() ? ", const Beside& beside" : "");
     spec_.read_result = FoldsFactors(schedule_.lowered, kernel_)
                             ? inner_.LocalTimes(value, kLog2E)
                             : inner_.Local(value);

@@ -49,10 +49,27 @@ TEST(ConvBesideTest, OneTensorIsReadOnce) {
   EXPECT_EQ(unit.find("LoadPairIf", first + 1), std::string::npos);
 }
 
+TEST(ConvBesideTest, WideNumbersTakeTwoRegistersForAPair) {
+  const Schedule schedule = Fastest(R"(
+input x: f32[32,128,28,28]
+param w: f32[128,128,3,3]
+c = conv2d(x, w, padding=1)
+a = add(c, x)
+y = relu(a)
+output y
+)",
+                                    kH100);
+  const Kernel& kernel = schedule.kernels.back();
+  const std::string unit = WriteUnit(MakeKernelSpec(schedule, kernel));
+  EXPECT_THAT(unit, HasSubstr("kiln::PairOf<float>::Type i"));
+  EXPECT_THAT(unit, HasSubstr("kChannelsAhead = 4"));
+  const int64_t pairs = kernel.conv->tiles_n * 8 > 64 ? 2 : 1;  // of a lane
+  EXPECT_EQ(kernel.conv->BesideRegisters(kernel.demands), 2 * 4 * pairs * 2);
+}
+
 TEST(ConvBesideTest, OthersReadElementByElement) {
   const auto reads_none = Not(HasSubstr("kReadsBeside = true"));
   EXPECT_THAT(UnitOf("a = add(c, row)\ny = add(a, r)"), reads_none);
-  EXPECT_THAT(UnitOf("y = add(c, r)", "f32"), reads_none);
   EXPECT_THAT(UnitOf("y = add(c, r)", "f16", 57), reads_none);
   EXPECT_THAT(UnitOf("a = add(c, r)\ny = relu(a)\noutput a"), reads_none);
   EXPECT_THAT(UnitOf("a = add(c, r)\ny = mean(a, dim=[2,3])"), reads_none);
