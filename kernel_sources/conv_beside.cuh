@@ -95,9 +95,8 @@ class BesideTail {
     ForEach(block, planes, pixels, first_channel,
             [&](int c, int i, Point<Index> at, bool inside) {
               const int place = min(i * 32 + planes.lane, kPairs - 1);
-              const float2 sums =
-                  reinterpret_cast<const float2*>(
-                      planes.plane(first_channel + c))[place];
+              const float2 sums = reinterpret_cast<const float2*>(
+                  planes.plane(first_channel + c))[place];
               const auto channel = channels(at);
               const float first =
                   Spec::Read(t, at, sums.x, 1.0f, false, channel,

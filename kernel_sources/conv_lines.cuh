@@ -40,8 +40,7 @@ class ConvLines {
                                      block_);
     if (thread_ == 0) LeaveNotes();
     if (Spec::kKeepsWeights && thread_ == 0) weights.Keep(stages_);
-    const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
-    const int chunks = images * tiles_ * Tile::kChunks;
+    const int chunks = tiles_ * Tile::kChunks;
     StageCursor<Spec::kStages> cursor{0};
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -72,7 +71,8 @@ class ConvLines {
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
   static_assert(kSets % 4 == 0 && Spec::kChunk % kSets == 0);
-  static_assert(!Spec::kScales && Spec::kImages == 1 && Spec::kProducers == 1);
+  static_assert(!Spec::kScales && Spec::kImages == 1 && Spec::kProducers == 1 &&
+                Spec::kTeams == 0);
   static_assert(Spec::kRowPitch % 8 == 0 && Spec::Input::kW % 8 == 0,
                 "A unit lies in one row.");
 
@@ -89,18 +89,14 @@ class ConvLines {
   }
 
   // Sends for the thread's units of a chunk, counted over all tiles of the
-  // block and images of its team, or brings them.
+  // block, or brings them.
   template <bool kAligned>
   __device__ void BringChunk(int chunk_of_block, uint4* patch) const {
-    const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
-    const ConvBlock<Spec> block =
-        Spec::kTeams > 0 ? block_.InRound(number / tiles_) : block_;
-    const int tile = Spec::kTeams > 0 ? number % tiles_ : number;
-    const int top = Positions::TopOf(block, tile);
-    const int left = Positions::LeftOf(block);
+    const int top = Positions::TopOf(block_, chunk_of_block / Tile::kChunks);
+    const int left = Positions::LeftOf(block_);
     const auto* const first =
-        t_.input + (ConvOctets<Spec>::FirstOf(block, chunk) + set_ * kPlane);
+        t_.input + (ConvOctets<Spec>::FirstOf(block_, chunk) + set_ * kPlane);
     const int channels = Tile::kInputs - chunk * Spec::kChunk - set_;
 #pragma unroll
     for (int pass = 0; pass < kAcross; pass += kLanes) {

@@ -48,8 +48,9 @@ class ConvProducer {
         tiles_(Spec::kTilesPerBlock == 1 ? 1 : block_.tiles()) {}
 
   __device__ void Run() {
-    if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0)
+    if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) {
       Weights().Keep(stages_);
+    }
     const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
     const int chunks = images * tiles_ * Tile::kChunks;
     int chunk = producer_;

@@ -56,7 +56,8 @@ __device__ unsigned LoadPairIf(bool read, const T* tensor, Index i) {
     return read ? __ldg(reinterpret_cast<const unsigned*>(tensor + i)) : 0u;
   } else {
     const unsigned first = read ? tensor[i].bits : 0u;
-    return first | (read ? static_cast<unsigned>(tensor[i + 1].bits) << 16 : 0u);
+    return first |
+           (read ? static_cast<unsigned>(tensor[i + 1].bits) << 16 : 0u);
   }
 }
 

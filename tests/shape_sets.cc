@@ -372,7 +372,8 @@ Plans RealModels() {
       UnaryPlan(kF32, {256, 1000}, "softmax(x, dim=1)",
                 "resnet50_softmax_dim1"),
   };
-  for (const Plans& more : {HeldNorms(), FinishedNorms(), Lines(), Residuals()}) {
+  for (const Plans& more :
+       {HeldNorms(), FinishedNorms(), Lines(), Residuals()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

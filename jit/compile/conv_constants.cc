@@ -1,6 +1,11 @@
 #include "jit/compile/conv_constants.h"
 
+#include <algorithm>
+#include <limits>
+#include <variant>
+
 #include "fmt/format.h"
+#include "jit/compile/rounding.h"
 #include "jit/compile/spec_text.h"
 
 namespace kiln {
@@ -89,6 +94,43 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       BoolText("kScales", scales),
       BoolText("kIsBFloat16", g.is_bfloat16()),
       IntText("kFactorsAt", (g.packed_bytes() / 4) - g.scale_count())};
+}
+
+std::vector<std::string> PoolConstants(const ConvGeometry& geometry,
+                                       const Node& node) {
+  const auto& pool = std::get<PoolAttributes>(node.attributes);
+  return {BoolText("kPoolsMax", node.op == OpKind::kMaxPool2d),
+          PairText("Pool", pool.kernel_size),
+          PairText("PoolStride", pool.stride),
+          IntText("kPooledFragments", geometry.PooledFragments()),
+          BoolText("kPoolsPastEdges", geometry.windows.lay_out_tiles())};
+}
+
+std::string NeutralFunction(OpKind op) {
+  std::string_view neutral = "0.0f";
+  if (op == OpKind::kAmax || op == OpKind::kLogSumExp) {
+    neutral = "-kiln::Infinity()";
+  } else if (op == OpKind::kAmin) {
+    neutral = "kiln::Infinity()";
+  }
+  return fmt::format("static __device__ float Neutral() {{ return {}; }}",
+                     neutral);
+}
+
+bool NeedsWideIndex(const ConvGeometry& geometry, const Dims& domain) {
+  const ConvProblem& p = geometry.problem;
+  int64_t count = std::max(NumElements(domain),
+                           p.input[0] * p.input[1] * p.input[2] * p.input[3]);
+  // Tiles reach past the edges, and what producers' threads take at once past
+  // the last row and image of a patch.
+  constexpr int64_t kPositionsAtOnce = 8 * 256;
+  count += 64 * p.output[3] * p.output[1] +
+           kPositionsAtOnce * p.stride[0] * p.input[3];
+  if (geometry.images > 1) {
+    count += CeilDiv(kPositionsAtOnce, geometry.image_positions()) *
+             p.input[1] * p.input[2] * p.input[3];
+  }
+  return count > std::numeric_limits<int32_t>::max();
 }
 
 }  // namespace kiln

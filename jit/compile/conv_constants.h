@@ -20,6 +20,16 @@ std::string IntsText(std::string_view first, int64_t value,
 std::vector<std::string> TileConstants(const ConvGeometry& geometry);
 std::vector<std::string> PatchConstants(const ConvGeometry& geometry);
 std::vector<std::string> StageConstants(const ConvGeometry& geometry);
+// And conv_pooling.cuh, of the pooling `node`.
+std::vector<std::string> PoolConstants(const ConvGeometry& geometry,
+                                       const Node& node);
+
+// Spec::Neutral, which a reduction by `op` does not heed.
+std::string NeutralFunction(OpKind op);
+
+// Whether places in tensors, and in tiles past their edges, need 64 bits;
+// `domain` is that of the elements.
+bool NeedsWideIndex(const ConvGeometry& geometry, const Dims& domain);
 
 }  // namespace kiln
 

@@ -234,8 +234,9 @@ class GroupTileCost {
     after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);
     if (demands.stores) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
-      const double of_row = static_cast<double>(
-          g.tile_w * g.tile_phases() * RowsInARow(g)) * size;
+      const double of_row =
+          static_cast<double>(g.tile_w * g.tile_phases() * RowsInARow(g)) *
+          size;
       bytes_ = elements_ * 128 * groups_ * size *
                (StoresOfSector(g) + kSectorBytes / of_row);
     }
@@ -253,8 +254,7 @@ class GroupTileCost {
  private:
   // Of one warpgroup.
   double Own() const {
-    const double ahead =
-        is_raw_ ? kCyclesPerRawReadAhead : kCyclesPerReadAhead;
+    const double ahead = is_raw_ ? kCyclesPerRawReadAhead : kCyclesPerReadAhead;
     const double of_read = !g_.channel_rows  ? kCyclesPerRead
                            : g_.reads_beside ? ahead
                                              : kCyclesPerPlaneRead;

@@ -11,6 +11,7 @@
 #include "jit/compile/conv_demands.h"
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/conv_store_text.h"
 #include "jit/compile/finish_text.h"
 #include "jit/compile/folded_factors.h"
 #include "jit/compile/rounding.h"
@@ -61,7 +62,8 @@ class ConvSpecWriter {
     if (Finishes() && !geometry_.holds_images()) AppendFinish();
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
-    spec_.index = NeedsWideIndex() ? "long long" : "int";
+    spec_.index =
+        NeedsWideIndex(geometry_, kernel_.group.domain) ? "long long" : "int";
     return std::move(spec_);
   }
 
@@ -80,6 +82,10 @@ class ConvSpecWriter {
 
   void Append(const std::vector<std::string>& lines) {
     spec_.constants.insert(spec_.constants.end(), lines.begin(), lines.end());
+  }
+
+  void AppendMembers(const std::vector<std::string>& lines) {
+    spec_.members.insert(spec_.members.end(), lines.begin(), lines.end());
   }
 
   std::vector<std::string> Formula() const {
@@ -120,7 +126,11 @@ class ConvSpecWriter {
       inner_.Compute(NodeAt(next));
     }
     stores_read_ = StoresRead();
-    if (ReadsBeside()) AppendBeside();
+    if (ReadsBeside()) {
+      AppendMembers(BesideText(inner_.read_beside()));
+      Append({IntText("kChannelsAhead",
+                      ConvGeometry::ChannelsAhead(kernel_.demands))});
+    }
     // By Spec::StoreRead.
     const bool stages_read = kernel_.demands.has_statistics && StagesResults();
     if (stores_read_ || stages_read) StoreRead();
@@ -145,38 +155,12 @@ class ConvSpecWriter {
         kernel_.stores.begin(), kernel_.stores.end(),
         [&](const Store& store) { return store.value == LastInner(); });
   }
-  // Whether what ops read of tensors is read ahead (conv_beside.cuh): nothing in
-  // between is stored.
+  // Whether what ops read of tensors is read ahead (conv_beside.cuh): nothing
+  // in between is stored.
   bool CanReadBeside() const {
     return geometry_.reads_beside && StoresOnlyLast();
   }
   bool ReadsBeside() const { return !inner_.read_beside().empty(); }
-
-  // Spec::Beside, and what it is of two neighbours.
-  void AppendBeside() {
-    std::string pairs, numbers, loads, halves;
-    for (const auto& [name, tensor, type] : inner_.read_beside()) {
-      pairs += fmt::format("  kiln::PairOf<{}>::Type {};\n", type, name);
-      numbers += fmt::format("  float {};\n", name);
-      loads += fmt::format(
-          "      kiln::LoadPairIf<kAligned>(inside, {}, at.i),\n", tensor);
-      halves +=
-          fmt::format("      kiln::OfPair<{}, kHalf>(pair.{}),\n", type, name);
-    }
-    spec_.members.push_back(fmt::format(
-        "struct BesidePair {{\n{}}};\n"
-        "struct Beside {{\n{}}};\n"
-        "template <bool kAligned>\n"
-        "static __device__ BesidePair LoadBeside(\n"
-        "    const Tensors& t, const kiln::Point<Index>& at, bool inside) {{\n"
-        "  return {{\n{}  }};\n}}\n"
-        "template <int kHalf>\n"
-        "static __device__ Beside OfBeside(const BesidePair& pair) {{\n"
-        "  return {{\n{}  }};\n}}",
-        pairs, numbers, loads, halves));
-    Append({IntText("kChannelsAhead",
-                    geometry_.ChannelsAhead(kernel_.demands))});
-  }
 
   // Whether results go through shared memory; of a kernel with statistics, what
   // these are taken of.
@@ -211,28 +195,11 @@ class ConvSpecWriter {
     }
     if (paired.empty()) return;
     spec_.members.push_back("template <typename Value>");
-    AppendMember("StoreRead", "Value " + NameOf(value), code.lines());
+    AppendMembers(
+        StoreFunction("StoreRead", "Value " + NameOf(value), code.lines()));
     if (!geometry_.channel_rows) return;
     for (const auto& read : inner_.read_beside()) paired.push_back(read.tensor);
-    std::vector<std::string>& lines = spec_.members;
-    lines.push_back(
-        "static __device__ bool ArePairsAligned(const Tensors& t) {");
-    lines.push_back(fmt::format("  return kiln::ArePairsAligned({});",
-                                fmt::join(paired, ", ")));
-    lines.push_back("}");
-  }
-
-  // A function of Spec that stores `value`, a parameter.
-  void AppendMember(const std::string& name, const std::string& value,
-                    const std::vector<std::string>& body) {
-    const std::string head = fmt::format("static __device__ void {}(", name);
-    const std::string indent(head.size(), ' ');
-    std::vector<std::string>& lines = spec_.members;
-    lines.push_back(head + "const Tensors& t,");
-    lines.push_back(indent + "const kiln::Point<Index>& at,");
-    lines.push_back(fmt::format("{}{}, bool inside) {{", indent, value));
-    for (const std::string& line : body) lines.push_back("  " + line);
-    lines.push_back("}");
+    AppendMembers(PairsAlignedFunction(paired));
   }
 
   bool IsInner(int value) const {
@@ -301,7 +268,7 @@ class ConvSpecWriter {
   // What of windows there is to find beside statistics, and where it goes.
   void EarlyPooling(const Node& node) {
     Append(ShapeText("Windows", DimsOf(node.results[0])));
-    Append(PoolConstants(node));
+    Append(PoolConstants(geometry_, node));
     if (node.op == OpKind::kMaxPool2d) KeepSign(node);
     if (geometry_.holds_images()) return;
     ElementCode code(schedule_, DimsOf(node.results[0]), &tensors_);
@@ -309,8 +276,8 @@ class ConvSpecWriter {
     for (const Store& store : kernel_.stores) {
       if (IsPooledEarly(store.value)) code.StoreTo(store, "inside");
     }
-    AppendMember("StorePooled", "float " + NameOf(node.results[0]),
-                 code.lines());
+    AppendMembers(StoreFunction(
+        "StorePooled", "float " + NameOf(node.results[0]), code.lines()));
   }
 
   // Of what windows' extremes are asked for, in the channel.
@@ -331,15 +298,6 @@ class ConvSpecWriter {
     return pooling >= 0 && value == NodeAt(pooling).results[0];
   }
 
-  std::vector<std::string> PoolConstants(const Node& node) const {
-    const auto& pool = std::get<PoolAttributes>(node.attributes);
-    return {BoolText("kPoolsMax", node.op == OpKind::kMaxPool2d),
-            PairText("Pool", pool.kernel_size),
-            PairText("PoolStride", pool.stride),
-            IntText("kPooledFragments", geometry_.PooledFragments()),
-            BoolText("kPoolsPastEdges", geometry_.windows.lay_out_tiles())};
-  }
-
   // Where channels are rows: whether ops on elements are done as a window reads
   // its sums, again for each window that has them. That saves a pass over the
   // planes, and costs less while the ops are few, some three simple ones.
@@ -351,7 +309,7 @@ class ConvSpecWriter {
   }
 
   void PoolTail(const Node& node) {
-    Append(PoolConstants(node));
+    Append(PoolConstants(geometry_, node));
     Append({BoolText("kPoolsSums", PoolsSums())});
     spec_.element_argument = "float " + NameOf(node.results[0]);
     outer_.Define(node.results[0]);
@@ -360,7 +318,7 @@ class ConvSpecWriter {
 
   void ChannelsTail(const Node& node) {
     Append({fmt::format("using Reducer = kiln::{};", ReducerName(node.op))});
-    AppendNeutral(node.op);
+    Append({NeutralFunction(node.op)});
     DefineResults(node, kernel_.group.domain[1]);
     const int64_t pixels = geometry_.tile_h * geometry_.tile_w;
     Finish("kChannels", "kiln_conv_reduce",
@@ -369,7 +327,7 @@ class ConvSpecWriter {
 
   // The softmax that the statistics `node` are for, and what follows it.
   void SoftmaxTail(const Node& node) {
-    AppendNeutral(OpKind::kAmax);
+    Append({NeutralFunction(OpKind::kAmax)});
     ElementCode code(schedule_, kernel_.group.domain, &tensors_);
     for (const int index : kernel_.group.shares) {
       const Node& share = NodeAt(index);
@@ -388,22 +346,6 @@ class ConvSpecWriter {
       if (!IsInner(store.value)) code.StoreTo(store, "inside");
     }
     spec_.element_body = code.lines();
-  }
-
-  void AppendNeutral(OpKind op) {
-    Append({fmt::format("static __device__ float Neutral() {{ return {}; }}",
-                        Neutral(op))});
-  }
-  static std::string_view Neutral(OpKind op) {
-    switch (op) {
-      case OpKind::kAmax:
-      case OpKind::kLogSumExp:
-        return "-kiln::Infinity()";
-      case OpKind::kAmin:
-        return "kiln::Infinity()";
-      default:
-        return "0.0f";
-    }
   }
 
   // What blocks leave (conv_partials.cuh); returns how many states an image
@@ -441,7 +383,7 @@ class ConvSpecWriter {
 
   void ImagesTail(const Node& node) {
     const int64_t states = PartialStates(node);
-    AppendNeutral(node.op);
+    Append({NeutralFunction(node.op)});
     DefineResults(node, kernel_.group.domain[2] * kernel_.group.domain[3]);
     Finish("kImages", "kiln_conv_reduce_images",
            Parts().first * geometry_.block_channels());
@@ -476,8 +418,7 @@ class ConvSpecWriter {
   void HeldTail(int64_t channels) {
     const HeldFinishText finish =
         WriteHeldFinish(schedule_, kernel_, &tensors_);
-    spec_.members.insert(spec_.members.end(), finish.lines.begin(),
-                         finish.lines.end());
+    AppendMembers(finish.lines);
     held_words_ = (geometry_.holds_windows()
                        ? geometry_.HeldWindowBytes()
                        : geometry_.HeldBytes(finish.channel_bytes, channels)) /
@@ -491,9 +432,7 @@ class ConvSpecWriter {
 
   void AppendFinish() {
     tensors_.Add({"progress", "unsigned", true, *kernel_.progress});
-    const std::vector<std::string> lines =
-        FinishText(schedule_, kernel_, &tensors_);
-    spec_.members.insert(spec_.members.end(), lines.begin(), lines.end());
+    AppendMembers(FinishText(schedule_, kernel_, &tensors_));
   }
 
   // Warps that share the pixels of a tile, and its channels, where pixels are
@@ -618,22 +557,6 @@ class ConvSpecWriter {
       entry.earlier_grids.push_back({entry.grid[0], kPublishingTurn, 1});
     }
     spec_.entries.push_back(std::move(entry));
-  }
-
-  bool NeedsWideIndex() const {
-    const ConvProblem& p = geometry_.problem;
-    int64_t count = std::max(NumElements(kernel_.group.domain),
-                             p.input[0] * p.input[1] * p.input[2] * p.input[3]);
-    // Tiles reach past the edges, and what producers' threads take at once past
-    // the last row and image of a patch.
-    constexpr int64_t kPositionsAtOnce = 8 * 256;
-    count += 64 * p.output[3] * p.output[1] +
-             kPositionsAtOnce * p.stride[0] * p.input[3];
-    if (geometry_.images > 1) {
-      count += CeilDiv(kPositionsAtOnce, geometry_.image_positions()) *
-               p.input[1] * p.input[2] * p.input[3];
-    }
-    return count > std::numeric_limits<int32_t>::max();
   }
 
   const Schedule& schedule_;

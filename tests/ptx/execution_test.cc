@@ -180,17 +180,15 @@ TEST(PtxSchedulesTest, PixelsAreTakenAsTheyLie) {
 }
 
 TEST(PtxSchedulesTest, OpsReadAhead) {
-  for (const char* name :
-       {"conv_beside", "conv_beside_lines", "conv_beside_f32",
-        "conv_beside_phases"}) {
+  for (const char* name : {"conv_beside", "conv_beside_lines",
+                           "conv_beside_f32", "conv_beside_phases"}) {
     SCOPED_TRACE(name);
     const PlanKernels kernels = Compile(PlanNamed(name), "");
     ASSERT_FALSE(kernels.programs.empty());
     const ConvGeometry& geometry = *kernels.schedule.kernels.back().conv;
     EXPECT_TRUE(geometry.reads_beside);
     EXPECT_GT(geometry.tiles_per_block, 1);
-    EXPECT_EQ(geometry.takes_lines,
-              std::string(name) == "conv_beside_lines");
+    EXPECT_EQ(geometry.takes_lines, std::string(name) == "conv_beside_lines");
   }
 }
 
@@ -213,13 +211,26 @@ TEST(PtxSchedulesTest, PlainVariantsAgreeWithTheReference) {
 TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
   PlanRunOptions options;
   options.off_grid = true;
-  for (const char* name :
-       {"conv_store", "conv_residual", "conv_f16_moments", "conv_bf16_k1",
-        "conv_finish", "conv_holds", "conv_3_channels", "conv_lines",
-        "conv_lines_reshaped", "conv_beside", "conv_beside_lines",
-        "conv_beside_f32", "conv_beside_phases", "transpose_merged_k3_s2",
-        "transpose_merged_pixel_rows", "rows_block", "pointwise",
-        "depthwise_tall", "depthwise_pairs", "depthwise_by_rows"}) {
+  for (const char* name : {"conv_store",
+                           "conv_residual",
+                           "conv_f16_moments",
+                           "conv_bf16_k1",
+                           "conv_finish",
+                           "conv_holds",
+                           "conv_3_channels",
+                           "conv_lines",
+                           "conv_lines_reshaped",
+                           "conv_beside",
+                           "conv_beside_lines",
+                           "conv_beside_f32",
+                           "conv_beside_phases",
+                           "transpose_merged_k3_s2",
+                           "transpose_merged_pixel_rows",
+                           "rows_block",
+                           "pointwise",
+                           "depthwise_tall",
+                           "depthwise_pairs",
+                           "depthwise_by_rows"}) {
     SCOPED_TRACE(name);
     Check(Compile(PlanNamed(name), ""), {}, options);
   }

@@ -221,7 +221,8 @@ std::vector<TemplatePlan> SmallDevicePlans() {
       {"conv_lines_reshaped", file,
        Conv("2,160,28,28", "136,160,1,1", "", "y = gelu(c)", "f16"), "sm_90a/4",
        true},
-      // What ops read beside the sums, ahead of them: two tensors; channels that
+      // What ops read beside the sums, ahead of them: two tensors; channels
+      // that
       // fill no block; numbers of 32 bits; both phases of a tile's columns.
       {"conv_beside", file,
        "input z: f16[2,64,20,24]\ninput s: f16[2,64,20,24]\n" +
@@ -229,14 +230,14 @@ std::vector<TemplatePlan> SmallDevicePlans() {
                 "m = mul(c, s)\na = add(m, z)\ny = silu(a)", "f16"),
        "sm_90a/2", true},
       {"conv_beside_lines", file,
-       "input z: bf16[2,200,24,56]\n" +
-           Conv("2,128,24,56", "200,128,1,1", "", "a = add(c, z)\ny = relu(a)",
-                "bf16"),
+       "input z: bf16[2,200,24,56]\n" + Conv("2,128,24,56", "200,128,1,1", "",
+                                             "a = add(c, z)\ny = relu(a)",
+                                             "bf16"),
        target, true},
       {"conv_beside_f32", file,
-       "input z: f32[2,64,20,28]\n" +
-           Conv("2,64,20,28", "64,64,3,3", "padding=1",
-                "a = add(c, z)\ny = silu(a)"),
+       "input z: f32[2,64,20,28]\n" + Conv("2,64,20,28", "64,64,3,3",
+                                           "padding=1",
+                                           "a = add(c, z)\ny = silu(a)"),
        "sm_90a/4", true},
       {"conv_beside_phases", file,
        "input z: f16[2,128,24,56]\n" +

@@ -172,8 +172,8 @@ output y
 }
 
 // Measured: 66 us as two kernels, 162 held.
-// Lanes a stride apart read sectors again, from the L1; and two warpgroups bring
-// more than one. (Measured: 40 us with both, 46 and 51 without.)
+// Lanes a stride apart read sectors again, from the L1; and two warpgroups
+// bring more than one. (Measured: 40 us with both, 46 and 51 without.)
 TEST(ConvHeldTest, StridedImagesLeaveRoomToTheL1) {
   const Schedule schedule = Fastest(R"(
 grade tf32
