@@ -153,7 +153,8 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
 // How often a sector of the results is stored: once for each phase of its
 // columns that is not in the tile.
 double StoresOfSector(const ConvGeometry& g) {
-  return static_cast<double>(g.phases(1) / g.tile_phases());
+  const int64_t phases = g.phases(1) / g.tile_phases();
+  return static_cast<double>(phases);
 }
 
 // Rows of a tile that lie one behind the other in memory; where it has been
@@ -214,6 +215,8 @@ double PositionsToPay(const ConvGeometry& g) {
          (1.0 - kShareOfCarried) * carried * (tiles - 1) / tiles;
 }
 
+int64_t OctetsOfChunk(const ConvGeometry& g) { return g.chunk / 8; }
+
 // The time of a tile in each block of a multiprocessor.
 class GroupTileCost {
  public:
@@ -227,8 +230,8 @@ class GroupTileCost {
         elements_(static_cast<double>(g.run() * g.tile_phases() *
                                       g.block_channels()) /
                   g.groups() / 128),
-        octets_(g.chunk / 8 * PositionsToPay(g) / 128 *
-                (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)) {
+        octets_(static_cast<double>(OctetsOfChunk(g)) * PositionsToPay(g) /
+                128 * (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)) {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
     in_a_row_ = elements_ * TailInstructions(g, demands) + sums;
     after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);
