@@ -56,6 +56,9 @@ class BesideTail {
   static constexpr int kVisits = Pixels::kVisits;
   static constexpr int kAhead = Spec::kChannelsAhead;
   static_assert(Run::kChannels % kAhead == 0);
+  static_assert(Spec::kStoresRead && Run::Tile::kColumns % 2 == 0 &&
+                    Spec::Output::kW % 2 == 0 && Run::Tile::kColumnStep == 1,
+                "Pairs are inside as a whole.");
   struct Pairs {
     typename Spec::BesidePair of[kAhead][kVisits];
   };

@@ -110,7 +110,7 @@ class ConvSpecWriter {
     tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
     const int result = node.results[0];
     inner_.SeparateChannels();
-    if (CanReadBeside()) inner_.SeparateElements();
+    if (MayReadBeside()) inner_.SeparateElements();
     inner_.Fold(folded_);
     const float factor = folded_.Of(result);
     inner_.Assign(inner_.NameOf(result),
@@ -157,7 +157,7 @@ class ConvSpecWriter {
   }
   // Whether what ops read of tensors is read ahead (conv_beside.cuh): nothing
   // in between is stored.
-  bool CanReadBeside() const {
+  bool MayReadBeside() const {
     return geometry_.reads_beside && StoresOnlyLast();
   }
   bool ReadsBeside() const { return !inner_.read_beside().empty(); }
