@@ -209,8 +209,8 @@ std::vector<TemplatePlan> SmallDevicePlans() {
       {"conv_f16_logsumexp", file,
        Conv("2,32,30,30", "64,32,3,3", "", "y = logsumexp(c, dim=1)", "f16"),
        "sm_90a/2", true},
-      // Lines: several tiles and chunks, the last one shorter, and channels that
-      // fill no block; rows of several parts; tiles that share rows.
+      // Lines: several tiles and chunks, the last one shorter, and channels
+      // that fill no block; rows of several parts; tiles that share rows.
       {"conv_lines", file,
        Conv("2,200,12,24", "72,200,1,1", "", "y = relu(c)", "f16"), "sm_90a/4",
        true},
