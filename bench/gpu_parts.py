@@ -39,7 +39,7 @@ def _every_part():
         yield _part(f"matrix-{index}", 15, True)
     yield _part("faults", 25, False)
     yield _part("latency", 15, False)
-    yield _part("sanitize", 40, False)
+    yield _part("sanitize", 75, False)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,

@@ -109,7 +109,7 @@ class ConvHeld {
       if (threadIdx.x % 32 == 0) states[i] = state;
     }
     __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::Arrive(stages_.states_known());
+    ptx::Arrive(stages_.states_known());
   }
 
   // What the values of each of the warp's channels have in common.

@@ -134,7 +134,7 @@ class ConvStages {
       }
       if constexpr (Spec::kTeams > 0) {
         ptx::InitBarrier(states_left(), ConvTile<Spec>::kThreads);
-        ptx::InitBarrier(states_known(), ConvTile<Spec>::kThreads / 32);
+        ptx::InitBarrier(states_known(), ConvTile<Spec>::kThreads);
       }
       ptx::FenceBarrierInit();
     }

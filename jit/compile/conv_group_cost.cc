@@ -111,8 +111,6 @@ constexpr double kHeldTurns = 0.79;  // times what products take
 constexpr double kHeldWeightBytesPerCycle = 85.0;
 constexpr double kHeldInputBytesPerCycle = 22.0;
 constexpr double kHeldRowBytes = 32.0;
-// With a second producer: by hand, from nine pairs of tiles of one plan.
-constexpr double kHeldWithTwoProducers = 0.91;
 constexpr double kHeldCyclesPerInstruction = 0.36;  // of ops, for each element
 constexpr double kIssuedLanes = 128.0;              // in a cycle
 // Of blocks that hold windows, whose tiles take a little longer than others:
@@ -360,8 +358,7 @@ double HeldCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double round = kCyclesOfRound + chunks * of_chunk +
                        weights / kHeldWeightBytesPerCycle +
                        CyclesOfHeldOps(g, demands);
-  const double share = g.producers == 1 ? 1.0 : kHeldWithTwoProducers;
-  return (kCyclesOfHolding + static_cast<double>(g.rounds()) * round * share) /
+  return (kCyclesOfHolding + static_cast<double>(g.rounds()) * round) /
          kCyclesUnderLoad;
 }
 

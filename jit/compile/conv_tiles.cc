@@ -149,18 +149,24 @@ int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
                                                     : kMaxStripOfStores;
 }
 
-// Lanes that are a stride apart read each sector once for each of its columns,
-// from the L1 if there is any to speak of.
-double ConvTiles::SlowedByLittleL1(const ConvGeometry& g) const {
-  constexpr double kSlowed = 1.12;  // by hand, from twelve tiles of one plan
+// By what tiles that hold images are compared, with each other alone: kernels
+// apart have been fitted beside HeldCycles. Lanes that are a stride apart read
+// each sector once for each of its columns, from the L1 if there is any to
+// speak of; so more depends on who brings what. By hand, from 24 tiles of one
+// plan.
+double ConvTiles::HeldRank(const ConvGeometry& g) const {
+  constexpr double kSlowedByOneProducer = 1.1;
+  constexpr double kSlowedByLittleL1 = 1.12;
   constexpr int64_t kMostShared = 196 * 1024;
-  const bool reads_again = g.problem.stride[1] > 1;
+  const double cycles = HeldCycles(g, demands_);
+  if (g.problem.stride[1] == 1) return cycles;
   const int64_t shared = SharedBytes(g) + kSharedPerBlockReserved;
-  return reads_again && shared > kMostShared ? kSlowed : 1.0;
+  return cycles * (g.producers == 1 ? kSlowedByOneProducer : 1.0) *
+         (shared > kMostShared ? kSlowedByLittleL1 : 1.0);
 }
 
 void ConvTiles::CompareHeld(const ConvGeometry& g) {
-  const double all = HeldCycles(g, demands_) * SlowedByLittleL1(g);
+  const double all = HeldRank(g);
   if (options_.search != nullptr) options_.search->Fits(g, all);
   if (best_.has_value() && all >= best_cycles_) return;
   best_ = g;

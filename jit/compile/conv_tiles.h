@@ -48,7 +48,7 @@ class ConvTiles {
   bool HasRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
   bool SuitsHeldWindows(const ConvGeometry& geometry) const;
-  double SlowedByLittleL1(const ConvGeometry& geometry) const;
+  double HeldRank(const ConvGeometry& geometry) const;
   void CompareHeld(const ConvGeometry& geometry);
 
   const ConvDemands demands_;
