@@ -21,6 +21,7 @@ class Demanding {
     AddStores(NodeAt(conv_.anchor));
     AddOps(elements_, conv_.epilogue);
     for (const KernelGroup* const group : joining) Add(*group);
+    demands_.may_read_ahead = MayReadAhead(joining);
     // Statistics need all elements.
     if (demands_.has_statistics) {
       demands_.windows.CoverAll(AlignDims(conv_.domain));
@@ -96,7 +97,7 @@ class Demanding {
     demands_.ops += static_cast<int64_t>(nodes.size());
     const std::vector<int> reads = ReadsOf(std::move(inner), nodes);
     demands_.reads += static_cast<int64_t>(reads.size());
-    demands_.reads_alike &= AreAlike(reads);
+    are_alike_ &= AreAlike(reads);
     for (const int value : reads) {
       const bool is_f32 = plan_.values[value].desc.dtype == DataType::kF32;
       demands_.pair_words += is_f32 ? 2 : 1;
@@ -105,6 +106,18 @@ class Demanding {
       demands_.instructions += InstructionsOf(NodeAt(node).op);
       AddStores(NodeAt(node));
     }
+  }
+
+  // Nothing but ops on elements follows.
+  bool MayReadAhead(const std::vector<const KernelGroup*>& joining) const {
+    std::vector<int> nodes = conv_.Nodes();
+    for (const KernelGroup* const group : joining) {
+      if (group->anchor >= 0) return false;
+      const std::vector<int> more = group->Nodes();
+      nodes.insert(nodes.end(), more.begin(), more.end());
+    }
+    return demands_.reads > 0 && are_alike_ &&
+           LeavesOnly(NodeAt(nodes.back()).results[0], nodes);
   }
 
   // Whether every value that a kernel without `nodes`, or the caller, needs of
@@ -207,6 +220,7 @@ class Demanding {
   const KernelGroup& conv_;
   const std::set<int> elements_;
   ConvDemands demands_;
+  bool are_alike_ = true;  // whole tensors that ops read
 };
 
 }  // namespace

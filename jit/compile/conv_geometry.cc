@@ -358,13 +358,10 @@ bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
   return phases(1) > 1 || problem.output[3] % 8 != 0;
 }
 bool ConvGeometry::CanReadBeside(const ConvDemands& demands) const {
-  const bool ends = !demands.has_statistics && !demands.reduces_images &&
-                    !demands.all_channels_in_a_block && !demands.windows.any();
   const bool has_pairs = tile_w * tile_phases() % 2 == 0 &&
                          problem.output[3] % 2 == 0 &&
                          phases(1) == tile_phases();
-  return has_groups() && channel_rows && ends && demands.reads > 0 &&
-         demands.reads_alike && has_pairs;
+  return has_groups() && channel_rows && demands.may_read_ahead && has_pairs;
 }
 int64_t ConvGeometry::BesideRegisters(const ConvDemands& demands) const {
   if (!reads_beside) return 0;

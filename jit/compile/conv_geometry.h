@@ -24,8 +24,10 @@ struct ConvDemands {
   int64_t ops = 0;
   int64_t instructions = 0;
   int64_t reads = 0;
-  bool reads_alike = true;  // each is as large as what is computed
-  int64_t pair_words = 0;   // of two neighbours of all of these
+  // Whether each of these is as large as what is computed, and the last op's
+  // result all that is left of it; words of two neighbours of all of these.
+  bool may_read_ahead = false;
+  int64_t pair_words = 0;
   bool stores = false;
   DataType stored_type = DataType::kF32;  // of that tensor
   bool has_statistics = false;
@@ -255,8 +257,8 @@ struct ConvGeometry {
   // Where pixels are the rows: whether results go to memory by way of shared
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;
-  // Whether neighbours are pairs, and all there is to do with them what
-  // `demands` asks of a kernel that reads them ahead (conv_beside.cuh).
+  // Whether neighbours are pairs, so that what ops read may be read ahead if
+  // `demands` lets it (conv_beside.cuh).
   bool CanReadBeside(const ConvDemands& demands) const;
   // Of a warp's channels, what is on its way at once.
   static int64_t ChannelsAhead(const ConvDemands& demands) {

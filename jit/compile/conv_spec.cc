@@ -110,7 +110,7 @@ class ConvSpecWriter {
     tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
     const int result = node.results[0];
     inner_.SeparateChannels();
-    if (MayReadBeside()) inner_.SeparateElements();
+    if (geometry_.reads_beside) inner_.SeparateElements();
     inner_.Fold(folded_);
     const float factor = folded_.Of(result);
     inner_.Assign(inner_.NameOf(result),
@@ -154,11 +154,6 @@ class ConvSpecWriter {
     return std::all_of(
         kernel_.stores.begin(), kernel_.stores.end(),
         [&](const Store& store) { return store.value == LastInner(); });
-  }
-  // Whether what ops read of tensors is read ahead (conv_beside.cuh): nothing
-  // in between is stored.
-  bool MayReadBeside() const {
-    return geometry_.reads_beside && StoresOnlyLast();
   }
   bool ReadsBeside() const { return !inner_.read_beside().empty(); }
 

@@ -99,6 +99,9 @@ class Reporting {
         ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
     report->why =
         WhyConvolution(report->candidates) + TextOf(kernel.demands) +
+        (kernel.conv->reads_beside
+             ? "; what ops read of other tensors is on its way before sums are"
+             : "") +
         TextOfFinish(kernel) +
         (kernel.leaves_states && kernel.group.finish.empty()
              ? "; what blocks leave of statistics is merged by each block that "

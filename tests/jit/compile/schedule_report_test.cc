@@ -100,6 +100,19 @@ TEST(ScheduleReportTest, OverlappingLaunchesAreNamed) {
               Not(HasSubstr("while the kernel before ends")));
 }
 
+TEST(ScheduleReportTest, WhatIsReadAheadIsNamed) {
+  const auto why = [](const std::string& ops) {
+    const ScheduleReport report = ReportOf(
+        "input x: f16[32,128,28,28]\nparam w: f16[128,128,3,3]\n"
+        "c = conv2d(x, w, padding=1)\n" +
+            ops + "\noutput y\n",
+        kH100);
+    return KernelOf(report.variants[0], "kiln_conv").why;
+  };
+  EXPECT_THAT(why("y = add(c, x)"), HasSubstr("other tensors is on its way"));
+  EXPECT_THAT(why("y = relu(c)"), Not(HasSubstr("other tensors")));
+}
+
 TEST(ScheduleReportTest, ConvolutionsShowTheBestTileOfEachLayout) {
   for (const Target& target : {kH100, kA100}) {
     const ScheduleReport report = ReportOf(kResidualChain, target);
