@@ -175,7 +175,7 @@ class ConvStages {
     return barriers() + 2 * Spec::kStages + 1 + group;
   }
   // Where there are teams: at which all that multiply arrive with the states of
-  // their tile, and each warp with those of its image (conv_held.cuh).
+  // their tile, and with those of their image (conv_held.cuh).
   __device__ ptx::Barrier* states_left() const {
     return barriers() + 2 * Spec::kStages + 1 + Spec::kWarpgroups;
   }
