@@ -52,7 +52,6 @@ class BesideTail {
 
  private:
   using Pixels = PlanePixels<Spec, 2>;
-  static constexpr int kPairs = Run::kRun / 2;
   static constexpr int kVisits = Pixels::kVisits;
   static constexpr int kAhead = Spec::kChannelsAhead;
   static_assert(Run::kChannels % kAhead == 0);
@@ -82,11 +81,11 @@ class BesideTail {
   __device__ void Load(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, const Run& planes,
                        const Pixels& pixels, int first) {
-    ForEach(block, planes, pixels, first,
-            [&](int c, int i, const Point<Index>& at, bool inside) {
-              next_.of[c][i] =
-                  Spec::template LoadBeside<kAligned>(t, at, inside);
-            });
+    ForEachPair<Spec, kAhead>(
+        block, planes, pixels, first,
+        [&](int c, int i, const Point<Index>& at, bool inside) {
+          next_.of[c][i] = Spec::template LoadBeside<kAligned>(t, at, inside);
+        });
   }
 
   template <bool kAligned>
@@ -95,46 +94,25 @@ class BesideTail {
                         const ConvBlock<Spec>& block, const Run& planes,
                         const Pixels& pixels, int first_channel,
                         const Pairs& now) const {
-    ForEach(block, planes, pixels, first_channel,
-            [&](int c, int i, Point<Index> at, bool inside) {
-              const int place = min(i * 32 + planes.lane, kPairs - 1);
-              const float2 sums = reinterpret_cast<const float2*>(
-                  planes.plane(first_channel + c))[place];
-              const auto channel = channels(at);
-              const float first =
-                  Spec::Read(t, at, sums.x, 1.0f, false, channel,
-                             Spec::template OfBeside<0>(now.of[c][i]));
-              const float second =
-                  Spec::Read(t, at, sums.y, 1.0f, false, channel,
-                             Spec::template OfBeside<1>(now.of[c][i]));
-              if constexpr (kAligned) {
-                Spec::StoreRead(t, at, make_float2(first, second), inside);
-              } else {
-                Spec::StoreRead(t, at, first, inside);
-                ++at.i;
-                Spec::StoreRead(t, at, second, inside);
-              }
-            });
-  }
-
-  // Calls visit(c, i, at, inside) for the lane's i-th pair of each c-th channel
-  // behind `first_channel`.
-  template <typename Visit>
-  static __device__ void ForEach(const ConvBlock<Spec>& block,
-                                 const Run& planes, const Pixels& pixels,
-                                 int first_channel, const Visit& visit) {
-#pragma unroll
-    for (int c = 0; c < kAhead; ++c) {
-      const int channel = first_channel + c;
-      const bool is_channel = planes.HasChannel(block, channel);
-      const Point<Index> first = PointOfPlane<Spec>(block, planes, channel);
-#pragma unroll
-      for (int i = 0; i < kVisits; ++i) {
-        Point<Index> at = first;
-        at.i += pixels.offset[i];
-        visit(c, i, at, is_channel && pixels.IsInside(i));
-      }
-    }
+    ForEachPair<Spec, kAhead>(
+        block, planes, pixels, first_channel,
+        [&](int c, int i, Point<Index> at, bool inside) {
+          const float2 sums = PairOfPlane<Spec>(planes, first_channel + c, i);
+          const auto channel = channels(at);
+          const float first =
+              Spec::Read(t, at, sums.x, 1.0f, false, channel,
+                         Spec::template OfBeside<0>(now.of[c][i]));
+          const float second =
+              Spec::Read(t, at, sums.y, 1.0f, false, channel,
+                         Spec::template OfBeside<1>(now.of[c][i]));
+          if constexpr (kAligned) {
+            Spec::StoreRead(t, at, make_float2(first, second), inside);
+          } else {
+            Spec::StoreRead(t, at, first, inside);
+            ++at.i;
+            Spec::StoreRead(t, at, second, inside);
+          }
+        });
   }
 
   const bool is_aligned_;

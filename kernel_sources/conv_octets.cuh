@@ -7,6 +7,7 @@
 #include "conv_positions.cuh"
 #include "conv_tile.cuh"
 #include "storage_types.cuh"
+#include "store_pairs.cuh"
 
 namespace kiln {
 
@@ -68,17 +69,6 @@ class ConvOctets {
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
 
-  // Two neighbours.
-  template <bool kAligned, typename T>
-  static __device__ unsigned PairAt(const T* from, bool read) {
-    if constexpr (kAligned) {
-      return read ? __ldg(reinterpret_cast<const unsigned*>(from)) : 0u;
-    } else {
-      const unsigned first = read ? from[0].bits : 0u;
-      return first | (read ? static_cast<unsigned>(from[1].bits) << 16 : 0u);
-    }
-  }
-
   static __device__ typename Number::Type NumberAt(const Tensors& t, Index at,
                                                    bool read) {
     return read ? Number::Of(t.input[at]) : typename Number::Type{};
@@ -95,7 +85,7 @@ class ConvOctets {
       const int last = kWhole ? 0 : kHasWholeOctets ? channel : channel + k;
       const bool read = last < channels;
       if constexpr (Spec::kTakesPairs) {
-        values[k] = PairAt<kAligned>(first + k * kPlane, read);
+        values[k] = LoadPairIf<kAligned>(read, first + k * kPlane, 0);
       } else {
         values[k] = NumberAt(t, from + (channel + k) * kPlane, read);
       }

@@ -35,10 +35,10 @@ class PlanePairs {
       float2 pairs[kTogether][kVisits];
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) {
-        const auto* const plane =
-            reinterpret_cast<const float2*>(planes_.plane(c + k));
 #pragma unroll
-        for (int i = 0; i < kVisits; ++i) pairs[k][i] = plane[PairOf(i)];
+        for (int i = 0; i < kVisits; ++i) {
+          pairs[k][i] = PairOfPlane<Spec>(planes_, c + k, i);
+        }
       }
       ForEach(c, [&](int k, int i, const Point<Index>& at, bool) {
         float2& pair = pairs[k][i];
@@ -61,31 +61,14 @@ class PlanePairs {
 
  private:
   using Pixels = PlanePixels<Spec, 2>;
-  static constexpr int kPairs = Run::kRun / 2;
   static constexpr int kVisits = Pixels::kVisits;
   // Channels gone through at once, which hide each other's latencies. Beside
   // products (conv_held.cuh) there are few registers.
   static constexpr int kTogether = kVisits <= 2 ? 4 : Spec::kTeams > 0 ? 1 : 2;
 
-  // The lane's i-th pair; the last where it has none.
-  __device__ int PairOf(int i) const {
-    return min(i * 32 + planes_.lane, kPairs - 1);
-  }
-
-  // Calls visit(k, i, at, inside) for the i-th pair of channel c + k.
   template <typename Visit>
-  __device__ void ForEach(int c, Visit visit) const {
-#pragma unroll
-    for (int k = 0; k < kTogether; ++k) {
-      const bool is_channel = planes_.HasChannel(block_, c + k);
-      const Point<Index> first = PointOfPlane<Spec>(block_, planes_, c + k);
-#pragma unroll
-      for (int i = 0; i < kVisits; ++i) {
-        Point<Index> at = first;
-        at.i += pixels_.offset[i];
-        visit(k, i, at, is_channel && pixels_.IsInside(i));
-      }
-    }
+  __device__ void ForEach(int c, const Visit& visit) const {
+    ForEachPair<Spec, kTogether>(block_, planes_, pixels_, c, visit);
   }
 
   const ConvBlock<Spec>& block_;

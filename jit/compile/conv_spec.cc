@@ -126,7 +126,7 @@ class ConvSpecWriter {
       inner_.Compute(NodeAt(next));
     }
     stores_read_ = StoresRead();
-    if (ReadsBeside()) {
+    if (geometry_.reads_beside) {
       AppendMembers(BesideText(inner_.read_beside()));
       Append({IntText("kChannelsAhead",
                       ConvGeometry::ChannelsAhead(kernel_.demands))});
@@ -155,8 +155,6 @@ class ConvSpecWriter {
         kernel_.stores.begin(), kernel_.stores.end(),
         [&](const Store& store) { return store.value == LastInner(); });
   }
-  bool ReadsBeside() const { return !inner_.read_beside().empty(); }
-
   // Whether results go through shared memory; of a kernel with statistics, what
   // these are taken of.
   bool StagesResults() const {
@@ -233,7 +231,8 @@ class ConvSpecWriter {
   void AppendRead(int value) {
     spec_.reads_elements = true;
     spec_.read_argument =
-        SumArguments() + (ReadsBeside() ? ", const Beside& beside" : "");
+        SumArguments() +
+        (geometry_.reads_beside ? ", const Beside& beside" : "");
     spec_.read_result = FoldsFactors(schedule_.lowered, kernel_)
                             ? inner_.LocalTimes(value, kLog2E)
                             : inner_.Local(value);
@@ -513,7 +512,7 @@ class ConvSpecWriter {
             BoolText("kTailInRegisters", in_registers),
             BoolText("kStagesResults", StagesResults()),
             BoolText("kStoresRead", stores_read_),
-            BoolText("kReadsBeside", ReadsBeside()),
+            BoolText("kReadsBeside", geometry_.reads_beside),
             BoolText("kCountsOnce", kernel_.demands.has_statistics &&
                                         geometry_.windows.lay_out_tiles()),
             BoolText(
