@@ -102,6 +102,7 @@ __device__ void ReduceRows(LogSumExp (&states)[kRows],
 
 // What a lane has of a tile's values: row by row those of a pixel. Pixels that
 // are not inside need no right result, but what is no channel must not count.
+// Calls pass_turn() on the way (conv_tail.cuh).
 template <typename Spec>
 struct ChannelValues {
   using Index = typename Spec::Index;
@@ -109,12 +110,12 @@ struct ChannelValues {
   static constexpr int kColumns = 2 * Spec::kTilesN;
   float x[kRows][kColumns];
 
-  template <typename Scales>
+  template <typename Scales, typename PassTurn>
   __device__ ChannelValues(const typename Spec::Tensors& t,
                            const Channels<Spec>& channels,
                            const ConvBlock<Spec>& block, int tile,
                            const WarpTile<Spec>& warp, const Sums<Spec>& sums,
-                           const Scales& scales) {
+                           const Scales& scales, const PassTurn& pass_turn) {
     constexpr bool kHasAll =
         ConvTile<Spec>::kOutputs == ConvTile<Spec>::kBlockChannels;
     const typename Channels<Spec>::OfLane of_lane(channels, block.n,
@@ -127,6 +128,9 @@ struct ChannelValues {
                          of_lane(j, i, at));
           x[2 * m + i / 2][2 * j + i % 2] =
               kHasAll || inside ? value : Spec::Neutral();
+          if (m + 1 == Spec::kTilesM && j + 1 == Spec::kTurnHeldFor && i == 3) {
+            pass_turn();
+          }
         });
   }
 };
@@ -144,15 +148,16 @@ struct ConvTail<Spec, Tail::kChannels> {
   static_assert(ConvTile<Spec>::kChannelBlocks == 1 && Spec::kGroups == 1,
                 "One block has all channels.");
 
-  template <typename Scales>
+  template <typename Scales, typename PassTurn = TurnPassed>
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
-                       const Scales& scales, float* scratch) {
+                       const Scales& scales, float* scratch,
+                       const PassTurn& pass_turn = PassTurn()) {
     constexpr int kRows = ChannelValues<Spec>::kRows;
     const ChannelValues<Spec> values(t, channels, block, tile, warp, sums,
-                                     scales);
+                                     scales, pass_turn);
     Reducer states[kRows];
     ReduceRows(states, values.x);
     if constexpr (Spec::kWarpsN > 1) MergeWarps(warp, states, scratch);

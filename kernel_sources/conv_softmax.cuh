@@ -18,13 +18,14 @@ struct ConvTail<Spec, Tail::kSoftmax> {
   static_assert(ConvTile<Spec>::kChannelBlocks == 1 && Spec::kGroups == 1,
                 "One block has all channels.");
 
-  template <typename Scales>
+  template <typename Scales, typename PassTurn = TurnPassed>
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
                        const ConvBlock<Spec>& block, int tile,
                        const WarpTile<Spec>& warp, Sums<Spec>& sums,
-                       const Scales& scales, float* scratch) {
-    Values values(t, channels, block, tile, warp, sums, scales);
+                       const Scales& scales, float* scratch,
+                       const PassTurn& pass_turn = PassTurn()) {
+    Values values(t, channels, block, tile, warp, sums, scales, pass_turn);
     float factors[Values::kRows];  // from a power to its share
     float largest[Values::kRows];
 #pragma unroll

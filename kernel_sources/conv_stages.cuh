@@ -78,8 +78,8 @@ struct StageNote {
   // later (docs/kernel-notes.md).
   __device__ StageNote<1> Of(int image) const {
     return {{factors[image]},
-            __shfl_sync(~0u, is_again, 0),
-            __shfl_sync(~0u, only_large, 0)};
+            __any_sync(~0u, is_again),
+            __any_sync(~0u, only_large)};
   }
 };
 
@@ -89,7 +89,10 @@ struct StageNote {
 //
 // Warpgroups multiply in turns, so that one multiplies while the others go on
 // with their sums: without turns they fall into step, and tensor cores and
-// everything else are used one after the other.
+// everything else are used one after the other. Where many take turns and what
+// follows is long, whoever is late has the others close behind all the time, as
+// buses are; so a turn is passed only when a share of the tail is done
+// (Spec::kTurnHeldFor).
 template <typename Spec>
 class ConvStages {
  public:

@@ -9,7 +9,10 @@
 // before kStore, and kMoments without windows.
 //
 // Tails of pixel rows get `scales`, of which scales(j, i) is that of the
-// channel of element i of fragment j.
+// channel of element i of fragment j. Those that compute all values of a pixel
+// first (ChannelValues) also get `pass_turn`, and call it once for a tile when
+// they have those of so many fragments that others may multiply
+// (Spec::kTurnHeldFor).
 #ifndef KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 
@@ -35,6 +38,11 @@ struct ConvTail;
 template <typename Spec>
 struct Unscaled {
   __device__ float operator()(int, int) const { return Spec::kSumFactor; }
+};
+
+// Where others may multiply already.
+struct TurnPassed {
+  __device__ void operator()() const {}
 };
 
 }  // namespace kiln

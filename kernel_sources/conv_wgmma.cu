@@ -74,6 +74,10 @@ class ConvConsumer {
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
   // Whether chunks have sums of their own.
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
+  // Whether the tail says when the next group may multiply.
+  static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
+  static_assert(!kHoldsTurn || Tile::kChunks == 1,
+                "A tail follows each turn.");
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
@@ -140,12 +144,23 @@ class ConvConsumer {
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
         SumTile([&](float factor) { KnowScales(factor); });
-        tail.Take(t_, channels, block_, tile, warp, sums_,
-                  SumScales<Spec>(stages_.sum_scales(group_)),
-                  stages_.scratch());
+        TakeSums(tail, channels, tile, warp);
       }
       Tile::Sync();
       tail.Finish(t_, block_, warp, stages_.scratch());
+    }
+  }
+
+  template <typename Tail>
+  __device__ void TakeSums(Tail& tail, const Channels<Spec>& channels, int tile,
+                           const WarpTile<Spec>& warp) {
+    const SumScales<Spec> scales(stages_.sum_scales(group_));
+    if constexpr (kHoldsTurn) {
+      tail.Take(t_, channels, block_, tile, warp, sums_, scales,
+                stages_.scratch(), [this] { PassTurn(); });
+    } else {
+      tail.Take(t_, channels, block_, tile, warp, sums_, scales,
+                stages_.scratch());
     }
   }
 
@@ -269,11 +284,10 @@ class ConvConsumer {
       const float stage_factor = Spec::kScales ? note.factors[0] : 1.0f;
       TakeTurn();
       if constexpr (kSumsChunks) {
-        Multiply(stage, chunk, false, note.only_large, products_,
-                 [&] { beside(chunk); });
+        Multiply(stage, chunk, false, note, products_, [&] { beside(chunk); });
       } else {
         if (!is_first && stage_factor != factor) Rescale(factor, stage_factor);
-        Multiply(stage, chunk, !is_first, note.only_large, sums_.d, [&] {
+        Multiply(stage, chunk, !is_first, note, sums_.d, [&] {
           if (Tile::kChunks == 1) prepare(stage_factor);
           beside(chunk);
         });
@@ -305,11 +319,12 @@ class ConvConsumer {
 
   // Calls prepare() before it waits for the products.
   template <typename Prepare>
-  __device__ void Multiply(int stage, int chunk, bool keep, bool only_large,
+  __device__ void Multiply(int stage, int chunk, bool keep,
+                           const StageNote<1>& note,
                            typename Products::Sums& sums,
                            const Prepare& prepare) {
-    products_of_stage_.Begin(stage, chunk, keep, only_large, sums);
-    PassTurn();
+    products_of_stage_.Begin(stage, chunk, keep, note.only_large, sums);
+    if (!kHoldsTurn || note.is_again) PassTurn();
     prepare();
     WaitForProducts();
     Products::Hold(sums);
@@ -351,7 +366,7 @@ class ConvConsumer {
   // those of the tile before.
   __device__ void KnowScales(float factor) {
     if constexpr (!Spec::kScales) return;
-    if (__shfl_sync(~0u, factor != known_factor_, 0) == 0) return;
+    if (!__any_sync(~0u, factor != known_factor_)) return;
     known_factor_ = factor;
     Tile::SyncGroup(group_);  // all have used those of the tile before
     for (int i = threadIdx.x % 128; i < Spec::kTilesN * 8; i += 128) {

@@ -134,6 +134,9 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
   constexpr int kVectors =
       (static_cast<int>(Spec::kChunk) + kStride - 1) / kStride;
   constexpr int kAtOnce = kVectors < Spec::kAtOnce ? kVectors : Spec::kAtOnce;
+  // Whether all chunks are whole or empty, and each thread has all vectors.
+  constexpr bool kIsEven = Spec::kRowLength % Spec::kChunk == 0 &&
+                           Spec::kChunk % (kAtOnce * kStride) == 0;
 #pragma unroll 1
   for (int first = thread * kVector; first < chunk.count;
        first += kAtOnce * kStride) {
@@ -144,7 +147,7 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
       const int at = min(first + k * kStride, chunk.count - kVector);
       ReadStaged<Spec>(staged, chunk, at, x + k * kVector);
     }
-    if (first + (kAtOnce - 1) * kStride < chunk.count) {
+    if (kIsEven || first + (kAtOnce - 1) * kStride < chunk.count) {
       Take(state, x);
       continue;
     }

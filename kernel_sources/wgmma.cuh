@@ -25,12 +25,10 @@ namespace kiln {
 using Descriptor = unsigned;
 
 // The matrix at `address`, the same in the whole warp. The tensor cores take
-// descriptors from uniform registers: said so, all of a product's are computed
-// there.
+// descriptors from uniform registers: all of a product's are computed there
+// where the compiler knows `address` to be the same.
 __device__ inline Descriptor MatrixAt(const void* address) {
-  const unsigned unit =
-      static_cast<unsigned>(__cvta_generic_to_shared(address)) >> 4;
-  return __shfl_sync(~0u, unit, 0);
+  return static_cast<Descriptor>(__cvta_generic_to_shared(address)) >> 4;
 }
 
 // Of half `half` of row `row`, from the begin of rows that is a multiple of 256

@@ -485,6 +485,21 @@ class ConvSpecWriter {
            geometry_.chunks() * geometry_.tiles_per_block >= kFewestAhead;
   }
 
+  // The columns of fragments whose values a warpgroup computes before the next
+  // may multiply; 0 if it may at once. Their turns are as far apart as they can
+  // be if each is held for as large a share of the time of a tile as there are
+  // groups; of operands in parts more of it is products. With two groups, which
+  // are apart anyway, little was won (docs/kernel-notes.md).
+  int64_t TurnHeldFor(const std::string& tail) const {
+    constexpr int kFewest = 3;
+    const bool computes_values = tail == "kChannels" || tail == "kSoftmax";
+    if (!computes_values || !geometry_.has_groups()) return 0;
+    if (geometry_.groups() < kFewest || geometry_.chunks() > 1) return 0;
+    const int64_t shares = geometry_.input_parts() > 1 ? 1 : 2;
+    return std::max(int64_t{1},
+                    geometry_.tiles_n * shares / geometry_.groups());
+  }
+
   // What channels have in common is computed once in a block, not for each of
   // the images that it holds.
   bool SharesChannels() const {
@@ -513,6 +528,7 @@ class ConvSpecWriter {
             BoolText("kStagesResults", StagesResults()),
             BoolText("kStoresRead", stores_read_),
             BoolText("kReadsBeside", geometry_.reads_beside),
+            IntText("kTurnHeldFor", TurnHeldFor(tail)),
             BoolText("kCountsOnce", kernel_.demands.has_statistics &&
                                         geometry_.windows.lay_out_tiles()),
             BoolText(

@@ -209,6 +209,15 @@ std::vector<TemplatePlan> SmallDevicePlans() {
       {"conv_f16_logsumexp", file,
        Conv("2,32,30,30", "64,32,3,3", "", "y = logsumexp(c, dim=1)", "f16"),
        "sm_90a/2", true},
+      // Four groups that hold their turns through a part of the tail.
+      {"conv_turns_held", file,
+       Conv("2,8,20,128", "64,8,3,3", "",
+            "n = group_norm(c, num_groups=16)\nt = tanh(n)\nr = add(t, c)\n"
+            "y = logsumexp(r, dim=1)"),
+       "sm_90a/2", true, bands},
+      {"conv_turns_held_softmax", file,
+       Conv("2,8,20,128", "64,8,3,3", "", "y = softmax(c, dim=1)"), "sm_90a/2",
+       true},
       // Lines: several tiles and chunks, the last one shorter, and channels
       // that fill no block; rows of several parts; tiles that share rows.
       {"conv_lines", file,

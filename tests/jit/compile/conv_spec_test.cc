@@ -53,6 +53,17 @@ TEST(ConvSpecTest, ABlockComputesOnceWhatItsChannelsHaveInCommon) {
                     HasSubstr("kSharesChannels = false")));
 }
 
+TEST(ConvSpecTest, GroupsHoldTheirTurnsWhileATailIsLong) {
+  const std::string held = "kTurnHeldFor = ";
+  const std::string plan = kResidualChain;
+  EXPECT_THAT(UnitOf(plan, "kiln_conv_reduce"), HasSubstr(held + "2;"));
+  EXPECT_THAT(UnitOf("grade tf32" + plan, "kiln_conv_reduce"),
+              HasSubstr(held + "4;"));
+  // Of two groups, and of statistics.
+  EXPECT_THAT(UnitOf("grade tf32" + plan, "kiln_conv_statistics"),
+              HasSubstr(held + "0;"));
+}
+
 TEST(ConvSpecTest, WhatNoElementReadsIsNoField) {
   EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce"),
               AllOf(HasSubstr("const float v1_mean ="),
