@@ -76,8 +76,7 @@ class ConvConsumer {
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
   // Whether the tail says when the next group may multiply.
   static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
-  static_assert(!kHoldsTurn || Tile::kChunks == 1,
-                "A tail follows each turn.");
+  static_assert(!kHoldsTurn || Tile::kChunks == 1, "A tail follows each turn.");
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
