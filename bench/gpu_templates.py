@@ -40,12 +40,6 @@ PLANS = {
     "conv_logsumexp": _conv("2,8,20,66", "64,8,3,3")
     + "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
     + "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
-    # Turns that are held through a part of the tail.
-    "conv_turns_held": _conv("132,8,6,128", "64,8,3,3")
-    + "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
-    + "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
-    "conv_turns_held_softmax": _conv("132,8,18,34", "64,8,3,3")
-    + "y = softmax(c, dim=1)\noutput y\n",
     "conv_amax": _conv("2,16,20,20", "32,16,3,3")
     + "y = amax(c, dim=1, keepdim=true)\noutput y\n",
     "conv_mean": _conv("2,16,20,20", "32,16,3,3")
@@ -57,6 +51,12 @@ PLANS = {
     # The same of values that stay in registers.
     "conv_images_sum": _conv("264,8,40,45", "64,8,3,3")
     + "t = relu(c)\ny = sum(t, dim=[2,3])\noutput y\n",
+    # Turns that are held through a part of the tail.
+    "conv_turns_held": _conv("132,8,6,128", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
+    + "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
+    "conv_turns_held_softmax": _conv("132,8,18,34", "64,8,3,3")
+    + "y = softmax(c, dim=1)\noutput y\n",
     # Sums whose scales change within a block, by ROW_DEVIATIONS.
     "conv_scales_channels": _conv("132,16,48,40", "32,16,1,1")
     + "y = amax(c, dim=1)\noutput y\n",

@@ -89,10 +89,10 @@ struct StageNote {
 //
 // Warpgroups multiply in turns, so that one multiplies while the others go on
 // with their sums: without turns they fall into step, and tensor cores and
-// everything else are used one after the other. Where many take turns and what
-// follows is long, whoever is late has the others close behind all the time, as
-// buses are; so a turn is passed only when a share of the tail is done
-// (Spec::kTurnHeldFor).
+// everything else are used one after the other. Many that take turns bunch up
+// behind one that is late, as buses do, and then do the same at the same time.
+// In front of a reduction or softmax over channels a turn is therefore passed
+// only when a share of the values is computed (Spec::kTurnHeldFor).
 template <typename Spec>
 class ConvStages {
  public:

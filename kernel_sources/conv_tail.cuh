@@ -10,9 +10,8 @@
 //
 // Tails of pixel rows get `scales`, of which scales(j, i) is that of the
 // channel of element i of fragment j. Those that compute all values of a pixel
-// first (ChannelValues) also get `pass_turn`, and call it once for a tile when
-// they have those of so many fragments that others may multiply
-// (Spec::kTurnHeldFor).
+// first (ChannelValues) also get `pass_turn`. Where Spec::kTurnHeldFor is not 0
+// they call it once for a tile, when they have the values of so many fragments.
 #ifndef KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 

@@ -74,7 +74,8 @@ class ConvConsumer {
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
   // Whether chunks have sums of their own.
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
-  // Whether the tail says when the next group may multiply.
+  // Whether the tail says when the next group may multiply. None follows a
+  // stage that comes again.
   static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
   static_assert(!kHoldsTurn || Tile::kChunks == 1, "A tail follows each turn.");
 

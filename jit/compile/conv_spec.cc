@@ -486,10 +486,12 @@ class ConvSpecWriter {
   }
 
   // The columns of fragments whose values a warpgroup computes before the next
-  // may multiply; 0 if it may at once. Their turns are as far apart as they can
-  // be if each is held for as large a share of the time of a tile as there are
-  // groups; of operands in parts more of it is products. With two groups, which
-  // are apart anyway, little was won (docs/kernel-notes.md).
+  // may multiply; 0 if it may at once. Groups are as far apart as they can be
+  // if each holds its turn for a tile's time divided by their number. By what
+  // was measured of four groups (docs/kernel-notes.md) that is when half of the
+  // values are there, and a quarter where the input has two parts, so that more
+  // of the time has gone into products. Two groups won little, where a tail is
+  // short they lost.
   int64_t TurnHeldFor(const std::string& tail) const {
     constexpr int kFewest = 3;
     const bool computes_values = tail == "kChannels" || tail == "kSoftmax";

@@ -125,6 +125,18 @@ TEST(PtxSchedulesTest, SomeTilesHaveBothPhasesOfTheirColumns) {
   }
 }
 
+TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {
+  for (const TemplatePlan& plan : TemplatePlans()) {
+    if (!plan.name.starts_with("conv_turns_held")) continue;
+    for (const std::string& grade : GradesOf(plan)) {
+      const Schedule schedule =
+          Fastest(grade + plan.text, *ParseTarget(plan.target));
+      EXPECT_EQ(schedule.kernels.back().conv->groups(), 4)
+          << plan.name << " " << grade;
+    }
+  }
+}
+
 TEST(PtxSchedulesTest, DepthwiseTilesHaveMoreThanOneVector) {
   for (const TemplatePlan& plan : TemplatePlans()) {
     if (!plan.name.starts_with("depthwise_")) continue;

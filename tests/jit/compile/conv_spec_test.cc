@@ -53,15 +53,47 @@ TEST(ConvSpecTest, ABlockComputesOnceWhatItsChannelsHaveInCommon) {
                     HasSubstr("kSharesChannels = false")));
 }
 
-TEST(ConvSpecTest, GroupsHoldTheirTurnsWhileATailIsLong) {
+TEST(ConvSpecTest, FourGroupsHoldTheirTurnsInFrontOfAReduction) {
   const std::string held = "kTurnHeldFor = ";
   const std::string plan = kResidualChain;
-  EXPECT_THAT(UnitOf(plan, "kiln_conv_reduce"), HasSubstr(held + "2;"));
+  EXPECT_THAT(UnitOf(plan, "kiln_conv_reduce"),
+              AllOf(HasSubstr("kWarpgroups = 4;"), HasSubstr(held + "2;")));
   EXPECT_THAT(UnitOf("grade tf32" + plan, "kiln_conv_reduce"),
-              HasSubstr(held + "4;"));
-  // Of two groups, and of statistics.
-  EXPECT_THAT(UnitOf("grade tf32" + plan, "kiln_conv_statistics"),
-              HasSubstr(held + "0;"));
+              AllOf(HasSubstr("kWarpgroups = 4;"), HasSubstr(held + "4;")));
+}
+
+TEST(ConvSpecTest, OthersPassTheirTurnsAtOnce) {
+  const std::string held = "kTurnHeldFor = 0;";
+  const auto two_groups = AllOf(HasSubstr("kWarpgroups = 2;"), HasSubstr(held));
+  EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_statistics"), two_groups);
+  EXPECT_THAT(UnitOf(R"(
+input x: f32[128,32,64,126]
+param w: f32[64,32,3,3]
+c = conv2d(x, w)
+y = amax(c, dim=1)
+output y
+)",
+                     "kiln_conv_reduce"),
+              two_groups);
+  EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce", kA100),
+              HasSubstr(held));
+}
+
+// Those of bench/gpu_templates.py, which run under the sanitizers.
+TEST(ConvSpecTest, SmallPlansHoldTurnsToo) {
+  const std::string conv = R"(
+param w: f32[64,8,3,3]
+c = conv2d(x, w)
+)";
+  EXPECT_THAT(UnitOf("input x: f32[132,8,6,128]" + conv +
+                         "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
+                         "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
+                     "kiln_conv_reduce"),
+              HasSubstr("kTurnHeldFor = 2;"));
+  EXPECT_THAT(UnitOf("input x: f32[132,8,18,34]" + conv +
+                         "y = softmax(c, dim=1)\noutput y\n",
+                     "kiln_conv_softmax"),
+              HasSubstr("kTurnHeldFor = 2;"));
 }
 
 TEST(ConvSpecTest, WhatNoElementReadsIsNoField) {
