@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -108,33 +109,35 @@ TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {
   }
 }
 
-// And those that are named for it do not lose it to another choice of tiles.
-TEST(PtxSchedulesTest, SomeTilesHaveBothPhasesOfTheirColumns) {
+// Whether in each grade some convolution of each plan whose name begins with
+// `prefix` is as `is_wanted` asks. Those that are named for something do not
+// lose it to another choice of tiles.
+void ExpectOfPlansNamed(const std::string& prefix,
+                        const std::function<bool(const Kernel&)>& is_wanted) {
   for (const TemplatePlan& plan : TemplatePlans()) {
-    if (!plan.name.starts_with("transpose_merged")) continue;
+    if (!plan.name.starts_with(prefix)) continue;
     for (const std::string& grade : GradesOf(plan)) {
       const Schedule schedule =
           Fastest(grade + plan.text, *ParseTarget(plan.target));
       EXPECT_TRUE(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                              [](const Kernel& kernel) {
+                              [&](const Kernel& kernel) {
                                 return kernel.conv.has_value() &&
-                                       kernel.conv->merges_phases;
+                                       is_wanted(kernel);
                               }))
           << plan.name << " " << grade;
     }
   }
 }
 
+TEST(PtxSchedulesTest, SomeTilesHaveBothPhasesOfTheirColumns) {
+  ExpectOfPlansNamed("transpose_merged",
+                     [](const Kernel& k) { return k.conv->merges_phases; });
+}
+
 TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {
-  for (const TemplatePlan& plan : TemplatePlans()) {
-    if (!plan.name.starts_with("conv_turns_held")) continue;
-    for (const std::string& grade : GradesOf(plan)) {
-      const Schedule schedule =
-          Fastest(grade + plan.text, *ParseTarget(plan.target));
-      EXPECT_EQ(schedule.kernels.back().conv->groups(), 4)
-          << plan.name << " " << grade;
-    }
-  }
+  ExpectOfPlansNamed("conv_turns_held", [](const Kernel& k) {
+    return k.demands.all_channels_in_a_block && k.conv->groups() == 4;
+  });
 }
 
 TEST(PtxSchedulesTest, DepthwiseTilesHaveMoreThanOneVector) {
