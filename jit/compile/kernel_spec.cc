@@ -266,15 +266,20 @@ class SpecWriter {
 
   void Unfold(const Node& node) {
     const auto& windows = std::get<PoolAttributes>(node.attributes);
-    Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
+    const TensorDesc& input =
+        schedule_.lowered.values[ValueOf(node.operands[0])].desc;
+    const int vector =
+        schedule_.by_elements ? 1 : UnfoldVector(windows.kernel_size, input);
+    Append(ShapeText("Input", input.dims));
     Append(ShapeText("Output", kernel_.group.domain));
-    Append({PairText("Kernel", windows.kernel_size)});
+    Append({PairText("Kernel", windows.kernel_size),
+            fmt::format("static constexpr int kVector = {};", vector)});
     AddDirection();
-    AddRead(node, 1, "Input");
+    AddRead(node, vector, "Input");
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
     AddEntryOf("kiln_unfold", "kiln::Unfold",
-               NumElements(kernel_.group.domain));
+               NumElements(kernel_.group.domain) / vector);
   }
 
   void Turn(const Node& node) {

@@ -1,5 +1,7 @@
 #include "jit/compile/window_geometry.h"
 
+#include <numeric>
+
 #include "jit/compile/lowered_plan.h"
 
 namespace kiln {
@@ -8,6 +10,7 @@ namespace {
 // What lies under four windows must fit in registers.
 constexpr int64_t kMaxPoolReach = 20;
 constexpr int64_t kMaxPoolRows = 5;
+constexpr int64_t kMaxAccessBytes = 16;
 
 }  // namespace
 
@@ -32,6 +35,12 @@ int PoolVector(const PoolAttributes& pool, const Dims& input,
   if (reach > kMaxPoolReach || pool.kernel_size[0] > kMaxPoolRows) return 0;
   const bool in_fours = input.back() % 4 == 0 && output.back() % 4 == 0;
   return in_fours && NumElements(output) >= kMinVectorised ? 4 : 1;
+}
+
+int UnfoldVector(const Pair& patch, const TensorDesc& input) {
+  const int64_t most = kMaxAccessBytes / ElementSize(input.dtype);
+  return static_cast<int>(
+      std::gcd(most, std::gcd(patch[1], input.dims.back())));
 }
 
 }  // namespace kiln

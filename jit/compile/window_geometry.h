@@ -19,6 +19,11 @@ int64_t PoolDivisor(const PoolAttributes& pool, const Dims& input,
 int PoolVector(const PoolAttributes& pool, const Dims& input,
                const Dims& output);
 
+// Neighbours in a row of a patch that a thread of unfold.cu moves: 8 of 16 bits
+// and 4 of others, or the largest part of these that divides the rows of patch
+// and input.
+int UnfoldVector(const Pair& patch, const TensorDesc& input);
+
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_WINDOW_GEOMETRY_H_

@@ -67,6 +67,10 @@ std::vector<TemplatePlan> PhasePlans() {
        "x = mul(z, 0.5)\nc = conv2d(x, w, stride=8)\n"
        "y = group_norm(c, num_groups=1)\noutput y\n",
        target, true},
+      {"conv_of_patches_f16", "unfold.cu",
+       "input x: f16[2,3,40,48]\nparam w: f16[72,3,8,8]\n"
+       "c = conv2d(x, w, stride=8)\ny = relu(c)\noutput y\n",
+       target, true},
       {"conv_of_single_pixels", "turn.cu",
        "input z: f32[133,24,3,2]\nparam w: f32[140,24,3,2]\n"
        "x = mul(z, 0.5)\nc = conv2d(x, w)\ny = gelu(c)\noutput y\n",
