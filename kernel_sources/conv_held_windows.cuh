@@ -3,15 +3,19 @@
 //
 // As in conv_held.cuh the blocks of an image are a team, which computes image
 // after image. Here a block has a strip of tiles, and keeps what it has pooled
-// of them: each thread its own windows, in shared memory, until kLag tiles of
-// the next image are computed. By then the states of all blocks have arrived;
-// tile by tile, the thread makes of its windows what the plan makes of them,
-// stores that, and keeps those of a tile of the next image in their place.
+// of them: each warp its own windows, in shared memory, until kLag tiles of the
+// next image are computed. By then the states of all blocks have arrived; tile
+// by tile, the warp makes of its windows what the plan makes of them, stores
+// that, and keeps those of a tile of the next image in their place.
+//
+// A thread keeps windows as its sums lie, and stores others of its warp: side
+// by side in a row of a channel, so that few sectors of memory are written in
+// part.
 #ifndef KILN_KERNEL_SOURCES_CONV_HELD_WINDOWS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_HELD_WINDOWS_CUH_
 
 #include "conv_held_states.cuh"
-#include "conv_run_windows.cuh"
+#include "conv_window_rows.cuh"
 
 namespace kiln {
 
@@ -34,7 +38,8 @@ class ConvHeldWindows {
         block_(block),
         tiles_(block.tiles()),
         tile_(tiles_ - 1 - kLag),
-        kept_(stages.scratch() + Spec::kStateWords + threadIdx.x),
+        kept_(stages.scratch() + Spec::kStateWords + threadIdx.x / 32 * 32),
+        channels_(ChannelsAt(stages)),
         states_(t, stages),
         publishes_alone_(ThisTurn() == Turn::kPublish) {}
 
@@ -43,7 +48,8 @@ class ConvHeldWindows {
   // Keeps what is pooled in a window of the tile that room was made for.
   __device__ void Keep(const typename Windows::Window& window,
                        float pooled) const {
-    PlaceOf(window) = pooled;
+    kept_[place_ * kTileWords + window.number * Tile::kThreads +
+          threadIdx.x % 32] = pooled;
   }
 
   // Before the windows of a tile are kept, finishes those in their place, if
@@ -59,35 +65,45 @@ class ConvHeldWindows {
     if (round_ < 0 || publishes_alone_) return;
     const ConvBlock<Spec> block = block_.InRound(round_);
     if (tile_ == 0) Know(block);
-    Windows(places_, block, tile_)
-        .ForEach([&](const typename Windows::Window& window,
-                     const Point<Index>& at, bool inside) {
+    __syncwarp();  // what lanes have kept, and know, is there
+    const float* const kept = kept_ + place_ * kTileWords;
+    WindowRows<Spec>(places_, block, tile_)
+        .ForEach([&](int kept_at, int channel, const Point<Index>& at,
+                     bool inside) {
           Finish::StoreRead(
-              t_, at, Finish::Value(PlaceOf(window), channels_[window.half]),
-              inside);
+              t_, at, Finish::Value(kept[kept_at], channels_[channel]), inside);
         });
+    __syncwarp();  // and has been read
   }
 
  private:
   using Channel = typename Finish::Channel;
   static constexpr int kTileWords = Windows::kCount * Tile::kThreads;
-  static_assert(Spec::kStateWords +
-                        (Spec::kTilesPerBlock + kLag) * kTileWords ==
+  static constexpr int kChannelsOfWarp = WindowRows<Spec>::kChannels;
+  static constexpr int kChannelWords =
+      Tile::kThreads / 32 * kChannelsOfWarp *
+      static_cast<int>(sizeof(Channel) / sizeof(float));
+  static_assert(Spec::kStateWords + (Spec::kTilesPerBlock + kLag) * kTileWords +
+                        kChannelWords ==
                     Spec::kScratchWords,
                 "The launch asks for this much.");
 
-  __device__ float& PlaceOf(const typename Windows::Window& window) const {
-    return kept_[place_ * kTileWords + window.number * Tile::kThreads];
+  static __device__ Channel* ChannelsAt(const ConvStages<Spec>& stages) {
+    void* const first = stages.scratch() + Spec::kScratchWords - kChannelWords;
+    return static_cast<Channel*>(first) + threadIdx.x / 32 * kChannelsOfWarp;
   }
 
-  // What is made of an image's windows, of the thread's channels.
-  __device__ void Know(const ConvBlock<Spec>& block) {
+  // What is made of an image's windows, of the warp's channels.
+  __device__ void Know(const ConvBlock<Spec>& block) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Point<Index> at = places_.PointOfChannel(block, half);
       const Moments state = states_.template Merged<4>(
           block, static_cast<int>(at.c) / Spec::kChannelsOfState);
-      channels_[half] = Finish::ReadChannel(t_, at, state);
+      const int lane = threadIdx.x % 32;
+      if (lane % 4 == half) {
+        channels_[lane / 4 + 8 * half] = Finish::ReadChannel(t_, at, state);
+      }
     }
   }
 
@@ -97,11 +113,11 @@ class ConvHeldWindows {
   int place_ = -1;   // among those of tiles
   // What is in that place, or would be before the first image.
   int tile_, round_ = -2;
-  float* const kept_;
+  float* const kept_;        // by the warp's first lane
+  Channel* const channels_;  // of the warp, of that image
   const HeldStates<Spec> states_;
   const bool publishes_alone_;
   const RunPlaces<Spec> places_;
-  Channel channels_[2];  // of that image
 };
 
 }  // namespace kiln

@@ -345,8 +345,9 @@ int64_t ConvGeometry::held_windows() const {
   const int64_t sharing = windows.size[1] / 2;  // lanes that share a window
   return 2 * (part_rows() / windows.size[0]) * CeilDiv(pitch / 8, sharing);
 }
-int64_t ConvGeometry::HeldWindowBytes() const {
-  return (tiles_per_block + kHeldLag) * held_windows() * groups() * 128 * 4;
+int64_t ConvGeometry::HeldWindowBytes(int64_t channel_bytes) const {
+  return (tiles_per_block + kHeldLag) * held_windows() * groups() * 128 * 4 +
+         int64_t{groups()} * 64 * channel_bytes;
 }
 // Where eight pixels side by side are not one sector of memory. What is read
 // beside them is better spread over more threads (docs/kernel-notes.md).

@@ -251,7 +251,7 @@ struct ConvGeometry {
   int64_t HeldBytes(int64_t channel_bytes, int64_t group_channels) const;
   // Of held windows: those of a thread in a tile, and the bytes of a strip's.
   int64_t held_windows() const;
-  int64_t HeldWindowBytes() const;
+  int64_t HeldWindowBytes(int64_t channel_bytes) const;
   // Tiles of the shortest strip.
   int64_t fewest_tiles() const;
   // Where pixels are the rows: whether results go to memory by way of shared

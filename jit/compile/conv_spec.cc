@@ -414,7 +414,7 @@ class ConvSpecWriter {
         WriteHeldFinish(schedule_, kernel_, &tensors_);
     AppendMembers(finish.lines);
     held_words_ = (geometry_.holds_windows()
-                       ? geometry_.HeldWindowBytes()
+                       ? geometry_.HeldWindowBytes(finish.channel_bytes)
                        : geometry_.HeldBytes(finish.channel_bytes, channels)) /
                   4;
     Finish("kMoments", "kiln_conv_held", 0);

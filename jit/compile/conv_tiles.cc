@@ -28,7 +28,8 @@ int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t of_channels =
       g.has_groups() ? g.images * g.block_channels() * kMaxChannelBytes : 0;
   if (g.holds_windows()) {
-    return g.state_bytes() + of_channels + g.HeldWindowBytes();
+    return g.state_bytes() + of_channels +
+           g.HeldWindowBytes(demands.held_channel_bytes);
   }
   if (demands.holds_images) {
     return g.state_bytes() + of_channels +
