@@ -38,7 +38,7 @@ class ConvHeldWindows {
         block_(block),
         tiles_(block.tiles()),
         tile_(tiles_ - 1 - kLag),
-        kept_(stages.scratch() + Spec::kStateWords + threadIdx.x / 32 * 32),
+        kept_(stages.scratch() + Spec::kStateWords),
         channels_(ChannelsAt(stages)),
         states_(t, stages),
         publishes_alone_(ThisTurn() == Turn::kPublish) {}
@@ -48,8 +48,7 @@ class ConvHeldWindows {
   // Keeps what is pooled in a window of the tile that room was made for.
   __device__ void Keep(const typename Windows::Window& window,
                        float pooled) const {
-    kept_[place_ * kTileWords + window.number * Tile::kThreads +
-          threadIdx.x % 32] = pooled;
+    InPlace().Keep(window, pooled);
   }
 
   // Before the windows of a tile are kept, finishes those in their place, if
@@ -65,46 +64,73 @@ class ConvHeldWindows {
     if (round_ < 0 || publishes_alone_) return;
     const ConvBlock<Spec> block = block_.InRound(round_);
     if (tile_ == 0) Know(block);
-    __syncwarp();  // what lanes have kept, and know, is there
-    const float* const kept = kept_ + place_ * kTileWords;
-    WindowRows<Spec>(places_, block, tile_)
-        .ForEach([&](int kept_at, int channel, const Point<Index>& at,
-                     bool inside) {
-          Finish::StoreRead(
-              t_, at, Finish::Value(kept[kept_at], channels_[channel]), inside);
+    InPlace().ForEach(
+        places_, block, tile_,
+        [&](int channel, const Point<Index>& at, float pooled, bool inside) {
+          Finish::StoreRead(t_, at, Finish::Value(pooled, channels_[channel]),
+                            inside);
         });
-    __syncwarp();  // and has been read
   }
 
  private:
   using Channel = typename Finish::Channel;
-  static constexpr int kTileWords = Windows::kCount * Tile::kThreads;
+  using Kept = KeptWindows<Spec>;
   static constexpr int kChannelsOfWarp = WindowRows<Spec>::kChannels;
+  static constexpr int kMostSplitsOfFour = 32;
   static constexpr int kChannelWords =
       Tile::kThreads / 32 * kChannelsOfWarp *
       static_cast<int>(sizeof(Channel) / sizeof(float));
-  static_assert(Spec::kStateWords + (Spec::kTilesPerBlock + kLag) * kTileWords +
+  static_assert(Spec::kStateWords + (Spec::kTilesPerBlock + kLag) * Kept::kWords +
                         kChannelWords ==
                     Spec::kScratchWords,
                 "The launch asks for this much.");
+
+  __device__ Kept InPlace() const {
+    return Kept(kept_ + place_ * Kept::kWords);
+  }
 
   static __device__ Channel* ChannelsAt(const ConvStages<Spec>& stages) {
     void* const first = stages.scratch() + Spec::kScratchWords - kChannelWords;
     return static_cast<Channel*>(first) + threadIdx.x / 32 * kChannelsOfWarp;
   }
 
-  // What is made of an image's windows, of the warp's channels.
+  // What is made of an image's windows, of the warp's channels: four lanes read
+  // the states of one, or where there are many all lanes, state after state.
   __device__ void Know(const ConvBlock<Spec>& block) const {
+    const int lane = threadIdx.x % 32;
+    if constexpr (Spec::kSplits <= kMostSplitsOfFour) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const Point<Index> at = places_.PointOfChannel(block, half);
-      const Moments state = states_.template Merged<4>(
-          block, static_cast<int>(at.c) / Spec::kChannelsOfState);
-      const int lane = threadIdx.x % 32;
-      if (lane % 4 == half) {
-        channels_[lane / 4 + 8 * half] = Finish::ReadChannel(t_, at, state);
+      for (int half = 0; half < 2; ++half) {
+        const Moments state =
+            states_.template Merged<4>(block, StateOf(block, lane / 4 + 8 * half));
+        if (lane % 4 == half) Know(block, lane / 4 + 8 * half, state);
       }
+    } else {
+      Moments state, mine;
+      int known = -1;
+#pragma unroll 1
+      for (int channel = 0; channel < kChannelsOfWarp; ++channel) {
+        const int wanted = __shfl_sync(~0u, StateOf(block, channel), 0);
+        if (wanted != known) state = states_.template Merged<32>(block, wanted);
+        known = wanted;
+        if (lane == channel) mine = state;
+      }
+      if (lane < kChannelsOfWarp) Know(block, lane, mine);
     }
+  }
+  __device__ void Know(const ConvBlock<Spec>& block, int channel,
+                       const Moments& state) const {
+    channels_[channel] =
+        Finish::ReadChannel(t_, PointOf(block, channel), state);
+  }
+
+  // Of a channel of the warp.
+  __device__ Point<Index> PointOf(const ConvBlock<Spec>& block,
+                                  int channel) const {
+    return places_.PointOf(block, places_.first - threadIdx.x % 32 / 4 + channel);
+  }
+  __device__ int StateOf(const ConvBlock<Spec>& block, int channel) const {
+    return static_cast<int>(PointOf(block, channel).c) / Spec::kChannelsOfState;
   }
 
   const typename Spec::Tensors& t_;
@@ -113,7 +139,7 @@ class ConvHeldWindows {
   int place_ = -1;   // among those of tiles
   // What is in that place, or would be before the first image.
   int tile_, round_ = -2;
-  float* const kept_;        // by the warp's first lane
+  float* const kept_;
   Channel* const channels_;  // of the warp, of that image
   const HeldStates<Spec> states_;
   const bool publishes_alone_;

@@ -38,7 +38,7 @@ class RunTail<Spec, Tail::kImages> {
 
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int,
-                       float (&of_phases)[Spec::kTilesM][kCount]) {
+                       float (&of_phases)[Spec::kTilesM][kCount], float*) {
     static_assert(Spec::kTilesM == 1, "The tile has one phase.");
     const float(&sums)[kCount] = of_phases[0];
 #pragma unroll

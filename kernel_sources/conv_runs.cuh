@@ -7,7 +7,7 @@
 #include "conv_partials.cuh"
 #include "conv_pooling.cuh"
 #include "conv_run_places.cuh"
-#include "conv_run_windows.cuh"
+#include "conv_window_rows.cuh"
 
 namespace kiln {
 
@@ -45,32 +45,38 @@ class RunTail<Spec, Tail::kMoments> {
                    "+f"(biases_[1]), "+f"(scales_[0]), "+f"(scales_[1]));
   }
 
-  // Of all phases of the tile.
+  // Of all phases of the tile. Windows are stored by way of `kept`, which has
+  // KeptWindows::kWords for them.
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
-                       float (&sums)[Spec::kTilesM][kCount]) {
+                       float (&sums)[Spec::kTilesM][kCount], float* kept) {
     if constexpr (Spec::kPoolsEarly) {
-      Take(t, block, tile, sums,
-           [&](const typename RunWindows<Spec>::Window&, const Point<Index>& at,
-               float pooled,
-               bool inside) { Spec::StorePooled(t, at, pooled, inside); });
+      const KeptWindows<Spec> windows(kept);
+      TakeWindows(t, block, sums,
+                  [&](const typename RunWindows<Spec>::Window& window,
+                      float pooled) { windows.Keep(window, pooled); });
+      windows.ForEach(
+          places_, block, tile,
+          [&](int, const Point<Index>& at, float pooled, bool inside) {
+            Spec::StorePooled(t, at, pooled, inside);
+          });
     } else {
-      Take(t, block, tile, sums, 0);
+      TakeWindows(t, block, sums, 0);
     }
   }
-  // The same; calls store(window, at, pooled, inside) for each window.
-  template <typename Store>
-  __device__ void Take(const typename Spec::Tensors& t,
-                       const ConvBlock<Spec>& block, int tile,
-                       float (&sums)[Spec::kTilesM][kCount],
-                       const Store& store) {
+  // The same; calls keep(window, pooled) for each window.
+  template <typename Keep>
+  __device__ void TakeWindows(const typename Spec::Tensors& t,
+                              const ConvBlock<Spec>& block,
+                              float (&sums)[Spec::kTilesM][kCount],
+                              const Keep& keep) {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
       if (m > 0) {
         places_.FindColumns(block, m);
         taken_ = places_.CountTaken();
       }
-      TakeRun(t, block, tile, sums[m], store);
+      TakeRun(t, block, sums[m], keep);
     }
   }
 
@@ -104,10 +110,10 @@ class RunTail<Spec, Tail::kMoments> {
   static constexpr int kPitch = Places::kPitch;
   static constexpr int kRows = Places::kRows;
 
-  template <typename Store>
+  template <typename Keep>
   __device__ void TakeRun(const typename Spec::Tensors& t,
-                          const ConvBlock<Spec>& block, int tile,
-                          float (&sums)[kCount], const Store& store) {
+                          const ConvBlock<Spec>& block, float (&sums)[kCount],
+                          const Keep& keep) {
     float factors[2], shifts[2];  // from a sum to its difference
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -124,7 +130,7 @@ class RunTail<Spec, Tail::kMoments> {
     }
     Count(factors, shifts, sums);
     count_ += taken_;
-    if constexpr (Spec::kPoolsEarly) PoolEarly(block, tile, sums, store);
+    if constexpr (Spec::kPoolsEarly) PoolEarly(sums, keep);
   }
 
   // From sums to what the statistics are taken of.
@@ -169,24 +175,21 @@ class RunTail<Spec, Tail::kMoments> {
   }
 
   // What is asked of each window.
-  template <typename Store>
-  __device__ void PoolEarly(const ConvBlock<Spec>& block, int tile,
-                            const float (&sums)[kCount],
-                            const Store& store) const {
+  template <typename Keep>
+  __device__ void PoolEarly(const float (&sums)[kCount],
+                            const Keep& keep) const {
     using Windows = RunWindows<Spec>;
-    Windows(places_, block, tile)
-        .ForEach([&](const typename Windows::Window& window,
-                     const Point<Index>& at, bool inside) {
-          float pooled = 0.0f;
+    Windows::ForEach([&](const typename Windows::Window& window) {
+      float pooled = 0.0f;
 #pragma unroll
-          for (int i = 0; i < Windows::kSharing; ++i) {
-            const int x = window.x + i;
-            if (x >= Windows::kFragments) break;
-            const float of_window = PoolWindow(sums, window.y, x, window.half);
-            if (Windows::MineOf(places_) == i) pooled = of_window;
-          }
-          store(window, at, pooled * signs_[window.half], inside);
-        });
+      for (int i = 0; i < Windows::kSharing; ++i) {
+        const int x = window.x + i;
+        if (x >= Windows::kFragments) break;
+        const float of_window = PoolWindow(sums, window.y, x, window.half);
+        if (Windows::MineOf(places_) == i) pooled = of_window;
+      }
+      keep(window, pooled * signs_[window.half]);
+    });
   }
 
   // Of the window in row `y` of windows and column `x` of fragments, with the

@@ -124,7 +124,8 @@ class ConvConsumer {
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
         SumTile(Preparing(tail, channels, block_, tile));
-        tail.Take(t_, block_, tile, sums_.d);
+        tail.Take(t_, block_, tile, sums_.d,
+                  stages_.scratch() + Spec::kStateWords);
         if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
             StorePlanes<Spec>(t_, block_, tile, planes,
@@ -196,7 +197,7 @@ class ConvConsumer {
         SumTile(Preparing(tail, channels, block, 0), [&](int chunk) {
           if (chunk == ConvHeld<Spec>::kFirstChunk + step) take(step++, round);
         });
-        tail.Take(t_, block, 0, sums_.d);
+        tail.Take(t_, block, 0, sums_.d, nullptr);
         held.states().Leave(block, round, &tail);
       }
       step = __shfl_sync(~0u, step, 0);
@@ -222,10 +223,9 @@ class ConvConsumer {
       for (int tile = 0; tile < tiles; ++tile) {
         SumTile(Preparing(tail, channels, block, tile));
         held.MakeRoom();
-        tail.Take(t_, block, tile, sums_.d,
-                  [&](const typename Held::Windows::Window& window,
-                      const Point<typename Spec::Index>&, float pooled,
-                      bool) { held.Keep(window, pooled); });
+        tail.TakeWindows(t_, block, sums_.d,
+                         [&](const typename Held::Windows::Window& window,
+                             float pooled) { held.Keep(window, pooled); });
       }
       held.states().Leave(block, round, &tail);
     }

@@ -1,12 +1,15 @@
-// A warp's windows of a tile (conv_run_windows.cuh), row by row of its
-// channels: lanes side by side have windows side by side. In each step lanes
-// have rows of as many channels as fit, or a part of one, and what a lane needs
-// is as far apart from step to step for all of them.
+// A warp's windows of a tile (conv_run_windows.cuh), in shared memory: kept as
+// its threads have them, and gone through row by row of its channels, so that
+// lanes side by side have windows side by side. In each step lanes have rows of
+// as many channels as fit, or a part of one, and what a lane needs is as far
+// apart from step to step for all of them.
 //
-//   kiln::WindowRows<Spec>(places, block, tile)
-//       .ForEach([&](int kept_at, int channel, const auto& at, bool inside) {
-//         Store(t, at, kept[kept_at], inside);
-//       });
+//   const kiln::KeptWindows<Spec> kept(scratch);
+//   kept.Keep(window, pooled);  // of each
+//   kept.ForEach(places, block, tile,
+//                [&](int channel, const auto& at, float pooled, bool inside) {
+//                  Store(t, at, pooled, inside);
+//                });
 #ifndef KILN_KERNEL_SOURCES_CONV_WINDOW_ROWS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_WINDOW_ROWS_CUH_
 
@@ -100,6 +103,41 @@ class WindowRows {
   bool has_row_;
   int channel_, h_, w_;  // of that
   int columns_;          // of windows
+};
+
+template <typename Spec>
+class KeptWindows {
+ public:
+  using Tile = ConvTile<Spec>;
+  using Windows = RunWindows<Spec>;
+  static constexpr int kWords = Windows::kCount * Tile::kThreads;
+
+  // In the first kWords behind `words`, which all warps share.
+  __device__ explicit KeptWindows(float* words)
+      : first_(words + threadIdx.x / 32 * 32) {}
+
+  __device__ void Keep(const typename Windows::Window& window,
+                       float pooled) const {
+    first_[window.number * Tile::kThreads + threadIdx.x % 32] = pooled;
+  }
+
+  // Calls visit(channel, at, pooled, inside) for each, by all lanes, once these
+  // have kept theirs.
+  template <typename Visit>
+  __device__ void ForEach(const RunPlaces<Spec>& places,
+                          const ConvBlock<Spec>& block, int tile,
+                          const Visit& visit) const {
+    __syncwarp();  // what lanes have kept is there
+    WindowRows<Spec>(places, block, tile)
+        .ForEach([&](int kept_at, int channel,
+                     const Point<typename Spec::Index>& at, bool inside) {
+          visit(channel, at, first_[kept_at], inside);
+        });
+    __syncwarp();  // and has been read
+  }
+
+ private:
+  float* const first_;  // that of the warp's first lane
 };
 
 }  // namespace kiln

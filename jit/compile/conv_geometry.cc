@@ -341,12 +341,14 @@ int64_t ConvGeometry::HeldBytes(int64_t channel_bytes,
   return 2 * plane_bytes() + int64_t{groups()} * 64 * channel_bytes +
          2 * states * kStateBytes;
 }
-int64_t ConvGeometry::held_windows() const {
+int64_t ConvGeometry::kept_window_words() const {
   const int64_t sharing = windows.size[1] / 2;  // lanes that share a window
-  return 2 * (part_rows() / windows.size[0]) * CeilDiv(pitch / 8, sharing);
+  const int64_t of_thread =
+      2 * (part_rows() / windows.size[0]) * CeilDiv(pitch / 8, sharing);
+  return of_thread * groups() * 128;
 }
 int64_t ConvGeometry::HeldWindowBytes(int64_t channel_bytes) const {
-  return (tiles_per_block + kHeldLag) * held_windows() * groups() * 128 * 4 +
+  return (tiles_per_block + kHeldLag) * kept_window_words() * 4 +
          int64_t{groups()} * 64 * channel_bytes;
 }
 // Where eight pixels side by side are not one sector of memory. What is read

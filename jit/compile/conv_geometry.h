@@ -249,8 +249,9 @@ struct ConvGeometry {
   // Of a held tile: all its planes, what each warp's channels have in common,
   // of `channel_bytes`, and merged states of `group_channels` each.
   int64_t HeldBytes(int64_t channel_bytes, int64_t group_channels) const;
-  // Of held windows: those of a thread in a tile, and the bytes of a strip's.
-  int64_t held_windows() const;
+  // Of a tile's windows as conv_window_rows.cuh keeps them, and the bytes of a
+  // strip that is held, with channels of `channel_bytes`.
+  int64_t kept_window_words() const;
   int64_t HeldWindowBytes(int64_t channel_bytes) const;
   // Tiles of the shortest strip.
   int64_t fewest_tiles() const;

@@ -523,6 +523,9 @@ class ConvSpecWriter {
       if (has_states) states = (geometry_.state_bytes() + 15) / 16 * 4;
       has_planes = !in_registers || StoresInner();
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
+      if (in_registers && kernel_.group.early_pooling >= 0) {
+        scratch_words += geometry_.kept_window_words();
+      }
       if (geometry_.holds_images()) scratch_words = states + held_words_;
     }
     Append({BoolText("kHasPlanes", has_planes),
