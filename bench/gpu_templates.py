@@ -153,6 +153,8 @@ PLANS = {
     "turn": _conv("133,24,3,2", "140,24,3,2") + "y = gelu(c)\noutput y\n",
     "unfold": _conv("4,3,80,83", "96,3,8,8", stride=8)
     + "y = gelu(c)\noutput y\n",
+    "unfold_vectors_f16": _conv("8,4,64,64", "96,4,2,2", "f16", stride=2)
+    + "y = gelu(c)\noutput y\n",
     "conv_twice_f16": _conv("2,64,28,28", "64,64,3,3", "f16", padding=1)
     + "n = group_norm(c, num_groups=8)\nr = silu(n)\n"
     + "d = conv2d(r, w, padding=1)\ny = add(d, x)\noutput y\n",

@@ -76,11 +76,11 @@ class ConvHeldWindows {
   using Channel = typename Finish::Channel;
   using Kept = KeptWindows<Spec>;
   static constexpr int kChannelsOfWarp = WindowRows<Spec>::kChannels;
-  static constexpr int kMostSplitsOfFour = 32;
   static constexpr int kChannelWords =
       Tile::kThreads / 32 * kChannelsOfWarp *
       static_cast<int>(sizeof(Channel) / sizeof(float));
-  static_assert(Spec::kStateWords + (Spec::kTilesPerBlock + kLag) * Kept::kWords +
+  static_assert(Spec::kStateWords +
+                        (Spec::kTilesPerBlock + kLag) * Kept::kWords +
                         kChannelWords ==
                     Spec::kScratchWords,
                 "The launch asks for this much.");
@@ -94,43 +94,18 @@ class ConvHeldWindows {
     return static_cast<Channel*>(first) + threadIdx.x / 32 * kChannelsOfWarp;
   }
 
-  // What is made of an image's windows, of the warp's channels: four lanes read
-  // the states of one, or where there are many all lanes, state after state.
+  // What is made of an image's windows, of the warp's channels.
   __device__ void Know(const ConvBlock<Spec>& block) const {
     const int lane = threadIdx.x % 32;
-    if constexpr (Spec::kSplits <= kMostSplitsOfFour) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const Moments state =
-            states_.template Merged<4>(block, StateOf(block, lane / 4 + 8 * half));
-        if (lane % 4 == half) Know(block, lane / 4 + 8 * half, state);
+    for (int half = 0; half < 2; ++half) {
+      const Point<Index> at = places_.PointOfChannel(block, half);
+      const Moments state = states_.template Merged<4>(
+          block, static_cast<int>(at.c) / Spec::kChannelsOfState);
+      if (lane % 4 == half) {
+        channels_[lane / 4 + 8 * half] = Finish::ReadChannel(t_, at, state);
       }
-    } else {
-      Moments state, mine;
-      int known = -1;
-#pragma unroll 1
-      for (int channel = 0; channel < kChannelsOfWarp; ++channel) {
-        const int wanted = __shfl_sync(~0u, StateOf(block, channel), 0);
-        if (wanted != known) state = states_.template Merged<32>(block, wanted);
-        known = wanted;
-        if (lane == channel) mine = state;
-      }
-      if (lane < kChannelsOfWarp) Know(block, lane, mine);
     }
-  }
-  __device__ void Know(const ConvBlock<Spec>& block, int channel,
-                       const Moments& state) const {
-    channels_[channel] =
-        Finish::ReadChannel(t_, PointOf(block, channel), state);
-  }
-
-  // Of a channel of the warp.
-  __device__ Point<Index> PointOf(const ConvBlock<Spec>& block,
-                                  int channel) const {
-    return places_.PointOf(block, places_.first - threadIdx.x % 32 / 4 + channel);
-  }
-  __device__ int StateOf(const ConvBlock<Spec>& block, int channel) const {
-    return static_cast<int>(PointOf(block, channel).c) / Spec::kChannelsOfState;
   }
 
   const typename Spec::Tensors& t_;

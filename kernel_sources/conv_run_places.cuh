@@ -76,16 +76,11 @@ struct RunPlaces {
   // none.
   __device__ Point<Index> PointOfChannel(const ConvBlock<Spec>& block,
                                          int half) const {
-    return PointOf(block, first + 8 * half);
-  }
-  // The same of a channel of the block.
-  static __device__ Point<Index> PointOf(const ConvBlock<Spec>& block,
-                                         int channel) {
     const int last =
         Tile::kOutputs - 1 - block.channel_block * Tile::kBlockChannels;
     return PointAt<typename Spec::Output, Index>(
         static_cast<Index>(block.n),
-        static_cast<Index>(block.first_channel() + min(channel, last)),
+        static_cast<Index>(block.first_channel() + min(first + 8 * half, last)),
         static_cast<Index>(0), static_cast<Index>(0));
   }
 

@@ -35,21 +35,54 @@ class RunWindows {
     return places.pair % kSharing;
   }
 
-  // Calls visit(window) for each.
+  __device__ RunWindows(const Places& places, const ConvBlock<Spec>& block,
+                        int tile)
+      : places_(places), block_(block) {
+    const int mine = MineOf(places);
+    const int column = 8 * mine + 2 * (places.pair - mine);
+    h_ = (block.top(tile) + places.part * Places::kRows) / Spec::kPoolH;
+    w_ = (block.left() + column) / Spec::kPoolW;
+    constexpr int kPooled = Output::kW * Spec::kPoolW;  // columns
+    columns_ = min(Spec::kTileW, kPooled - block.left()) - column;
+  }
+
+  // Calls visit(window, at, inside) for each, with its place in the result.
   template <typename Visit>
-  static __device__ void ForEach(const Visit& visit) {
+  __device__ void ForEach(const Visit& visit) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
+      const int channel = places_.first + 8 * half;
+      const bool is_channel =
+          Tile::kOutputs % Tile::kBlockChannels == 0 ||
+          block_.channel_block * Tile::kBlockChannels + channel <
+              Tile::kOutputs;
+      const Point<Index> first = PointAt<Output, Index>(
+          static_cast<Index>(block_.n),
+          static_cast<Index>(block_.first_channel() + channel),
+          static_cast<Index>(h_), static_cast<Index>(w_));
 #pragma unroll
       for (int y = 0; y < kDown; ++y) {
+        const int fitting = is_channel && h_ + y < Output::kH ? columns_ : 0;
 #pragma unroll
         for (int x = 0; x < kFragments; x += kSharing) {
+          Point<Index> at = first;
+          at.i += y * Output::kW + x * 8 / Spec::kPoolW;
+          at.h += y;
+          at.w += x * 8 / Spec::kPoolW;
           const int number = (half * kDown + y) * kAcross + x / kSharing;
-          visit(Window{number, half, y, x});
+          visit(Window{number, half, y, x}, at, 8 * x < fitting);
         }
       }
     }
   }
+
+ private:
+  using Output = typename Spec::Windows;
+
+  const Places& places_;
+  const ConvBlock<Spec>& block_;
+  int h_, w_;    // of the first
+  int columns_;  // that count, from the first's
 };
 
 }  // namespace kiln

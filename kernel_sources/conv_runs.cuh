@@ -45,38 +45,46 @@ class RunTail<Spec, Tail::kMoments> {
                    "+f"(biases_[1]), "+f"(scales_[0]), "+f"(scales_[1]));
   }
 
-  // Of all phases of the tile. Windows are stored by way of `kept`, which has
-  // KeptWindows::kWords for them.
+  // Of all phases of the tile. Windows of two columns go to memory by way
+  // of `kept`, which has KeptWindows::kWords: they are many, and their
+  // stores took longer than all else (docs/kernel-notes.md).
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
                        float (&sums)[Spec::kTilesM][kCount], float* kept) {
-    if constexpr (Spec::kPoolsEarly) {
+    if constexpr (!Spec::kPoolsEarly) {
+      TakeWindows(t, block, tile, sums, 0);
+    } else if constexpr (Spec::kPoolW == 2) {
       const KeptWindows<Spec> windows(kept);
-      TakeWindows(t, block, sums,
+      TakeWindows(t, block, tile, sums,
                   [&](const typename RunWindows<Spec>::Window& window,
-                      float pooled) { windows.Keep(window, pooled); });
+                      const Point<Index>&, float pooled,
+                      bool) { windows.Keep(window, pooled); });
       windows.ForEach(
           places_, block, tile,
           [&](int, const Point<Index>& at, float pooled, bool inside) {
             Spec::StorePooled(t, at, pooled, inside);
           });
     } else {
-      TakeWindows(t, block, sums, 0);
+      TakeWindows(t, block, tile, sums,
+                  [&](const typename RunWindows<Spec>::Window&,
+                      const Point<Index>& at, float pooled, bool inside) {
+                    Spec::StorePooled(t, at, pooled, inside);
+                  });
     }
   }
-  // The same; calls keep(window, pooled) for each window.
-  template <typename Keep>
+  // The same; calls store(window, at, pooled, inside) for each window.
+  template <typename Store>
   __device__ void TakeWindows(const typename Spec::Tensors& t,
-                              const ConvBlock<Spec>& block,
+                              const ConvBlock<Spec>& block, int tile,
                               float (&sums)[Spec::kTilesM][kCount],
-                              const Keep& keep) {
+                              const Store& store) {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
       if (m > 0) {
         places_.FindColumns(block, m);
         taken_ = places_.CountTaken();
       }
-      TakeRun(t, block, sums[m], keep);
+      TakeRun(t, block, tile, sums[m], store);
     }
   }
 
@@ -110,10 +118,10 @@ class RunTail<Spec, Tail::kMoments> {
   static constexpr int kPitch = Places::kPitch;
   static constexpr int kRows = Places::kRows;
 
-  template <typename Keep>
+  template <typename Store>
   __device__ void TakeRun(const typename Spec::Tensors& t,
-                          const ConvBlock<Spec>& block, float (&sums)[kCount],
-                          const Keep& keep) {
+                          const ConvBlock<Spec>& block, int tile,
+                          float (&sums)[kCount], const Store& store) {
     float factors[2], shifts[2];  // from a sum to its difference
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -130,7 +138,7 @@ class RunTail<Spec, Tail::kMoments> {
     }
     Count(factors, shifts, sums);
     count_ += taken_;
-    if constexpr (Spec::kPoolsEarly) PoolEarly(sums, keep);
+    if constexpr (Spec::kPoolsEarly) PoolEarly(block, tile, sums, store);
   }
 
   // From sums to what the statistics are taken of.
@@ -175,21 +183,24 @@ class RunTail<Spec, Tail::kMoments> {
   }
 
   // What is asked of each window.
-  template <typename Keep>
-  __device__ void PoolEarly(const float (&sums)[kCount],
-                            const Keep& keep) const {
+  template <typename Store>
+  __device__ void PoolEarly(const ConvBlock<Spec>& block, int tile,
+                            const float (&sums)[kCount],
+                            const Store& store) const {
     using Windows = RunWindows<Spec>;
-    Windows::ForEach([&](const typename Windows::Window& window) {
-      float pooled = 0.0f;
+    Windows(places_, block, tile)
+        .ForEach([&](const typename Windows::Window& window,
+                     const Point<Index>& at, bool inside) {
+          float pooled = 0.0f;
 #pragma unroll
-      for (int i = 0; i < Windows::kSharing; ++i) {
-        const int x = window.x + i;
-        if (x >= Windows::kFragments) break;
-        const float of_window = PoolWindow(sums, window.y, x, window.half);
-        if (Windows::MineOf(places_) == i) pooled = of_window;
-      }
-      keep(window, pooled * signs_[window.half]);
-    });
+          for (int i = 0; i < Windows::kSharing; ++i) {
+            const int x = window.x + i;
+            if (x >= Windows::kFragments) break;
+            const float of_window = PoolWindow(sums, window.y, x, window.half);
+            if (Windows::MineOf(places_) == i) pooled = of_window;
+          }
+          store(window, at, pooled * signs_[window.half], inside);
+        });
   }
 
   // Of the window in row `y` of windows and column `x` of fragments, with the

@@ -223,9 +223,10 @@ class ConvConsumer {
       for (int tile = 0; tile < tiles; ++tile) {
         SumTile(Preparing(tail, channels, block, tile));
         held.MakeRoom();
-        tail.TakeWindows(t_, block, sums_.d,
+        tail.TakeWindows(t_, block, tile, sums_.d,
                          [&](const typename Held::Windows::Window& window,
-                             float pooled) { held.Keep(window, pooled); });
+                             const Point<typename Spec::Index>&, float pooled,
+                             bool) { held.Keep(window, pooled); });
       }
       held.states().Leave(block, round, &tail);
     }

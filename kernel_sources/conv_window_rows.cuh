@@ -129,10 +129,9 @@ class KeptWindows {
                           const Visit& visit) const {
     __syncwarp();  // what lanes have kept is there
     WindowRows<Spec>(places, block, tile)
-        .ForEach([&](int kept_at, int channel,
-                     const Point<typename Spec::Index>& at, bool inside) {
-          visit(channel, at, first_[kept_at], inside);
-        });
+        .ForEach(
+            [&](int kept_at, int channel, const Point<typename Spec::Index>& at,
+                bool inside) { visit(channel, at, first_[kept_at], inside); });
     __syncwarp();  // and has been read
   }
 

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "jit/compile/conv_cost.h"
-#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -116,16 +115,12 @@ constexpr double kHeldCyclesPerInstruction = 0.36;  // of ops, for each element
 constexpr double kIssuedLanes = 128.0;              // in a cycle
 // Of blocks that hold windows, whose tiles take a little longer than others:
 // fitted to 97 kernels of 12 plans, off by 9 % in the mean. By hand: more
-// groups than two, from three plans; the last strip, which is stored when
-// nothing else is left to do; and states that many blocks have a part of, which
-// a warp merges one behind another.
+// groups than two, from three plans, and the last strip, which is stored when
+// nothing else is left to do.
 constexpr double kCyclesOfWindowRound = 5000.0;
 constexpr double kSlowedByWindows = 1.1;
 constexpr double kSlowedByThirdGroup = 1.15;
 constexpr double kHeldBytesPerCycle = 14.0;
-constexpr double kCyclesPerMergedState = 1000.0;
-constexpr int64_t kManySplits = 32;
-constexpr int64_t kChannelsOfWarp = 16;
 // Of the clock as it was, 1.75 GHz, for each of what others count, 1.98.
 constexpr double kCyclesUnderLoad = 0.885;
 
@@ -348,19 +343,12 @@ double CyclesOfLastStrip(const ConvGeometry& g) {
          kHeldBytesPerCycle;
 }
 
-double CyclesOfMerging(const ConvGeometry& g, const ConvDemands& demands) {
-  if (g.Splits(demands.group_channels) <= kManySplits) return 0.0;
-  const int64_t states =
-      CeilDiv(kChannelsOfWarp, std::max(demands.group_channels, int64_t{1}));
-  return kCyclesPerMergedState * static_cast<double>(states);
-}
-
 // Of strips, whose tiles hide each other as those of others do.
 double HeldWindowCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double slowed =
       kSlowedByWindows * (g.groups() > 2 ? kSlowedByThirdGroup : 1.0);
   const double round =
-      kCyclesOfWindowRound + CyclesOfMerging(g, demands) +
+      kCyclesOfWindowRound +
       g.tiles_per_block * slowed * GroupTileCost(g, demands).Cycles();
   return CyclesOfLastStrip(g) + GroupBlockCycles(g) +
          static_cast<double>(g.rounds()) * round;

@@ -40,6 +40,7 @@ constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kMaxColumnsOfWindows = 192;  // in planes
 constexpr int kRowsOfGroup = 64;           // of a warpgroup's product
+constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
@@ -184,8 +185,9 @@ class GroupTiles {
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = g.extent(1);
     std::vector<int> widths;
-    for (const int64_t across : {1, 2, 3, 4, 5, 6, 7, 8, 12}) {
+    for (const int64_t across : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48}) {
       if (!g.takes_lines && (across == 5 || across == 7)) continue;
+      if (across > 12 && widths.back() < kWideTile) break;
       const int64_t each = RoundUp(CeilDiv(width, across), StepsOf(g));
       const int tile_w = static_cast<int>((across == 1 ? width : each) +
                                           demands_.windows.overlap(1));

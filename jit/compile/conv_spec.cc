@@ -502,6 +502,12 @@ class ConvSpecWriter {
                     geometry_.tiles_n * shares / geometry_.groups());
   }
 
+  // Whether windows in registers go to memory by way of shared memory
+  // (RunTail::Take).
+  bool KeepsWindows() const {
+    return kernel_.group.early_pooling >= 0 && geometry_.windows.size[1] == 2;
+  }
+
   // What channels have in common is computed once in a block, not for each of
   // the images that it holds.
   bool SharesChannels() const {
@@ -523,7 +529,7 @@ class ConvSpecWriter {
       if (has_states) states = (geometry_.state_bytes() + 15) / 16 * 4;
       has_planes = !in_registers || StoresInner();
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
-      if (in_registers && kernel_.group.early_pooling >= 0) {
+      if (in_registers && KeepsWindows()) {
         scratch_words += geometry_.kept_window_words();
       }
       if (geometry_.holds_images()) scratch_words = states + held_words_;

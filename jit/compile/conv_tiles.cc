@@ -118,12 +118,19 @@ bool ConvTiles::OfferHeld(ConvGeometry g) {
     g.teams = static_cast<int>(
         std::min(sm_count_ / g.blocks_of_image(), g.problem.output[0]));
     if (!g.holds_images()) continue;
-    if (has_windows && g.fewest_tiles() <= ConvGeometry::kHeldLag) continue;
+    if (has_windows && !SuitsHeldWindows(g)) continue;
     if (!HasRoom(g)) continue;
     CompareHeld(g);
     fits = true;
   }
   return fits;
+}
+
+// Four lanes read the states of a channel.
+bool ConvTiles::SuitsHeldWindows(const ConvGeometry& g) const {
+  constexpr int64_t kMostSplits = 32;
+  return g.fewest_tiles() > ConvGeometry::kHeldLag &&
+         g.Splits(demands_.group_channels) <= kMostSplits;
 }
 
 void ConvTiles::Refuse(const ConvGeometry& g) {

@@ -47,6 +47,7 @@ class ConvTiles {
   void Compare(ConvGeometry geometry);
   bool HasRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
+  bool SuitsHeldWindows(const ConvGeometry& geometry) const;
   double HeldRank(const ConvGeometry& geometry) const;
   void CompareHeld(const ConvGeometry& geometry);
 

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "jit/compile/window_geometry.h"
 
 namespace kiln {
 namespace {
@@ -13,6 +14,11 @@ namespace {
 constexpr int64_t kPixelsOfFew = 64;
 constexpr int64_t kPixelsOfAny = 128;
 constexpr int64_t kFewChannels = 8;
+// Of few channels smaller ones are, too, if rows of patches are moved in
+// vectors and it pays: in 16 bits, of which filters of one tap are multiplied
+// as they lie in memory, and where this many filters for each of their elements
+// write so much more than is moved. By nine plans on an H100.
+constexpr int64_t kFiltersOfElement = 8;
 
 class Unfolding {
  public:
@@ -41,8 +47,18 @@ class Unfolding {
     if (conv.groups != 1 || conv.stride != kernel) return false;
     if (conv.padding != Pair{0, 0} || conv.dilation != Pair{1, 1}) return false;
     if (ValueOf(node.operands[1]) >= plan_.num_inputs) return false;
-    return kernel[0] * kernel[1] >=
-           (filter[1] < kFewChannels ? kPixelsOfFew : kPixelsOfAny);
+    const bool has_few = filter[1] < kFewChannels;
+    if (kernel[0] * kernel[1] >= (has_few ? kPixelsOfFew : kPixelsOfAny)) {
+      return true;
+    }
+    return has_few && PaysInVectors(DescOf(node.operands[0]), filter);
+  }
+
+  static bool PaysInVectors(const TensorDesc& input, const Dims& filter) {
+    if (UnfoldVector({filter[2], filter[3]}, input) == 1) return false;
+    const int64_t elements = filter[1] * filter[2] * filter[3];
+    return ElementSize(input.dtype) == 2 ||
+           filter[0] >= kFiltersOfElement * elements;
   }
 
   // Gives the convolution patches and flat filters for operands.
