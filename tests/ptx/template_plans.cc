@@ -392,7 +392,7 @@ std::vector<TemplatePlan> WarpProductPlans() {
             "y = max_pool2d(r, kernel_size=3, stride=2, padding=1)"),
        "sm_90a/132", true},
       {"conv_patches", file,
-       Conv("2,3,32,32", "48,3,4,4", "stride=4",
+       Conv("2,3,32,33", "48,3,4,4", "stride=4",
             "y = group_norm(c, num_groups=4)", "bf16"),
        "sm_90a/132", true},
       {"transpose_k2_s3", file,
