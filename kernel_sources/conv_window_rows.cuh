@@ -35,8 +35,9 @@ class WindowRows {
     channel_ = places.first - lane / 4 + row_;
     h_ =
         (block.top(tile) + places.part * RunPlaces<Spec>::kRows) / Spec::kPoolH;
-    w_ = block.left() / Spec::kPoolW + x_;
-    columns_ = min(kOfTile, Output::kW - block.left() / Spec::kPoolW);
+    const int left = block.left() / Spec::kPoolW;
+    w_ = left + x_;
+    columns_ = min(kOfTile, static_cast<int>(Output::kW) - left);
   }
 
   // Calls visit(kept_at, channel, at, inside) for each: where its lane keeps
