@@ -149,6 +149,10 @@ PLANS = {
     "conv_interleaved_f16": _conv("2,64,40,32", "64,64,3,3", "f16", padding=6,
                                   dilation=6)
     + "y = relu(c)\noutput y\n",
+    # Windows that go to memory by way of shared memory.
+    "conv_keeps_windows": _conv("1,8,98,130", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\nr = relu(n)\n"
+    + "y = max_pool2d(r, kernel_size=2)\noutput y\n",
     # turn.cu, unfold.cu, and convolutions of what is rounded.
     "turn": _conv("133,24,3,2", "140,24,3,2") + "y = gelu(c)\noutput y\n",
     "unfold": _conv("4,3,80,83", "96,3,8,8", stride=8)

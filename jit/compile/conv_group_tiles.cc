@@ -181,7 +181,8 @@ class GroupTiles {
            demands_.windows.overlap(0);
   }
 
-  // Widths of tiles that share a row of the output equally.
+  // Widths of tiles that share a row of the output equally. Rows are cut into
+  // more than twelve only where that many would still be wide.
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = g.extent(1);
     std::vector<int> widths;

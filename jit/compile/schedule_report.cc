@@ -193,8 +193,8 @@ class Reporting {
     }
     if (node.kind == NodeKind::kPool2d) return "reads each window once";
     if (node.kind == NodeKind::kUnfold) {
-      return "makes a convolution of 1 x 1 pixels of one whose filters would "
-             "fill a tile of pixels";
+      return "makes a convolution of 1 x 1 pixels of one that would fill tiles "
+             "badly";
     }
     if (node.kind == NodeKind::kTurn) {
       return "a tile of pixels would hold one of each image";

@@ -62,8 +62,8 @@ class Rewrites {
     for (const Node& node : schedule_.lowered.nodes) {
       if (node.kind != NodeKind::kUnfold) continue;
       AddRewrite(
-          "patches become the channels of single pixels, for few filters of "
-          "their size would fill a tile: {}",
+          "patches become the channels of single pixels, for filters of their "
+          "size or few channels would fill tiles badly: {}",
           node.text);
     }
     for (const Node& node : schedule_.lowered.nodes) {

@@ -7,8 +7,9 @@ namespace kiln {
 
 // Makes a convolution whose filter steps over the image by its own size, as the
 // first of a vision transformer does, one of 1 x 1 pixels, whose channels are
-// the elements of a patch, where filters are so large that tiles of pixels
-// would hold few of them:
+// the elements of a patch. Where filters are so large that tiles of pixels
+// would hold few of them, and where images have so few channels that units of
+// shared memory would be filled in part, if moving the patches costs less:
 //
 //   y = conv2d(x, w, stride=16)   ->   u = unfold(x, kernel_size=16)
 //                                      y = conv2d(u, w as [O, C 16 16, 1, 1])

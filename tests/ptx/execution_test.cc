@@ -134,6 +134,13 @@ TEST(PtxSchedulesTest, SomeTilesHaveBothPhasesOfTheirColumns) {
                      [](const Kernel& k) { return k.conv->merges_phases; });
 }
 
+TEST(PtxSchedulesTest, SomeTilesKeepWindowsOnTheirWayToMemory) {
+  ExpectOfPlansNamed("conv_keeps_windows", [](const Kernel& k) {
+    return k.group.early_pooling >= 0 && k.conv->channel_rows &&
+           !k.conv->holds_images();
+  });
+}
+
 TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {
   ExpectOfPlansNamed("conv_turns_held", [](const Kernel& k) {
     return k.demands.all_channels_in_a_block && k.conv->groups() == 4;

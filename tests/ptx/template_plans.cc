@@ -370,6 +370,17 @@ std::vector<TemplatePlan> HoldingPlans() {
             "t = tanh(c)\nn = group_norm(t, num_groups=42)\n"
             "y = max_pool2d(n, kernel_size=[2,8])"),
        "sm_90a/3"},
+      // Nothing is held, and windows go by way of shared memory.
+      {"conv_keeps_windows", file,
+       Conv("1,8,98,130", "64,8,3,3", "",
+            "n = group_norm(c, num_groups=16)\nr = relu(n)\n"
+            "y = max_pool2d(r, kernel_size=2)"),
+       "sm_90a/132"},
+      {"conv_keeps_windows_means", file,
+       Conv("1,8,97,131", "64,8,3,3", "padding=1",
+            "n = group_norm(c, num_groups=4)\n"
+            "y = avg_pool2d(n, kernel_size=[4,2])"),
+       "sm_90a/132"},
       {"conv_holds_windows_chunks", file,
        Conv("3,64,24,40", "64,64,3,3", "padding=1",
             "n = group_norm(c, num_groups=8)\nr = relu(n)\n"

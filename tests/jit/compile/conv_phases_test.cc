@@ -12,6 +12,7 @@
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule_rewrites.h"
 #include "jit/compile/specialize.h"
+#include "jit/compile/window_geometry.h"
 #include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
@@ -175,6 +176,46 @@ TEST(UnfoldPatchesTest, MakesOneByOneConvolutionsOfPatches) {
   EXPECT_EQ(g.problem.taps(), 1);
   const Schedule schedule = Fastest(Patches(", stride=16"));
   EXPECT_GT(schedule.prepared_bytes, 0) << "weights are packed once";
+}
+
+TEST(UnfoldPatchesTest, TakesSmallPatchesOfFewChannelsWhereItPays) {
+  const auto begins_with = [](const std::string& type, int channels,
+                              const std::string& kernel, int filters) {
+    return Files(fmt::format("input x: {0}[8,{1},60,64]\n"
+                             "param w: {0}[{2},{1},{3},{3}]\n"
+                             "y = conv2d(x, w, stride={3})\noutput y\n",
+                             type, channels, filters, kernel),
+                 kH100)[0];
+  };
+  for (const char* type : {"f16", "bf16"}) {
+    EXPECT_EQ(begins_with(type, 3, "4", 96), "unfold.cu");
+    EXPECT_EQ(begins_with(type, 4, "2", 64), "unfold.cu");
+    EXPECT_NE(begins_with(type, 3, "5", 96), "unfold.cu") << "no vectors";
+    EXPECT_NE(begins_with(type, 16, "4", 96), "unfold.cu") << "many channels";
+  }
+  EXPECT_EQ(begins_with("f32", 4, "2", 128), "unfold.cu");
+  EXPECT_NE(begins_with("f32", 4, "2", 120), "unfold.cu");
+}
+
+TEST(UnfoldPatchesTest, MovesWhatDividesRowsOfPatchAndImageAtOnce) {
+  const auto vector = [](DataType type, int64_t patch, int64_t width) {
+    return UnfoldVector({8, patch}, TensorDesc{type, {1, 3, 64, width}});
+  };
+  EXPECT_EQ(vector(DataType::kF16, 16, 224), 8);
+  EXPECT_EQ(vector(DataType::kF32, 16, 224), 4);
+  EXPECT_EQ(vector(DataType::kBF16, 14, 224), 2);
+  EXPECT_EQ(vector(DataType::kF16, 12, 220), 4);
+  EXPECT_EQ(vector(DataType::kF16, 8, 37), 1);
+  EXPECT_EQ(vector(DataType::kF16, 5, 40), 1);
+}
+
+TEST(ConvPhasesTest, WideImagesHaveTilesNarrowEnoughForTallWindows) {
+  const ConvGeometry g = GeometryOf(
+      "input x: f32[1,8,1024,1024]\nparam w: f32[64,8,3,3]\n"
+      "c = conv2d(x, w)\nn = group_norm(c, num_groups=16)\n"
+      "y = max_pool2d(n, kernel_size=4)\noutput y\n");
+  EXPECT_TRUE(g.channel_rows);
+  EXPECT_GT(g.tiles_across(), 12);
 }
 
 TEST(UnfoldPatchesTest, LeavesOthersAsTheyAre) {
