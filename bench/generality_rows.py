@@ -135,6 +135,16 @@ ROWS = {
     "conv_no_norm": Chain("f32", 128, 8, 128, 128).conv(64, 3).relu(),
     "conv_f16": Chain("f16", 32, 64, 64, 64).conv(
         64, 3, padding=1).group_norm(8).silu(),
+    # Groups that blocks of 64 channels cut, and a cheap convolution in front of
+    # a norm.
+    "conv_f16_groups_of_20": Chain("f16", 4, 640, 32, 32).conv(
+        640, 3, padding=1).group_norm(32).silu(),
+    "conv_f16_groups_of_40": Chain("f16", 4, 1280, 16, 16).conv(
+        1280, 3, padding=1).group_norm(32).silu(),
+    "conv_f16_k1_norm": Chain("f16", 32, 64, 56, 56).conv(
+        256, 1).group_norm(32).relu(),
+    "conv_k3_norm_relu": Chain("f32", 128, 8, 128, 128).conv(
+        64, 3).group_norm(16).relu(),
     "conv_bf16_k1": Chain("bf16", 16, 128, 64, 64).conv(128, 1).gelu(),
     "conv_projected_residual": _residual(Chain("f32", 16, 32, 96, 96), 64),
     "conv_f16_k1_1024": Chain("f16", 8, 1024, 28, 28).conv(1024, 1).relu(),

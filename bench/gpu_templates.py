@@ -17,6 +17,16 @@ PLANS = {
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     "conv_f16_moments": _conv("2,64,28,28", "64,64,3,3", "f16", padding=1)
     + "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",
+    # Groups that blocks have parts of: with channels as rows, apart and held,
+    # and with pixels.
+    "conv_cut_groups": _conv("4,64,32,32", "320,64,3,3", "f16", padding=1)
+    + "n = group_norm(c, num_groups=16)\ny = relu(n)\noutput y\n",
+    "conv_cut_groups_strips": _conv("16,64,24,24", "240,64,3,3", padding=1)
+    + "n = group_norm(c, num_groups=12)\ny = relu(n)\noutput y\n",
+    "conv_cut_groups_held": _conv("8,64,32,32", "240,64,3,3", "f16", padding=1)
+    + "n = group_norm(c, num_groups=12)\ny = relu(n)\noutput y\n",
+    "conv_cut_groups_pixels": _conv("8,64,32,32", "160,64,3,3", padding=1)
+    + "n = group_norm(c, num_groups=16)\ny = relu(n)\noutput y\n",
     "conv_bf16_k1": _conv("2,64,14,14", "128,64,1,1", "bf16")
     + "y = silu(c)\noutput y\n",
     # Pixels as they lie.

@@ -83,10 +83,7 @@ class ConvHeld {
   static constexpr int kChannelWords =
       kWarps * kWarpChannels * sizeof(Channel) / sizeof(float);
   // Of an image, that a block has a part of.
-  static constexpr int kStates =
-      Spec::kChannelsOfState < Tile::kBlockChannels
-          ? Tile::kBlockChannels / Spec::kChannelsOfState
-          : 1;
+  static constexpr int kStates = BlockStates<Spec>::kMost;
   static_assert(Spec::kStateWords + 2 * kHalfWords + kChannelWords +
                         2 * kStates * 3 ==
                     Spec::kScratchWords,
@@ -100,7 +97,7 @@ class ConvHeld {
   // Some warps merge a state each; all arrive.
   __device__ void MergeStates(const ConvBlock<Spec>& block,
                               Moments* states) const {
-    const int first = block.first_channel() / Spec::kChannelsOfState;
+    const int first = BlockStates<Spec>::First(block);
 #pragma unroll 1
     for (int i = __shfl_sync(~0u, threadIdx.x / 32, 0); i < kStates;
          i += kWarps) {
@@ -126,7 +123,7 @@ class ConvHeld {
               static_cast<Index>(block.n),
               static_cast<Index>(block.first_channel() + channel),
               static_cast<Index>(0), static_cast<Index>(0)),
-          states[channel / Spec::kChannelsOfState]);
+          states[BlockStates<Spec>::IndexOf(block, channel)]);
     }
     __syncwarp();
   }

@@ -39,8 +39,9 @@ class HeldStates {
     ptx::Wait(stages_.states_left(), round % 2);
     MergeSlots<Spec, Spec::kGroupsN, 128>(
         block, states, threadIdx.x - kOthers,
-        [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
-          ptx::StoreRelaxed(t_.records + PlaceOfPartial(of_image, number),
+        [&](const ConvBlock<Spec>& of_image, int number, int part,
+            const Moments& state) {
+          ptx::StoreRelaxed(t_.records + PlaceOfPartial(of_image, number, part),
                             Publish(state, tag()));
         });
   }
@@ -59,7 +60,7 @@ class HeldStates {
     AwaitRecords<kLanes>(records + lane, Spec::kSplits - lane, tag(),
                          Publish(Moments(), tag()), words);
     Moments total = MergeRecords<Moments>(
-        words, [&](int k) { return ValuesOf(lane + kLanes * k); });
+        words, [&](int k) { return ValuesOf(state, lane + kLanes * k); });
     MergeLanes<kLanes>(&total);
     return total;
   }
@@ -91,18 +92,17 @@ class HeldStates {
            blockIdx.x;
   }
 
-  // Of a block's part of a state (PlaceOfPartial); none behind the last.
-  static __device__ int ValuesOf(int split) {
-    constexpr int kChannels = Spec::kChannelsOfState < Tile::kBlockChannels
-                                  ? Spec::kChannelsOfState
-                                  : Tile::kBlockChannels;
+  // Of a block's part of state `number` (PlaceOfPartial); none behind the last.
+  static __device__ int ValuesOf(int number, int split) {
+    using States = BlockStates<Spec>;
     constexpr int kMostRows = Spec::kTilesPerBlock * Spec::kStepH;
     const int top = split / Tile::kTilesAcross % Tile::kStrips * kMostRows;
     const int left = split % Tile::kTilesAcross * Spec::kStepW;
     const int rows = min(kMostRows, static_cast<int>(Spec::Output::kH) - top);
     const int columns =
         min(Spec::kTileW, static_cast<int>(Spec::Output::kW) - left);
-    return split < Spec::kSplits ? rows * columns * kChannels : 0;
+    const int channels = States::ChannelsIn(number, split / States::kTiles);
+    return split < Spec::kSplits ? rows * columns * channels : 0;
   }
 
   const typename Spec::Tensors& t_;

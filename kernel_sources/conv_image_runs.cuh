@@ -78,7 +78,7 @@ class RunTail<Spec, Tail::kImages> {
       }
       const int channel = block.first_channel() + i;
       if (channel >= Spec::kStatesOfImage) break;
-      LeavePartial(t, block, channel, state);
+      LeavePartial(t, block, channel, 0, state);
     }
   }
 

@@ -81,7 +81,7 @@ struct ConvTail<Spec, Tail::kImages> {
       }
       const int channel = block.first_channel() + i;
       if (channel >= Spec::kStatesOfImage) break;
-      LeavePartial(t, block, channel, state);
+      LeavePartial(t, block, channel, 0, state);
     }
   }
 };

@@ -5,6 +5,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PARTIALS_CUH_
 
+#include "conv_block_states.cuh"
 #include "conv_tile.cuh"
 #include "merge_lanes.cuh"
 #include "point.cuh"
@@ -60,15 +61,13 @@ __device__ inline void AddDifferencesIf(bool taken, const float (&d)[2],
       : "f"(d[0]), "f"(d[1]), "r"(static_cast<int>(taken)));
 }
 
-// Where a block leaves its part of a state of its image.
+// Where a block leaves what it has of a state of its image, which is part
+// `part` of its channels.
 template <typename Spec>
-__device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int state) {
+__device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int state,
+                              int part) {
   using Tile = ConvTile<Spec>;
-  constexpr int kTiles =
-      Spec::kPhasesH * Tile::kColumnStep * Tile::kStrips * Tile::kTilesAcross;
-  constexpr int kBlocksOfState = Spec::kSplits / kTiles;
-  int split = block.channel_block % kBlocksOfState;
-  split = (split * Spec::kPhasesH + block.phase_h) * Tile::kColumnStep;
+  int split = (part * Spec::kPhasesH + block.phase_h) * Tile::kColumnStep;
   split = (split + block.phase_w) * Tile::kStrips + block.strip;
   split = split * Tile::kTilesAcross + block.column;
   return (block.n * Spec::kStatesOfImage + state) * Spec::kSplits + split;
@@ -78,54 +77,61 @@ __device__ int PlaceOfPartial(const ConvBlock<Spec>& block, int state) {
 // the state where the block has all of it.
 template <typename Spec>
 __device__ void LeavePartial(const typename Spec::Tensors& t,
-                             const ConvBlock<Spec>& block, int number,
+                             const ConvBlock<Spec>& block, int number, int part,
                              const typename Spec::Reducer& state) {
   if constexpr (Spec::kStatesAreWhole) {
     const auto output = static_cast<typename Spec::Index>(
         block.n * Spec::kStatesOfImage + number);
     Spec::Element(t, PointOf<typename Spec::TailOutput>(output), state);
   } else {
-    t.partials[PlaceOfPartial(block, number)] = state;
+    t.partials[PlaceOfPartial(block, number, part)] = state;
   }
 }
 
 // Merges what the block has, for each of kParts parts of the pixels of all its
 // images and kSlots slots of equally many channels, in a fixed order: as many
 // lanes for each state as have something of it. Calls leave(block, number,
-// state) for each, with the block of its image. By kThreads threads, whole
-// warps, of which this one is `thread`.
+// part, state) for each, with the block of its image and the part of the
+// state's channels; empty ones, too, where the block speaks for these. By
+// kThreads threads, whole warps, of which this one is `thread`.
 template <typename Spec, int kParts, int kThreads, int kSlots, typename Leave>
 __device__ void MergeSlots(const ConvBlock<Spec>& block,
                            const Moments (*slots)[kSlots], unsigned thread,
                            const Leave& leave) {
   static_assert(kParts > 0 && kParts % Spec::kImages == 0);
-  using Tile = ConvTile<Spec>;
-  constexpr int kFitting = Tile::kBlockChannels / Spec::kChannelsOfState;
-  constexpr int kStates = kFitting > 0 ? kFitting : 1;
-  constexpr int kSlotsOfState = kSlots / kStates;
+  using States = BlockStates<Spec>;
+  constexpr int kSlotChannels = States::kChannels / kSlots;
+  static_assert(States::kOfState % kSlotChannels == 0);
   constexpr int kPartsOfImage = kParts / Spec::kImages;
-  constexpr int kMerged = kSlotsOfState * kPartsOfImage;
-  constexpr int kLanes = LanesFor(kMerged);
-  constexpr int kAll = Spec::kImages * kStates;
+  constexpr int kLanes =
+      LanesFor(States::kFewer / kSlotChannels * kPartsOfImage);
+  constexpr int kAll = Spec::kImages * States::kMost;
   const int lane = thread % kLanes;
-  const int first = block.first_channel() / Spec::kChannelsOfState;
+  const int first = States::First(block);
   // All lanes of a warp go round as often.
 #pragma unroll 1
   for (int round = 0; round < kAll; round += kThreads / kLanes) {
     const int i = round + static_cast<int>(thread) / kLanes;
-    const int image = Spec::kImages == 1 ? 0 : i / kStates;
-    const int number = i - image * kStates;
+    const int image = Spec::kImages == 1 ? 0 : i / States::kMost;
+    const int index = i - image * States::kMost;
+    const ChannelRange range = States::RangeOf(block, index);
+    const int of_part = range.count / kSlotChannels;
     const auto* const parts = slots + image * kPartsOfImage;
     Moments state;
 #pragma unroll 1
-    for (int k = lane; k < kMerged && i < kAll; k += kLanes) {
+    for (int k = lane; k < of_part * kPartsOfImage && i < kAll; k += kLanes) {
       state.Merge(
-          parts[k / kSlotsOfState][number * kSlotsOfState + k % kSlotsOfState]);
+          parts[k / of_part][range.first / kSlotChannels + k % of_part]);
     }
     __syncwarp();
     MergeIntoFirstLane(kLanes, &state);
-    if (lane == 0 && i < kAll && first + number < Spec::kStatesOfImage) {
-      leave(block.Of(image), first + number, state);
+    if (lane == 0 && i < kAll && range.count > 0 &&
+        first + index < Spec::kStatesOfImage) {
+      const int part = States::PartOf(block, index);
+      leave(block.Of(image), first + index, part, state);
+      for (int empty = 1; empty < States::PartsLeft(block, index); ++empty) {
+        leave(block.Of(image), first + index, part + empty, Moments());
+      }
     }
   }
 }
@@ -137,8 +143,9 @@ __device__ void LeavePartials(const typename Spec::Tensors& t,
                               const Moments (*slots)[kSlots]) {
   MergeSlots<Spec, kParts, ConvTile<Spec>::kThreads>(
       block, slots, threadIdx.x,
-      [&](const ConvBlock<Spec>& of_image, int number, const Moments& state) {
-        LeavePartial(t, of_image, number, state);
+      [&](const ConvBlock<Spec>& of_image, int number, int part,
+          const Moments& state) {
+        LeavePartial(t, of_image, number, part, state);
       });
 }
 

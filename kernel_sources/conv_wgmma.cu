@@ -78,6 +78,10 @@ class ConvConsumer {
   // stage that comes again.
   static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
   static_assert(!kHoldsTurn || Tile::kChunks == 1, "A tail follows each turn.");
+  static_assert(!kHoldsTurn || Spec::kTail == Tail::kChannels ||
+                    Spec::kTail == Tail::kSoftmax,
+                "Others do not pass it.");
+  static_assert(Spec::kTurnHeldFor <= Spec::kTilesN, "None would pass it.");
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)

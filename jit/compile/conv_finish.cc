@@ -1,6 +1,7 @@
 #include "jit/compile/conv_finish.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -26,6 +27,11 @@ constexpr double kSlowedByOverlap = 1.2;
 // What a convolution of scaled operands and a kernel behind it take longer than
 // models say, beside blocks that hold images: in the mean of 44 plans.
 constexpr double kApartUnderestimated = 1.2;
+// What two kernels that both compute the convolution take of what models say,
+// in scaled operands and in those multiplied as they are stored: from twelve
+// plans and grades.
+constexpr double kAgainOverestimated = 0.85;
+constexpr double kRawAgainOverestimated = 0.65;
 // A kernel more, the gap before it, and merging states for it, on an H100.
 constexpr double kCyclesOfLaunch = 7000.0;
 
@@ -61,20 +67,59 @@ class Finishing {
       return;
     }
     const int user = OnlyUserOf({tail.results.begin(), tail.results.end()});
-    if (user < 0 || !CanFollow(conv, user) || IsReducedAfter(user)) return;
+    if (user < 0 || IsReducedAfter(user)) return;
+    if (ComputesAgain(conv, user)) {
+      TakeFromAgain(conv, user);
+      return;
+    }
+    if (!CanFollow(conv, user, fusion_.groups[user])) return;
     const KernelGroup& rest = fusion_.groups[user];
     const bool overlaps = group.early_pooling < 0 && Suits(geometry->second) &&
                           LeavesMemory(group, geometry->second, rest);
-    const bool is_held = holds_ && Hold(group, rest, overlaps);
+    const double alone = CyclesOf(group);
+    const double apart = overlaps ? alone * kSlowedByOverlap
+                                  : alone + CyclesOf(rest, DomainOf(group));
+    const double longer =
+        geometry->second.problem.takes_as_stored() ? 1.0 : kApartUnderestimated;
+    const bool is_held = holds_ && Hold(group, rest, apart * longer);
     if (!is_held && !overlaps) return;
     group.finish = std::move(fusion_.groups[user].epilogue);
     fusion_.groups[user] = {};
   }
 
+  // Whether `user` is the convolution once more, with nothing but pointwise
+  // nodes behind it.
+  bool ComputesAgain(int conv, int user) const {
+    const KernelGroup& group = fusion_.groups[user];
+    return group.anchor == fusion_.groups[conv].anchor && group.tail < 0 &&
+           fusion_.groups[conv].early_pooling < 0;
+  }
+
+  // Blocks that hold images need not compute them again.
+  void TakeFromAgain(int conv, int user) {
+    KernelGroup& group = fusion_.groups[conv];
+    const KernelGroup& again = fusion_.groups[user];
+    const size_t shared = group.epilogue.size();
+    KernelGroup rest;
+    rest.domain = again.domain;
+    rest.epilogue = {again.epilogue.begin() + shared, again.epilogue.end()};
+    if (!holds_ || !CanFollow(conv, user, rest)) return;
+    const ConvGeometry& geometry =
+        fusion_.geometry.at({group.anchor, group.tail});
+    const double apart = CyclesOf(group) + kCyclesOfLaunch + CyclesOf(again);
+    const double counted = geometry.problem.takes_as_stored()
+                               ? kRawAgainOverestimated
+                               : kAgainOverestimated;
+    if (!Hold(group, rest, apart * counted)) return;
+    group.finish = std::move(rest.epilogue);
+    fusion_.geometry.erase({again.anchor, again.tail});
+    fusion_.demands.erase({again.anchor, again.tail});
+    fusion_.groups[user] = {};
+  }
+
   // Gives `conv` a geometry whose blocks hold images and go on with `rest`, if
-  // that is faster than what it has. `overlaps`: that does the same beside the
-  // convolution.
-  bool Hold(const KernelGroup& conv, const KernelGroup& rest, bool overlaps) {
+  // that is faster than both in the cycles `apart`.
+  bool Hold(const KernelGroup& conv, const KernelGroup& rest, double apart) {
     const std::pair<int, int> key = {conv.anchor, conv.tail};
     ConvGeometry& geometry = fusion_.geometry.at(key);
     ConvDemands& demands = fusion_.demands.at(key);
@@ -83,16 +128,23 @@ class Finishing {
     const auto held =
         ChooseConvGeometry(geometry.problem, *held_demands, options_);
     if (!held) return false;
-    const double alone =
-        ConvCycles(geometry, TileCycles(geometry, demands), target_.sm_count);
-    const double apart = overlaps ? alone * kSlowedByOverlap
-                                  : alone + CyclesOf(rest, DomainOf(conv));
-    const double longer =
-        geometry.problem.takes_as_stored() ? 1.0 : kApartUnderestimated;
-    if (HeldCycles(*held, *held_demands) >= apart * longer) return false;
+    if (FILE* f = fopen("/tmp/again.txt", "a")) {
+      fprintf(f, "held %.1f apart %.1f us\n",
+              HeldCycles(*held, *held_demands) / 1980, apart / 1980);
+      fclose(f);
+    }
+    if (HeldCycles(*held, *held_demands) >= apart) return false;
     geometry = *held;
     demands = *held_demands;
     return true;
+  }
+
+  // Of a convolution's kernel.
+  double CyclesOf(const KernelGroup& conv) const {
+    const std::pair<int, int> key = {conv.anchor, conv.tail};
+    const ConvGeometry& geometry = fusion_.geometry.at(key);
+    return ConvCycles(geometry, TileCycles(geometry, fusion_.demands.at(key)),
+                      target_.sm_count);
   }
 
   // Of a pointwise kernel of its own.
@@ -162,8 +214,7 @@ class Finishing {
 
   // Whether `user` is pointwise, on what follows the convolution, and reads
   // nothing that is made between them.
-  bool CanFollow(int conv, int user) const {
-    const KernelGroup& group = fusion_.groups[user];
+  bool CanFollow(int conv, int user, const KernelGroup& group) const {
     if (user <= conv || group.anchor >= 0 ||
         group.domain != DomainOf(fusion_.groups[conv])) {
       return false;

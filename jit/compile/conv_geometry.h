@@ -174,6 +174,10 @@ struct ConvGeometry {
   // Blocks that leave partial statistics of the same group, for groups of
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;
+  // Blocks side by side that have channels of the same group, at most; and
+  // groups that a block has channels of, at most (conv_block_states.cuh).
+  int64_t PartsOfState(int64_t group_channels) const;
+  int64_t StatesOfBlock(int64_t group_channels) const;
 
   // From the first pixel of the input that the first tile needs to the first
   // that there is; of the first phase.

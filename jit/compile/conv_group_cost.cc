@@ -81,6 +81,11 @@ constexpr double kCyclesPerRawRound = 948.0;
 constexpr double kCyclesPerRawOctet = 394.0;
 constexpr double kRawL2BytesPerCycle = 30.6;
 constexpr double kRawShareOfOthers = 0.312;
+// The same of long sums, and what weights are then; by hand, from 40 tiles of
+// seven plans of 320 to 1280 channels.
+constexpr double kRawShareOfOthersInLong = 0.15;
+constexpr double kRawShareOfWeightsInLong = 0.45;
+constexpr double kShortSum = 768.0;  // products of an element
 constexpr double kSlowedByOneRawProducer = 1.037;
 constexpr double kInstructionsPerScatteredHalf = 53.4;
 constexpr double kInstructionsOfHalfPlanes = 17.8;
@@ -111,6 +116,16 @@ constexpr double kHeldTurns = 0.79;  // times what products take
 constexpr double kHeldWeightBytesPerCycle = 85.0;
 constexpr double kHeldInputBytesPerCycle = 22.0;
 constexpr double kHeldRowBytes = 32.0;
+// Of results beyond what is brought, which most of those kernels had as much
+// of: from three plans of 3 to 64 channels, by hand.
+constexpr double kHeldResultBytesPerCycle = 17.0;
+// What an only round of operands as they are stored takes of that, for nothing
+// of another image is beside it. By hand: 0.7 of three plans, 0.9 of a fourth
+// that is better not held.
+constexpr double kRawRoundAlone = 0.8;
+// The same of two producers where sums are long. By hand: with both, 0.65 to
+// 0.7 of two plans.
+constexpr double kRawTwoProducersInLong = 0.85;
 constexpr double kHeldCyclesPerInstruction = 0.36;  // of ops, for each element
 constexpr double kIssuedLanes = 128.0;              // in a cycle
 // Of blocks that hold windows, whose tiles take a little longer than others:
@@ -151,6 +166,14 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
          (demands.stores ? kInstructionsOfStoring : 0.0);
 }
 
+// `all`, or what is nearer to `in_long` where an element is a long sum.
+double InLong(const ConvGeometry& g, double all, double in_long) {
+  const auto sum =
+      static_cast<double>(g.problem.group_inputs() * g.problem.taps());
+  const double length = std::max(1.0, sum / kShortSum);
+  return in_long + (all - in_long) / (length * length);
+}
+
 // How often a sector of the results is stored: once for each phase of its
 // columns that is not in the tile.
 double StoresOfSector(const ConvGeometry& g) {
@@ -177,7 +200,9 @@ double ColumnsPresent(const ConvGeometry& g) {
 double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
   const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
-  const bool is_moved = g.taps(1) > 1 && g.octets_of_row() == 1;
+  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
+  const bool is_moved =
+      g.taps(1) > 1 && (g.octets_of_row() == 1 || are_raw_rows);
   const double pixels = is_moved ? kMisaligned : 1.0;
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
@@ -198,6 +223,19 @@ double WeightBytes(const ConvGeometry& g) {
   return static_cast<double>(g.chunks() * g.tile_phases() * g.weight_units() *
                              16) *
          g.present_taps(0) * g.present_taps(1);
+}
+
+// Of a round, for results that are more than the input.
+double CyclesOfHeldResults(const ConvGeometry& g, const ConvDemands& demands) {
+  const int64_t channels =
+      std::min(g.block_channels(), g.problem.group_outputs());
+  const int64_t results = channels * ElementSize(demands.stored_type);
+  const int64_t inputs = g.problem.group_inputs() * g.problem.stride[0] *
+                         g.problem.stride[1] *
+                         ElementSize(g.problem.input_type);
+  const int64_t more = std::max<int64_t>(results - inputs, 0);
+  return static_cast<double>(more * g.tile_h * g.tile_w) /
+         kHeldResultBytesPerCycle;
 }
 
 // Of a round, for ops behind the products.
@@ -251,7 +289,9 @@ class GroupTileCost {
                         Products(), Stored(), ThroughL2()};
     const double most = std::max(parts);
     const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
-    const double share = is_raw_ ? kRawShareOfOthers : kShareOfOthers;
+    const double share =
+        is_raw_ ? InLong(g_, kRawShareOfOthers, kRawShareOfOthersInLong)
+                : kShareOfOthers;
     return Slowed() * (most + share * (all - most)) + Meetings();
   }
 
@@ -312,9 +352,13 @@ class GroupTileCost {
     const double of_row = columns * size + (is_aligned ? 0.0 : kLoadedTogether);
     const double input = g_.images * chunks_ * g_.chunk * rows * of_row;
     const double weights =
-        g_.keeps_weights ? 0.0 : kShareOfWeights * WeightBytes(g_);
+        g_.keeps_weights ? 0.0 : ShareOfWeights() * WeightBytes(g_);
     const double rate = is_raw_ ? kRawL2BytesPerCycle : kL2BytesPerCycle;
     return ((input + weights) * g_.resident_blocks + bytes_) / rate;
+  }
+  double ShareOfWeights() const {
+    if (!is_raw_) return kShareOfWeights;
+    return InLong(g_, kShareOfWeights, kRawShareOfWeightsInLong);
   }
   double Slowed() const {
     if (g_.resident_blocks > 1 || g_.producers > 1 || g_.takes_lines)
@@ -343,6 +387,13 @@ double CyclesOfLastStrip(const ConvGeometry& g) {
          kHeldBytesPerCycle;
 }
 
+// What operands that are multiplied as they are stored take of a sum of parts.
+double HeldShare(const ConvGeometry& g) {
+  if (!g.problem.takes_as_stored()) return 1.0;
+  return (g.rounds() == 1 ? kRawRoundAlone : 1.0) *
+         (g.producers > 1 ? InLong(g, 1.0, kRawTwoProducersInLong) : 1.0);
+}
+
 // Of strips, whose tiles hide each other as those of others do.
 double HeldWindowCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double slowed =
@@ -367,11 +418,11 @@ double HeldCycles(const ConvGeometry& g, const ConvDemands& demands) {
   const double of_chunk = kCyclesPerHeldChunk +
                           kHeldTurns * g.groups() * CyclesOfTurn(g) +
                           InputBytes(g) / kHeldInputBytesPerCycle;
-  const double round = kCyclesOfRound + chunks * of_chunk +
-                       weights / kHeldWeightBytesPerCycle +
-                       CyclesOfHeldOps(g, demands);
-  return (kCyclesOfHolding + static_cast<double>(g.rounds()) * round) /
-         kCyclesUnderLoad;
+  const double round =
+      kCyclesOfRound + chunks * of_chunk + weights / kHeldWeightBytesPerCycle +
+      CyclesOfHeldOps(g, demands) + CyclesOfHeldResults(g, demands);
+  const double all = kCyclesOfHolding + static_cast<double>(g.rounds()) * round;
+  return all * HeldShare(g) / kCyclesUnderLoad;
 }
 
 double GroupBlockCycles(const ConvGeometry& g) {

@@ -206,7 +206,6 @@ class GroupTiles {
       if (tiles_n > most || tiles_n * 8 > kMaxColumns) continue;
       if (demands_.all_channels_in_a_block && tiles_n < most) break;
       g.tiles_n = static_cast<int>(tiles_n);
-      if (!tiles_.KeepsGroupsWhole(g)) continue;
       for (const int tiles_m : {1, 2, 3}) {
         g.tiles_m = static_cast<int>(tiles_m * g.tile_phases());
         for (const int tile_w : TileWidths(g)) TryRunOfRows(g, tile_w);
@@ -256,7 +255,6 @@ class GroupTiles {
   void TryChannelRows(ConvGeometry g) {
     g.tiles_m = static_cast<int>(g.tile_phases());
     if (g.block_channels() >= g.problem.group_outputs() + 64) return;
-    if (!tiles_.KeepsGroupsWhole(g)) return;
     for (const int tile_w : TileWidths(g)) {
       const int64_t beside = g.lead() + g.halo(1);
       g.pitch = static_cast<int>(RoundUp(tile_w + beside, 8));

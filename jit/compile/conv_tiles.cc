@@ -71,12 +71,6 @@ ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
   base_.splits_weight = is_fp32 && problem.weight_type == DataType::kF32;
 }
 
-bool ConvTiles::KeepsGroupsWhole(const ConvGeometry& g) const {
-  const int64_t group = demands_.group_channels;
-  return group == 0 || g.block_channels() % group == 0 ||
-         group % g.block_channels() == 0;
-}
-
 int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
   if (demands_.reduces_images) return int64_t{2} * g.tiles_n;
   const int64_t group = demands_.group_channels;

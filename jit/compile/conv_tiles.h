@@ -25,8 +25,6 @@ class ConvTiles {
 
   // Registers of a thread that are to stay free for what the plan computes.
   int64_t spare_registers() const { return options_.spare_registers; }
-  // Whether no block has a part of a normalised group and a part of another.
-  bool KeepsGroupsWhole(const ConvGeometry& geometry) const;
   // That statistics of group_norm, or what is kept of images, take where pixels
   // are rows.
   int64_t StatisticsRegisters(const ConvGeometry& geometry) const;

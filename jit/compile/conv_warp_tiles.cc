@@ -48,9 +48,17 @@ class WarpTiles {
       if (together > RoundUp(fragments, g.warps_n)) continue;
       g.tiles_n = tiles_n;
       if (demands_.all_channels_in_a_block && together < fragments) continue;
-      if (!tiles_.KeepsGroupsWhole(g)) continue;
+      if (!KeepsGroupsWhole(g)) continue;
       TryRows(g);
     }
+  }
+
+  // Whether no block has a part of a normalised group and a part of another:
+  // some number of fragments will do.
+  bool KeepsGroupsWhole(const ConvGeometry& g) const {
+    const int64_t group = demands_.group_channels;
+    return group == 0 || g.block_channels() % group == 0 ||
+           group % g.block_channels() == 0;
   }
 
   void TryRows(ConvGeometry g) {

@@ -519,10 +519,11 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
   LoweredPlan lowered = Lower(plan);
+  const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
-    lowered = UnfoldPatches(GatherPixels(std::move(lowered)));
+    lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);
   }
-  if (target.arch == "sm_90a") lowered = ReshapeImages(std::move(lowered));
+  if (is_hopper) lowered = ReshapeImages(std::move(lowered));
   std::vector<Schedule> commuted = MakeFast(
       Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;

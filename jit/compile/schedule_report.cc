@@ -98,7 +98,8 @@ class Reporting {
     report->candidates =
         ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
     report->why =
-        WhyConvolution(report->candidates) + TextOf(kernel.demands) +
+        WhyConvolution(report->candidates) +
+        TextOf(*kernel.conv, kernel.demands) +
         (kernel.conv->reads_beside
              ? "; what ops read of other tensors is on its way before sums are"
              : "") +
@@ -126,7 +127,7 @@ class Reporting {
                        ToString(tuning_), rank + 1);
   }
 
-  static std::string TextOf(const ConvDemands& demands) {
+  static std::string TextOf(const ConvGeometry& g, const ConvDemands& demands) {
     std::vector<std::string> held;
     if (demands.windows.any()) {
       const ConvWindows& windows = demands.windows;
@@ -136,9 +137,11 @@ class Reporting {
         held.back() += " (what windows of two blocks share, both compute)";
       }
     }
-    if (demands.group_channels > 0) {
-      held.push_back(fmt::format("whole normalised groups of {} channels",
-                                 demands.group_channels));
+    const int64_t group = demands.group_channels;
+    if (group > 0) {
+      held.push_back(
+          fmt::format("{} normalised groups of {} channels",
+                      g.PartsOfState(group) > 1 ? "parts of" : "whole", group));
     }
     if (demands.all_channels_in_a_block) held.push_back("all channels");
     const std::string packed =

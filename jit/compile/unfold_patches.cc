@@ -22,7 +22,8 @@ constexpr int64_t kFiltersOfElement = 8;
 
 class Unfolding {
  public:
-  explicit Unfolding(LoweredPlan plan) : plan_(std::move(plan)) {}
+  Unfolding(LoweredPlan plan, bool small)
+      : plan_(std::move(plan)), small_(small) {}
 
   LoweredPlan Run() && {
     std::vector<Node> nodes = std::move(plan_.nodes);
@@ -51,7 +52,7 @@ class Unfolding {
     if (kernel[0] * kernel[1] >= (has_few ? kPixelsOfFew : kPixelsOfAny)) {
       return true;
     }
-    return has_few && PaysInVectors(DescOf(node.operands[0]), filter);
+    return small_ && has_few && PaysInVectors(DescOf(node.operands[0]), filter);
   }
 
   static bool PaysInVectors(const TensorDesc& input, const Dims& filter) {
@@ -110,12 +111,13 @@ class Unfolding {
   }
 
   LoweredPlan plan_;
+  const bool small_;
 };
 
 }  // namespace
 
-LoweredPlan UnfoldPatches(LoweredPlan plan) {
-  return Unfolding(std::move(plan)).Run();
+LoweredPlan UnfoldPatches(LoweredPlan plan, bool small) {
+  return Unfolding(std::move(plan), small).Run();
 }
 
 }  // namespace kiln

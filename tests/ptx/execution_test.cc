@@ -141,6 +141,27 @@ TEST(PtxSchedulesTest, SomeTilesKeepWindowsOnTheirWayToMemory) {
   });
 }
 
+bool CutsGroups(const Kernel& kernel) {
+  const int64_t channels = kernel.demands.group_channels;
+  return channels > 0 && kernel.conv->block_channels() % channels != 0 &&
+         kernel.conv->PartsOfState(channels) > 1;
+}
+
+TEST(PtxSchedulesTest, SomeBlocksHavePartsOfGroups) {
+  for (const char* prefix :
+       {"conv_holds_cut_groups", "conv_holds_windows_cut_groups"}) {
+    ExpectOfPlansNamed(prefix, [](const Kernel& k) {
+      return CutsGroups(k) && k.conv->holds_images();
+    });
+  }
+  ExpectOfPlansNamed("conv_cuts_groups_pixels", [](const Kernel& k) {
+    return CutsGroups(k) && !k.conv->channel_rows;
+  });
+  ExpectOfPlansNamed("conv_cuts_groups_channels", [](const Kernel& k) {
+    return CutsGroups(k) && k.conv->channel_rows;
+  });
+}
+
 TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {
   ExpectOfPlansNamed("conv_turns_held", [](const Kernel& k) {
     return k.demands.all_channels_in_a_block && k.conv->groups() == 4;

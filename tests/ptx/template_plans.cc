@@ -346,6 +346,26 @@ std::vector<TemplatePlan> HoldingPlans() {
            Conv("4,64,20,30", "64,64,3,3", "padding=1",
                 "h = add(c, e)\ny = group_norm(h, num_groups=8)"),
        "sm_90a/2"},
+      // Groups of channels that begin in one block and end in the next, in
+      // blocks of one and of two parts of pixels, and of windows; a group of
+      // fewer channels than the block has.
+      {"conv_holds_cut_groups", file,
+       Conv("3,64,8,16", "240,64,3,3", "padding=1",
+            "n = group_norm(c, num_groups=12)\ny = relu(n)", "f16"),
+       "sm_90a/5"},
+      {"conv_holds_cut_groups_f32", file,
+       Conv("3,64,8,16", "160,64,3,3", "padding=1",
+            "n = group_norm(c, num_groups=8)\ny = relu(n)"),
+       "sm_90a/3"},
+      {"conv_holds_windows_cut_groups", file,
+       Conv("6,8,36,40", "160,8,3,3", "padding=1",
+            "n = group_norm(c, num_groups=16)\nr = relu(n)\n"
+            "y = max_pool2d(r, kernel_size=2)"),
+       "sm_90a/20"},
+      {"conv_holds_96_outputs", file,
+       Conv("3,48,16,16", "96,48,1,1", "", "y = group_norm(c, num_groups=1)",
+            "bf16"),
+       "sm_90a/2"},
       // Windows, of strips of tiles: all of a block; of several chunks; wide
       // and low, of fewer channels than lanes have; with sums of chunks.
       {"conv_holds_windows", file,
@@ -370,6 +390,16 @@ std::vector<TemplatePlan> HoldingPlans() {
             "t = tanh(c)\nn = group_norm(t, num_groups=42)\n"
             "y = max_pool2d(n, kernel_size=[2,8])"),
        "sm_90a/3"},
+      // Nothing is held, and blocks have parts of groups: whose pixels are
+      // rows; whose channels are, of values and of what is computed of them.
+      {"conv_cuts_groups_pixels", file,
+       Conv("2,32,24,24", "160,32,3,3", "padding=1",
+            "n = group_norm(c, num_groups=16)\ny = add(n, c)"),
+       "sm_90a/4"},
+      {"conv_cuts_groups_channels", file,
+       Conv("3,64,16,16", "192,64,3,3", "padding=1",
+            "y = group_norm(c, num_groups=2)"),
+       "sm_90a/4"},
       // Nothing is held, and windows go by way of shared memory.
       {"conv_keeps_windows", file,
        Conv("1,8,98,130", "64,8,3,3", "",

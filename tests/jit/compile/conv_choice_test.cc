@@ -128,6 +128,45 @@ TEST(ConvChoiceTest, SmallImagesShareABlock) {
   }
 }
 
+// Groups of 10, 20 and 40 channels, of diffusion models, are cut by blocks of
+// 64; by warps, which need them whole, these convolutions took 3 to 4 times as
+// long.
+TEST(ConvChoiceTest, BlocksHavePartsOfGroups) {
+  ConvDemands statistics;
+  statistics.has_statistics = statistics.stores = true;
+  const ConvOptions options{Grade::kTf32, {"sm_90a", 132}, 0};
+  for (const int64_t channels : {640, 1280}) {
+    statistics.group_channels = channels / 32;
+    ConvProblem problem = Problem(4, channels, channels, 32, 3, 1, 1);
+    problem.input_type = problem.weight_type = DataType::kF16;
+    const auto geometry = ChooseConvGeometry(problem, statistics, options);
+    ASSERT_TRUE(geometry.has_value());
+    EXPECT_TRUE(geometry->has_groups());
+    EXPECT_EQ(geometry->PartsOfState(channels / 32), 2);
+    ExpectSound(*geometry, options.target);
+  }
+}
+
+TEST(ConvChoiceTest, CountsPartsOfGroupsAndGroupsOfABlock) {
+  ConvGeometry g;
+  g.problem = Problem(1, 64, 320, 32, 3, 1, 1);
+  g.groups_m = g.groups_n = 1;
+  g.channel_rows = true;  // blocks of 64 channels
+  const auto expect = [&](int64_t group, int64_t parts, int64_t states) {
+    SCOPED_TRACE(group);
+    EXPECT_EQ(g.PartsOfState(group), parts);
+    EXPECT_EQ(g.StatesOfBlock(group), states);
+  };
+  expect(8, 1, 8);
+  expect(10, 2, 8);  // as 4 + 6 x 10
+  expect(32, 1, 2);
+  expect(40, 2, 3);
+  expect(80, 2, 2);  // as 16 + 48 of two
+  expect(160, 3, 2);
+  expect(64, 1, 1);
+  expect(320, 5, 1);
+}
+
 TEST(ConvChoiceTest, BlocksHaveWholeNumbersOfImages) {
   for (const int64_t images : {131, 133, 264, 395}) {
     const ConvProblem problem = Problem(images, 64, 128, 7, 3, 1, 1);

@@ -78,15 +78,17 @@ TEST(ConvFinishTest, SmallImagesInABatchThatIsLargeEnough) {
   EXPECT_TRUE(Finishes(TransposedChain("[530,64,14,14]")));
 }
 
-// A block is part of one image there.
+// A block is part of one image there. (Were the convolution no output, blocks
+// would hold images.)
 TEST(ConvFinishTest, LeavesBlocksOfSeveralImagesToAnotherKernel) {
   const Schedule schedule = Fastest(R"(
-input x: f32[10006,16,8,8]
-param w: f32[96,16,3,3]
+input x: f32[10006,64,8,8]
+param w: f32[96,64,3,3]
 c = conv2d(x, w)
 n = group_norm(c, num_groups=8)
 y = relu(n)
 output y
+output c
 )");
   const auto has_several = [](const Kernel& kernel) {
     return kernel.conv.has_value() && kernel.conv->images > 1;

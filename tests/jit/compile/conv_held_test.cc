@@ -171,7 +171,6 @@ output y
   EXPECT_LE(kernel.conv->blocks(), kH100.sm_count);
 }
 
-// Measured: 66 us as two kernels, 162 held.
 // Lanes a stride apart read sectors again, from the L1; and two warpgroups
 // bring more than one. (Measured: 40 us with both, 46 and 51 without.)
 TEST(ConvHeldTest, StridedImagesLeaveRoomToTheL1) {
@@ -191,6 +190,40 @@ output y
   EXPECT_LE(spec.entries[0].dynamic_shared_bytes, 195 * 1024);
 }
 
+// Few products, which two kernels would both compute: 303 and 236 us held; but
+// of 3 channels 92 and 136.
+TEST(ConvHeldTest, ComputesNothingAgainWhereThatTakesLonger) {
+  const auto text = [](int inputs, int batch, int outputs) {
+    return fmt::format(
+        "grade tf32\ninput x: f32[{1},{0},128,128]\n"
+        "param w: f32[{2},{0},3,3]\nc = conv2d(x, w, padding=1)\n"
+        "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",
+        inputs, batch, outputs);
+  };
+  const Schedule held = Fastest(text(8, 128, 64));
+  EXPECT_TRUE(Only(held).conv->holds_images());
+  const Schedule again = Fastest(text(3, 64, 32));
+  EXPECT_FALSE(Holds(again));
+  EXPECT_EQ(again.kernels.size(), 3);
+}
+
+// Another norm of the same convolution would have to compute it, too.
+TEST(ConvHeldTest, LeavesTwoNormsOfOneConvolutionApart) {
+  EXPECT_FALSE(Holds(R"(
+grade tf32
+input x: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+c = conv2d(x, w)
+n = group_norm(c, num_groups=8)
+m = group_norm(c, num_groups=16)
+y = relu(n)
+z = relu(m)
+output y
+output z
+)"));
+}
+
+// Measured: 66 us as two kernels, 162 held.
 TEST(ConvHeldTest, ManyChannelsOfSmallImagesStayApart) {
   EXPECT_FALSE(Holds(R"(
 input x: f32[128,256,7,7]

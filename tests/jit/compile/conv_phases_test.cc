@@ -193,6 +193,11 @@ TEST(UnfoldPatchesTest, TakesSmallPatchesOfFewChannelsWhereItPays) {
     EXPECT_NE(begins_with(type, 3, "5", 96), "unfold.cu") << "no vectors";
     EXPECT_NE(begins_with(type, 16, "4", 96), "unfold.cu") << "many channels";
   }
+  const Target ampere = {"sm_80", 108};
+  EXPECT_NE(Files("input x: f16[8,3,60,64]\nparam w: f16[96,3,4,4]\n"
+                  "y = conv2d(x, w, stride=4)\noutput y\n",
+                  ampere)[0],
+            "unfold.cu");
   EXPECT_EQ(begins_with("f32", 4, "2", 128), "unfold.cu");
   EXPECT_NE(begins_with("f32", 4, "2", 120), "unfold.cu");
 }
