@@ -97,6 +97,8 @@ ROWS = {
     "conv_stem_k7_s2": Chain("f32", 32, 3, 224, 224).conv(
         64, 7, stride=2, padding=3, bias=False).batch_norm().relu().max_pool(
             3, stride=2, padding=1),
+    "conv_f16_stem_k7_s2": Chain("f16", 32, 3, 224, 224).conv(
+        64, 7, stride=2, padding=3, bias=False).batch_norm().relu(),
     "conv_stem_group_norm": Chain("f32", 32, 3, 224, 224).conv(
         64, 7, stride=2, padding=3, bias=False).group_norm(32).relu().max_pool(
             3, stride=2, padding=1),

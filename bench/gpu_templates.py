@@ -176,6 +176,9 @@ PLANS = {
     "conv_3_channels": _conv("32,3,40,40", "64,3,7,7", stride=2, padding=3)
     + "r = relu(c)\ny = max_pool2d(r, kernel_size=3, stride=2, padding=1)\n"
     + "output y\n",
+    "conv_3_channels_f16": _conv("32,3,40,40", "64,3,7,7", "f16", stride=2,
+                                 padding=3)
+    + "y = relu(c)\noutput y\n",
     "conv_1_channel": _conv("32,1,40,40", "64,1,5,5", padding=2)
     + "y = group_norm(c, num_groups=16)\noutput y\n",
     # conv_mma.cu and depthwise_conv2d.cu.

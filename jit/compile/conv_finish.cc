@@ -28,10 +28,9 @@ constexpr double kSlowedByOverlap = 1.2;
 // models say, beside blocks that hold images: in the mean of 44 plans.
 constexpr double kApartUnderestimated = 1.2;
 // What two kernels that both compute the convolution take of what models say,
-// in scaled operands and in those multiplied as they are stored: from twelve
-// plans and grades.
+// in f32 and in 16 bits: from twelve plans and grades.
 constexpr double kAgainOverestimated = 0.85;
-constexpr double kRawAgainOverestimated = 0.65;
+constexpr double kHalfAgainOverestimated = 0.65;
 // A kernel more, the gap before it, and merging states for it, on an H100.
 constexpr double kCyclesOfLaunch = 7000.0;
 
@@ -107,9 +106,9 @@ class Finishing {
     const ConvGeometry& geometry =
         fusion_.geometry.at({group.anchor, group.tail});
     const double apart = CyclesOf(group) + kCyclesOfLaunch + CyclesOf(again);
-    const double counted = geometry.problem.takes_as_stored()
-                               ? kRawAgainOverestimated
-                               : kAgainOverestimated;
+    const bool is_f32 = geometry.problem.input_type == DataType::kF32;
+    const double counted =
+        is_f32 ? kAgainOverestimated : kHalfAgainOverestimated;
     if (!Hold(group, rest, apart * counted)) return;
     group.finish = std::move(rest.epilogue);
     fusion_.geometry.erase({again.anchor, again.tail});

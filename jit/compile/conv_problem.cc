@@ -5,19 +5,41 @@
 #include "jit/compile/rounding.h"
 
 namespace kiln {
+namespace {
 
-int64_t ConvProblem::octet_columns() const {
-  if (insert != Pair{1, 1}) return 1;
-  const int64_t width = kernel[1];
-  const int64_t most = 8 / group_inputs();
-  if (most < 2) return 1;
-  // The last octet may begin early. What it has in common with the one before
-  // has half its weight in each: exactly, since f32 weights are scaled. The
-  // smallest of f16 and bf16 have no half.
-  if (!takes_as_stored()) return CeilDiv(width, CeilDiv(width, most));
+// Columns of the filter that an octet has room for.
+int64_t MostColumns(const ConvProblem& problem) {
+  if (problem.insert != Pair{1, 1}) return 1;
+  return std::max<int64_t>(8 / problem.group_inputs(), 1);
+}
+
+// Of a filter of `width` columns at most `most`, so that all octets have as
+// many.
+int64_t WholeColumns(int64_t width, int64_t most) {
   int64_t columns = std::min(most, width);
   while (width % columns != 0) --columns;
   return columns;
+}
+
+// The same where the last octet may begin early. What it has in common with the
+// one before has half its weight in each: exactly, since weights are scaled.
+// (The smallest of f16 and bf16 have no half.)
+int64_t EvenColumns(int64_t width, int64_t most) {
+  return CeilDiv(width, CeilDiv(width, most));
+}
+
+}  // namespace
+
+int64_t ConvProblem::octet_columns() const {
+  const int64_t most = MostColumns(*this);
+  return takes_as_stored() ? WholeColumns(kernel[1], most)
+                           : EvenColumns(kernel[1], most);
+}
+
+bool ConvProblem::scales_few_halves() const {
+  const int64_t most = MostColumns(*this);
+  return has_halves() &&
+         WholeColumns(kernel[1], most) < EvenColumns(kernel[1], most);
 }
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {

@@ -29,11 +29,17 @@ struct ConvProblem {
   // Of warpgroups: whether they multiply the operands as they are stored, and
   // of how many neighbouring columns of the filter an octet has all channels,
   // where these are few: 1 if it has channels of one.
-  bool takes_as_stored() const {
-    return input_type == weight_type && input_type != DataType::kF32;
-  }
+  bool takes_as_stored() const { return has_halves() && !scales_few_halves(); }
+  // Operands of 16 bits are scaled all the same where octets then have more
+  // columns of the filter.
+  bool scales_few_halves() const;
   int64_t octet_columns() const;
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
+
+ private:
+  bool has_halves() const {
+    return input_type == weight_type && input_type != DataType::kF32;
+  }
 };
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);

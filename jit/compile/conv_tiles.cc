@@ -20,6 +20,9 @@ constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
 // What tiles of warps take longer on an H100 than their model says, in the mean
 // of six that warpgroups could have had (docs/kernel-notes.md).
 constexpr double kWarpsSlowedOnHopper = 1.5;
+// The same of operands of 16 bits with few channels, which warpgroups scale for
+// fuller octets: by hand, so that the faster of them are chosen for six plans.
+constexpr double kWarpsSlowedByFewHalves = 4.5;
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
 // `pool` is more than tails without windows need: the choices that have been
@@ -169,11 +172,15 @@ void ConvTiles::CompareHeld(const ConvGeometry& g) {
   best_cycles_ = all;
 }
 
+double ConvTiles::WarpsSlowed(const ConvProblem& problem) const {
+  if (options_.target.arch != "sm_90a") return 1.0;
+  return problem.scales_few_halves() ? kWarpsSlowedByFewHalves
+                                     : kWarpsSlowedOnHopper;
+}
+
 void ConvTiles::Compare(ConvGeometry g) {
-  const bool is_slowed = !g.has_groups() && options_.target.arch == "sm_90a";
-  const auto cycles = [&] {
-    return TileCycles(g, demands_) * (is_slowed ? kWarpsSlowedOnHopper : 1.0);
-  };
+  const double slowed = g.has_groups() ? 1.0 : WarpsSlowed(g.problem);
+  const auto cycles = [&] { return TileCycles(g, demands_) * slowed; };
   const int64_t longest = LongestStrip(g);
   // No strip's tiles cost less than those of the longest.
   g.tiles_per_block = static_cast<int>(longest);

@@ -42,6 +42,7 @@ class ConvTiles {
  private:
   // In tiles.
   int64_t LongestStrip(const ConvGeometry& geometry) const;
+  double WarpsSlowed(const ConvProblem& problem) const;
   void Compare(ConvGeometry geometry);
   bool HasRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);

@@ -161,6 +161,12 @@ std::vector<std::pair<std::string, std::string>> FewChannels() {
   return {
       {"conv_3_channels_k7_s2",
        Conv("2,3,40,44", "64,3,7,7", "stride=2, padding=3", "y = relu(c)")},
+      {"conv_3_channels_f16",
+       Conv("2,3,40,44", "64,3,7,7", "stride=2, padding=3", "y = relu(c)",
+            "f16")},
+      {"conv_4_channels_bf16",
+       Conv("2,4,32,40", "64,4,3,3", "padding=1",
+            "n = group_norm(c, num_groups=16)\ny = relu(n)", "bf16")},
       {"conv_3_channels_k4_s4",
        Conv("2,3,32,48", "96,3,4,4", "stride=4",
             "y = group_norm(c, num_groups=1)", "bf16")},

@@ -203,16 +203,33 @@ TEST(ConvChoiceTest, UnitsHaveAllFewChannelsOfSeveralColumns) {
            {4, 3, 2, 2},
            {5, 3, 1, 3},
            {3, 1, 1, 1},
-           // Half of the smallest f16 is no f16.
-           {3, 7, 1, 7, DataType::kF16},
+           // Half of the smallest f16 is no f16: scaled where that is needed.
+           {3, 7, 2, 4, DataType::kF16},
            {3, 4, 2, 2, DataType::kF16},
-           {1, 9, 3, 3, DataType::kBF16},
+           {1, 9, 5, 2, DataType::kBF16},
        }) {
     const ConvGeometry g = OfFewChannels(c.channels, c.width, 1, c.type);
     EXPECT_EQ(g.octet_columns, c.columns) << c.channels << " " << c.width;
     EXPECT_EQ(g.taps(1), c.taps) << c.channels << " " << c.width;
     EXPECT_EQ(g.taps(0), c.width);
   }
+}
+
+// Only where units then have more columns.
+TEST(ConvChoiceTest, ScalesHalvesForTheHalfOfAWeight) {
+  const auto is_scaled = [](int64_t channels, int64_t width, DataType type) {
+    const ConvProblem& problem =
+        OfFewChannels(channels, width, 1, type).problem;
+    EXPECT_EQ(problem.takes_as_stored(),
+              type != DataType::kF32 && !problem.scales_few_halves());
+    return problem.scales_few_halves();
+  };
+  EXPECT_TRUE(is_scaled(3, 7, DataType::kF16));
+  EXPECT_TRUE(is_scaled(4, 3, DataType::kBF16));
+  EXPECT_FALSE(is_scaled(4, 4, DataType::kF16));
+  EXPECT_FALSE(is_scaled(1, 3, DataType::kF16));
+  EXPECT_FALSE(is_scaled(5, 3, DataType::kF16)) << "a unit has one column";
+  EXPECT_FALSE(is_scaled(3, 7, DataType::kF32));
 }
 
 // The last unit of a row of the filter ends with it.
