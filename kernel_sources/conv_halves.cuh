@@ -1,4 +1,5 @@
-// Operands of conv_wgmma.cu: f32 numbers as one or two numbers of 16 bits.
+// Operands of conv_wgmma.cu: numbers of f32, or of 16 bits where they are
+// scaled all the same, as one or two numbers of 16 bits.
 //
 // A number x is scaled by a power of two 2^e and rounded to binary16, x1; where
 // it has two parts, what is left is rounded again, x2: 22 bits of the 24, as

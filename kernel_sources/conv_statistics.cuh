@@ -12,7 +12,7 @@ namespace kiln {
 // Statistics of the groups of group_norm. A thread keeps them for each of its
 // channels, or pair of channels where a group has an even number, over all
 // tiles of the block; Finish merges them in a fixed order and leaves one state
-// for each group and block (LeavePartial).
+// for each group that a block has channels of (LeavePartial).
 template <typename Spec>
 struct ConvTail<Spec, Tail::kMoments> {
   using Index = typename Spec::Index;

@@ -16,7 +16,7 @@ double TileCycles(const ConvGeometry& geometry, const ConvDemands& demands);
 double ConvCycles(const ConvGeometry& geometry, double tile_cycles,
                   int sm_count);
 
-// The same where blocks hold images.
+// The same where blocks hold images (conv_held_cost.cc).
 double HeldCycles(const ConvGeometry& geometry, const ConvDemands& demands);
 
 // What these are made of: the same of tiles of warps (conv_warp_cost.cc) and of

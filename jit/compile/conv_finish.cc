@@ -1,7 +1,6 @@
 #include "jit/compile/conv_finish.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -94,11 +93,18 @@ class Finishing {
            fusion_.groups[conv].early_pooling < 0;
   }
 
+  static bool BeginsWith(const std::vector<int>& nodes,
+                         const std::vector<int>& first) {
+    return nodes.size() >= first.size() &&
+           std::equal(first.begin(), first.end(), nodes.begin());
+  }
+
   // Blocks that hold images need not compute them again.
   void TakeFromAgain(int conv, int user) {
     KernelGroup& group = fusion_.groups[conv];
     const KernelGroup& again = fusion_.groups[user];
     const size_t shared = group.epilogue.size();
+    if (!BeginsWith(again.epilogue, group.epilogue)) return;
     KernelGroup rest;
     rest.domain = again.domain;
     rest.epilogue = {again.epilogue.begin() + shared, again.epilogue.end()};
@@ -107,9 +113,9 @@ class Finishing {
         fusion_.geometry.at({group.anchor, group.tail});
     const double apart = CyclesOf(group) + kCyclesOfLaunch + CyclesOf(again);
     const bool is_f32 = geometry.problem.input_type == DataType::kF32;
-    const double counted =
+    const double overestimated =
         is_f32 ? kAgainOverestimated : kHalfAgainOverestimated;
-    if (!Hold(group, rest, apart * counted)) return;
+    if (!Hold(group, rest, apart * overestimated)) return;
     group.finish = std::move(rest.epilogue);
     fusion_.geometry.erase({again.anchor, again.tail});
     fusion_.demands.erase({again.anchor, again.tail});
@@ -127,11 +133,6 @@ class Finishing {
     const auto held =
         ChooseConvGeometry(geometry.problem, *held_demands, options_);
     if (!held) return false;
-    if (FILE* f = fopen("/tmp/again.txt", "a")) {
-      fprintf(f, "held %.1f apart %.1f us\n",
-              HeldCycles(*held, *held_demands) / 1980, apart / 1980);
-      fclose(f);
-    }
     if (HeldCycles(*held, *held_demands) >= apart) return false;
     geometry = *held;
     demands = *held_demands;

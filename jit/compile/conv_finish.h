@@ -18,7 +18,8 @@ inline constexpr int64_t kFinishWarps = 2;
 // leave the memory time for that. Before, both were a kernel each, and
 // afterwards they are one group with nodes in `finish`. `holds`: also where
 // blocks can hold images until they have the statistics (conv_held.cuh), if
-// that is predicted to be faster; the group then has another geometry.
+// that is predicted to be faster; the group then has another geometry. Then the
+// second kernel may also have computed the convolution again.
 void FinishConvolutions(const LoweredPlan& plan, const ConvOptions& options,
                         bool holds, ConvFusion* fusion);
 

@@ -22,8 +22,8 @@ struct ConvFusion {
 
 // Multiply-adds for each element of the result that, together with reading the
 // input once more, take as long as writing and reading that element in f32. A
-// convolution with fewer is computed again rather than stored. 0 where reading
-// the input takes as long by itself.
+// convolution with fewer is computed again rather than stored, unless blocks
+// hold it (conv_finish.h). 0 where reading the input takes as long by itself.
 int64_t ProductsPerRoundTrip(const ConvProblem& problem);
 
 // Multiply-adds of the tensor cores for each element of the result.

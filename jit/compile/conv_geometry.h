@@ -37,7 +37,8 @@ struct ConvDemands {
   // what is made of both (conv_held.cuh).
   bool holds_images = false;
   int64_t held_channel_bytes = 0;  // of what a channel's results have in common
-  // Channels of a normalised group must not straddle blocks; 0: no such group.
+  // Channels of a normalised group, of which tiles of warps have all or a part
+  // of one; 0: no such group.
   int64_t group_channels = 0;
 
   // Where channels are the rows of warpgroups' products: whether statistics or

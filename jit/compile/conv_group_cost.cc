@@ -1,4 +1,6 @@
 // What tiles of warpgroups cost (conv_wgmma.cu).
+#include "jit/compile/conv_group_cost.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -24,6 +26,8 @@ constexpr double kCyclesBetweenTurns = 47.7;  // of the tensor cores
 constexpr double kCyclesPerHandover = 306.0;  // of a stage
 // How much longer reading takes where taps move pixels, in the mean of all
 // taps. Fitted; two of three taps in a row, each read twice, would be 5/3.
+// Also of pixels that are rows, swizzled ones, of operands as they are stored:
+// from 40 tiles.
 constexpr double kMisaligned = 1.5;
 // Of a product, where a tile has two phases and so fewer columns for each. By
 // hand: with none, one plan of nine in `fp32` has a tile that takes 12 %
@@ -104,41 +108,6 @@ constexpr double kOctetsPerPair = 1.25;
 // less are not.
 constexpr double kShareOfCarried = 0.5;
 
-// Of blocks that hold images, of which each round waits for all: its parts add
-// up. Fitted to 260 kernels of 46 plans, from 64 channels of 7 x 7 to P4, so
-// that the fastest are chosen, and so that they are held where that is faster:
-// times are off by 12 % in the mean. By hand: what rows bring beyond their
-// ends, more of it where lanes are a stride apart.
-constexpr double kCyclesOfHolding = 24000.0;
-constexpr double kCyclesOfRound = 2950.0;
-constexpr double kCyclesPerHeldChunk = 530.0;
-constexpr double kHeldTurns = 0.79;  // times what products take
-constexpr double kHeldWeightBytesPerCycle = 85.0;
-constexpr double kHeldInputBytesPerCycle = 22.0;
-constexpr double kHeldRowBytes = 32.0;
-// Of results beyond what is brought, which most of those kernels had as much
-// of: from three plans of 3 to 64 channels, by hand.
-constexpr double kHeldResultBytesPerCycle = 17.0;
-// What an only round of operands as they are stored takes of that, for nothing
-// of another image is beside it. By hand: 0.7 of three plans, 0.9 of a fourth
-// that is better not held.
-constexpr double kRawRoundAlone = 0.8;
-// The same of two producers where sums are long. By hand: with both, 0.65 to
-// 0.7 of two plans.
-constexpr double kRawTwoProducersInLong = 0.85;
-constexpr double kHeldCyclesPerInstruction = 0.36;  // of ops, for each element
-constexpr double kIssuedLanes = 128.0;              // in a cycle
-// Of blocks that hold windows, whose tiles take a little longer than others:
-// fitted to 97 kernels of 12 plans, off by 9 % in the mean. By hand: more
-// groups than two, from three plans, and the last strip, which is stored when
-// nothing else is left to do.
-constexpr double kCyclesOfWindowRound = 5000.0;
-constexpr double kSlowedByWindows = 1.1;
-constexpr double kSlowedByThirdGroup = 1.15;
-constexpr double kHeldBytesPerCycle = 14.0;
-// Of the clock as it was, 1.75 GHz, for each of what others count, 1.98.
-constexpr double kCyclesUnderLoad = 0.885;
-
 // Of a loop over windows, for each element.
 double PoolingInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   if (!demands.pools_in_a_loop()) return 0.0;
@@ -166,14 +135,6 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
          (demands.stores ? kInstructionsOfStoring : 0.0);
 }
 
-// `all`, or what is nearer to `in_long` where an element is a long sum.
-double InLong(const ConvGeometry& g, double all, double in_long) {
-  const auto sum =
-      static_cast<double>(g.problem.group_inputs() * g.problem.taps());
-  const double length = std::max(1.0, sum / kShortSum);
-  return in_long + (all - in_long) / (length * length);
-}
-
 // How often a sector of the results is stored: once for each phase of its
 // columns that is not in the tile.
 double StoresOfSector(const ConvGeometry& g) {
@@ -192,57 +153,6 @@ int64_t RowsInARow(const ConvGeometry& g) {
 // that takes longest.
 double ColumnsPresent(const ConvGeometry& g) {
   return g.merges_phases ? g.present_taps(1) : 1.0;
-}
-
-// Of one warpgroup's products of a chunk. The tensor cores read both operands
-// from shared memory, 128 bytes in a cycle; runs of pixels that a tap moves are
-// not aligned to that, unless they are swizzled.
-double CyclesOfTurn(const ConvGeometry& g) {
-  const double columns = g.tiles_n * 8;
-  const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
-  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
-  const bool is_moved =
-      g.taps(1) > 1 && (g.octets_of_row() == 1 || are_raw_rows);
-  const double pixels = is_moved ? kMisaligned : 1.0;
-  const double reading =
-      g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
-  return static_cast<double>(g.steps()) * g.products() * g.tiles_m *
-         ColumnsPresent(g) * std::max(columns / 2 + before, reading);
-}
-
-// Of a chunk, with the halo, where blocks hold images.
-double InputBytes(const ConvGeometry& g) {
-  const auto rows = static_cast<double>(g.plane_height() * g.planes(0));
-  const auto columns = static_cast<double>(g.pitch * g.planes(1));
-  const auto size = static_cast<double>(ElementSize(g.problem.input_type));
-  const auto beyond = static_cast<double>(g.planes(0) * g.planes(1));
-  return g.chunk * rows * (columns * size + beyond * kHeldRowBytes);
-}
-
-double WeightBytes(const ConvGeometry& g) {
-  return static_cast<double>(g.chunks() * g.tile_phases() * g.weight_units() *
-                             16) *
-         g.present_taps(0) * g.present_taps(1);
-}
-
-// Of a round, for results that are more than the input.
-double CyclesOfHeldResults(const ConvGeometry& g, const ConvDemands& demands) {
-  const int64_t channels =
-      std::min(g.block_channels(), g.problem.group_outputs());
-  const int64_t results = channels * ElementSize(demands.stored_type);
-  const int64_t inputs = g.problem.group_inputs() * g.problem.stride[0] *
-                         g.problem.stride[1] *
-                         ElementSize(g.problem.input_type);
-  const int64_t more = std::max<int64_t>(results - inputs, 0);
-  return static_cast<double>(more * g.tile_h * g.tile_w) /
-         kHeldResultBytesPerCycle;
-}
-
-// Of a round, for ops behind the products.
-double CyclesOfHeldOps(const ConvGeometry& g, const ConvDemands& demands) {
-  const int64_t elements = int64_t{g.groups()} * 64 * 8 * g.tiles_n;
-  return static_cast<double>(demands.instructions * elements) / kIssuedLanes *
-         kHeldCyclesPerInstruction;
 }
 
 // Positions that a tile costs producers, in the mean of a block; those that the
@@ -381,53 +291,41 @@ class GroupTileCost {
   double bytes_ = 0.0;  // of results
 };
 
-// Of a strip's windows, of which the last are stored at the end.
-double CyclesOfLastStrip(const ConvGeometry& g) {
-  return static_cast<double>(g.tiles_per_block * g.kept_window_words() * 4) /
-         kHeldBytesPerCycle;
-}
-
-// What operands that are multiplied as they are stored take of a sum of parts.
-double HeldShare(const ConvGeometry& g) {
-  if (!g.problem.takes_as_stored()) return 1.0;
-  return (g.rounds() == 1 ? kRawRoundAlone : 1.0) *
-         (g.producers > 1 ? InLong(g, 1.0, kRawTwoProducersInLong) : 1.0);
-}
-
-// Of strips, whose tiles hide each other as those of others do.
-double HeldWindowCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  const double slowed =
-      kSlowedByWindows * (g.groups() > 2 ? kSlowedByThirdGroup : 1.0);
-  const double round =
-      kCyclesOfWindowRound +
-      g.tiles_per_block * slowed * GroupTileCost(g, demands).Cycles();
-  return CyclesOfLastStrip(g) + GroupBlockCycles(g) +
-         static_cast<double>(g.rounds()) * round;
-}
-
 }  // namespace
 
 double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
   return GroupTileCost(g, demands).Cycles();
 }
 
-double HeldCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  if (g.holds_windows()) return HeldWindowCycles(g, demands);
-  const auto chunks = static_cast<double>(g.chunks());
-  const double weights = g.keeps_weights ? 0.0 : WeightBytes(g);
-  const double of_chunk = kCyclesPerHeldChunk +
-                          kHeldTurns * g.groups() * CyclesOfTurn(g) +
-                          InputBytes(g) / kHeldInputBytesPerCycle;
-  const double round =
-      kCyclesOfRound + chunks * of_chunk + weights / kHeldWeightBytesPerCycle +
-      CyclesOfHeldOps(g, demands) + CyclesOfHeldResults(g, demands);
-  const double all = kCyclesOfHolding + static_cast<double>(g.rounds()) * round;
-  return all * HeldShare(g) / kCyclesUnderLoad;
-}
-
 double GroupBlockCycles(const ConvGeometry& g) {
   if (!g.keeps_weights) return kCyclesPerBlock;
   return kCyclesPerBlock + WeightBytes(g) / kL2BytesPerCycle;
+}
+
+double InLong(const ConvGeometry& g, double in_short, double in_long) {
+  const auto sum =
+      static_cast<double>(g.problem.group_inputs() * g.problem.taps());
+  const double length = std::max(1.0, sum / kShortSum);
+  return in_long + (in_short - in_long) / (length * length);
+}
+
+double CyclesOfTurn(const ConvGeometry& g) {
+  const double columns = g.tiles_n * 8;
+  const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
+  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
+  const bool is_moved =
+      g.taps(1) > 1 && (g.octets_of_row() == 1 || are_raw_rows);
+  const double pixels = is_moved ? kMisaligned : 1.0;
+  const double reading =
+      g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
+  return static_cast<double>(g.steps()) * g.products() * g.tiles_m *
+         ColumnsPresent(g) * std::max(columns / 2 + before, reading);
+}
+
+double WeightBytes(const ConvGeometry& g) {
+  return static_cast<double>(g.chunks() * g.tile_phases() * g.weight_units() *
+                             16) *
+         g.present_taps(0) * g.present_taps(1);
 }
 
 }  // namespace kiln

@@ -22,8 +22,8 @@ int64_t WholeColumns(int64_t width, int64_t most) {
 }
 
 // The same where the last octet may begin early. What it has in common with the
-// one before has half its weight in each: exactly, since weights are scaled.
-// (The smallest of f16 and bf16 have no half.)
+// one before has half its weight in each: exactly, as far as scaled weights are
+// exact (docs/ops.md). The smallest of f16 and bf16 have no half.
 int64_t EvenColumns(int64_t width, int64_t most) {
   return CeilDiv(width, CeilDiv(width, most));
 }

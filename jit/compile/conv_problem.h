@@ -26,13 +26,13 @@ struct ConvProblem {
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t group_inputs() const { return input[1] / groups; }
   int64_t group_outputs() const { return output[1] / groups; }
-  // Of warpgroups: whether they multiply the operands as they are stored, and
-  // of how many neighbouring columns of the filter an octet has all channels,
-  // where these are few: 1 if it has channels of one.
+  // Of warpgroups: whether they multiply the operands as they are stored.
   bool takes_as_stored() const { return has_halves() && !scales_few_halves(); }
   // Operands of 16 bits are scaled all the same where octets then have more
   // columns of the filter.
   bool scales_few_halves() const;
+  // Of how many neighbouring columns of the filter an octet has all channels,
+  // where these are few: 1 if it has channels of one.
   int64_t octet_columns() const;
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 

@@ -22,8 +22,8 @@ constexpr int64_t kFiltersOfElement = 8;
 
 class Unfolding {
  public:
-  Unfolding(LoweredPlan plan, bool small)
-      : plan_(std::move(plan)), small_(small) {}
+  Unfolding(LoweredPlan plan, bool takes_small)
+      : plan_(std::move(plan)), takes_small_(takes_small) {}
 
   LoweredPlan Run() && {
     std::vector<Node> nodes = std::move(plan_.nodes);
@@ -52,7 +52,8 @@ class Unfolding {
     if (kernel[0] * kernel[1] >= (has_few ? kPixelsOfFew : kPixelsOfAny)) {
       return true;
     }
-    return small_ && has_few && PaysInVectors(DescOf(node.operands[0]), filter);
+    return takes_small_ && has_few &&
+           PaysInVectors(DescOf(node.operands[0]), filter);
   }
 
   static bool PaysInVectors(const TensorDesc& input, const Dims& filter) {
@@ -111,13 +112,13 @@ class Unfolding {
   }
 
   LoweredPlan plan_;
-  const bool small_;
+  const bool takes_small_;
 };
 
 }  // namespace
 
-LoweredPlan UnfoldPatches(LoweredPlan plan, bool small) {
-  return Unfolding(std::move(plan), small).Run();
+LoweredPlan UnfoldPatches(LoweredPlan plan, bool takes_small) {
+  return Unfolding(std::move(plan), takes_small).Run();
 }
 
 }  // namespace kiln

@@ -16,9 +16,9 @@ namespace kiln {
 //
 // for w: [O, C, 16, 16]. The kernel of kernel_sources/unfold.cu writes as many
 // elements as it reads. Weights that a plan computes stay as they are.
-// `small`: also filters of fewer than 64 pixels, where that has been found to
-// pay on an H100.
-LoweredPlan UnfoldPatches(LoweredPlan plan, bool small);
+// `takes_small`: also filters of fewer than 64 pixels, where that has been
+// found to pay on an H100.
+LoweredPlan UnfoldPatches(LoweredPlan plan, bool takes_small);
 
 }  // namespace kiln
 

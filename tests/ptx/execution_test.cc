@@ -141,25 +141,44 @@ TEST(PtxSchedulesTest, SomeTilesKeepWindowsOnTheirWayToMemory) {
   });
 }
 
+// Neither is a block whole in a group, nor a group in a block.
 bool CutsGroups(const Kernel& kernel) {
-  const int64_t channels = kernel.demands.group_channels;
-  return channels > 0 && kernel.conv->block_channels() % channels != 0 &&
-         kernel.conv->PartsOfState(channels) > 1;
+  const int64_t group = kernel.demands.group_channels;
+  const int64_t block = kernel.conv->block_channels();
+  return group > 0 && block % group != 0 && group % block != 0 &&
+         kernel.conv->PartsOfState(group) > 1;
 }
 
 TEST(PtxSchedulesTest, SomeBlocksHavePartsOfGroups) {
-  for (const char* prefix :
-       {"conv_holds_cut_groups", "conv_holds_windows_cut_groups"}) {
-    ExpectOfPlansNamed(prefix, [](const Kernel& k) {
-      return CutsGroups(k) && k.conv->holds_images();
+  using Wanted = bool (*)(const Kernel&);
+  for (const auto& [prefix, is_so] :
+       std::vector<std::pair<std::string, Wanted>>{
+           {"conv_holds_cut_groups",
+            [](const Kernel& k) { return k.conv->holds_images(); }},
+           {"conv_holds_windows_cut_groups",
+            [](const Kernel& k) { return k.conv->holds_windows(); }},
+           {"conv_cuts_groups_pixels",
+            [](const Kernel& k) { return !k.conv->channel_rows; }},
+           {"conv_cuts_groups_channels",
+            [](const Kernel& k) { return k.conv->channel_rows; }},
+           {"conv_cuts_groups_merged",
+            [](const Kernel& k) { return k.leaves_states; }},
+           {"conv_cuts_groups_finish",
+            [](const Kernel& k) { return !k.group.finish.empty(); }},
+           {"conv_cuts_groups_images",
+            [](const Kernel& k) { return k.conv->images > 1; }},
+       }) {
+    ExpectOfPlansNamed(prefix, [&, is_so = is_so](const Kernel& kernel) {
+      return CutsGroups(kernel) && is_so(kernel);
     });
   }
-  ExpectOfPlansNamed("conv_cuts_groups_pixels", [](const Kernel& k) {
-    return CutsGroups(k) && !k.conv->channel_rows;
-  });
-  ExpectOfPlansNamed("conv_cuts_groups_channels", [](const Kernel& k) {
-    return CutsGroups(k) && k.conv->channel_rows;
-  });
+  for (const char* name :
+       {"conv_holds_cut_groups_thrice", "conv_cuts_groups_channels_thrice"}) {
+    ExpectOfPlansNamed(name, [](const Kernel& kernel) {
+      return CutsGroups(kernel) &&
+             kernel.conv->PartsOfState(kernel.demands.group_channels) == 3;
+    });
+  }
 }
 
 TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {

@@ -90,7 +90,7 @@ class Writer {
     const int64_t of_group =
         random_.Pick({random_.Int(1, 4), random_.Int(4, 24 / groups)});
     const int64_t outputs =
-        groups * random_.Pick<int64_t>({1, 4, 8, random_.Int(1, 24), 64});
+        groups * random_.Pick<int64_t>({1, 4, 8, random_.Int(1, 24), 64, 80});
     std::array<Axis, 2> axes;
     do {
       axes = {AnyAxis(transposed), AnyAxis(transposed)};
