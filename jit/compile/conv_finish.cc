@@ -104,11 +104,11 @@ class Finishing {
     KernelGroup& group = fusion_.groups[conv];
     const KernelGroup& again = fusion_.groups[user];
     const size_t shared = group.epilogue.size();
-    if (!BeginsWith(again.epilogue, group.epilogue)) return;
+    if (!holds_ || !BeginsWith(again.epilogue, group.epilogue)) return;
     KernelGroup rest;
     rest.domain = again.domain;
     rest.epilogue = {again.epilogue.begin() + shared, again.epilogue.end()};
-    if (!holds_ || !CanFollow(conv, user, rest)) return;
+    if (!CanFollow(conv, user, rest)) return;
     const ConvGeometry& geometry =
         fusion_.geometry.at({group.anchor, group.tail});
     const double apart = CyclesOf(group) + kCyclesOfLaunch + CyclesOf(again);

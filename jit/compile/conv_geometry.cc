@@ -173,6 +173,7 @@ int64_t ConvGeometry::scale_units() const {
   if (channel_rows || problem.takes_as_stored()) return 0;
   return int64_t{groups()} * tiles_n * 8 / 4;
 }
+
 int64_t ConvGeometry::lead() const {
   if (takes_pairs) return std::abs(padding(1)) % 2;
   return copies_four ? (4 - padding(1) % 4) % 4 : 0;

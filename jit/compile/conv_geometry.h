@@ -176,7 +176,8 @@ struct ConvGeometry {
   // `group_channels`.
   int64_t Splits(int64_t group_channels) const;
   // Blocks side by side that have channels of the same group, at most; and
-  // groups that a block has channels of, at most (conv_block_states.cuh).
+  // groups that a block has channels of, at most (conv_block_states.cuh). There
+  // are groups: group_channels > 0.
   int64_t PartsOfState(int64_t group_channels) const;
   int64_t StatesOfBlock(int64_t group_channels) const;
 

@@ -36,10 +36,10 @@ int64_t ConvProblem::octet_columns() const {
                            : EvenColumns(kernel[1], most);
 }
 
+// No divisor of the width is larger than these columns and fits in an octet.
 bool ConvProblem::scales_few_halves() const {
-  const int64_t most = MostColumns(*this);
-  return has_halves() &&
-         WholeColumns(kernel[1], most) < EvenColumns(kernel[1], most);
+  if (!has_halves()) return false;
+  return kernel[1] % EvenColumns(kernel[1], MostColumns(*this)) != 0;
 }
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
