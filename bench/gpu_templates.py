@@ -34,6 +34,20 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_lines_reshaped": _conv("2,160,28,28", "136,160,1,1", "bf16")
     + "y = silu(c)\noutput y\n",
+    # Rows of eight pixels: of 16 bits, in planes of a stride and in both phases
+    # of their columns; of octets that lie apart; with statistics.
+    "conv_eights": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)
+    + "y = relu(c)\noutput y\n",
+    "conv_eights_stride": _conv("33,64,32,32", "512,64,3,3", "f16", padding=1,
+                                stride=2)
+    + "y = relu(c)\noutput y\n",
+    "conv_eights_phases": _conv("33,64,8,8", "64,128,4,4", "f16", padding=1,
+                                stride=2, transposed=1)
+    + "y = relu(c)\noutput y\n",
+    "conv_eights_octets": _conv("66,8,16,16", "128,8,5,5", padding=2)
+    + "y = relu(c)\noutput y\n",
+    "conv_eights_moments": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)
+    + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     # Extremes of windows, by lanes that share them and through planes.
     "conv_pool_4": "param s: f32[64,1,1]\n" + _conv("2,8,34,34", "64,8,3,3")
     + "n = group_norm(c, num_groups=16)\nm = mul(n, s)\n"

@@ -199,7 +199,7 @@ __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
                               Visit visit) {
   using Index = typename Spec::Index;
   using Run = Planes<Spec>;
-  using Column = WindowColumn<Spec, Spec::kRowPitch>;
+  using Column = WindowColumn<Spec, Spec::kRunPitch>;
   constexpr int kAcross =
       (Spec::kTileW - Spec::kPoolW) / Spec::kPoolStrideW + 1;
   constexpr int kColumns = Run::kChannels * kAcross;
@@ -226,7 +226,7 @@ __device__ void ForEachWindow(const ConvBlock<Spec>& block, int tile,
         static_cast<Index>(h), static_cast<Index>(w));
     const int count = static_cast<int>(Pooled::kH) - h;
     Column::template Pool<kOfThread>(
-        planes.plane(channel) + y * Spec::kPoolStrideH * Spec::kRowPitch +
+        planes.plane(channel) + y * Spec::kPoolStrideH * Spec::kRunPitch +
             x * Spec::kPoolStrideW,
         count, read_at(at), [&](float pooled) {
           visit(at, pooled);

@@ -25,7 +25,7 @@ struct RunPlaces {
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
   static constexpr int kCount = Spec::kTilesN * 4;  // sums of a thread
-  static constexpr int kPitch = Spec::kRowPitch;
+  static constexpr int kPitch = Spec::kRunPitch;
   static constexpr int kRows = Spec::kTilesN * 8 / kPitch;
 
   int pair;   // t

@@ -49,7 +49,7 @@ struct ConvTile {
   static constexpr int kColumnStep = Spec::kPhasesW / kTilePhases;
   // Of a row of the patch in all of them, and those of these that are the
   // tile's.
-  static constexpr int kRowLength = Spec::kRowPitch * kTilePhases;
+  static constexpr int kRowLength = Spec::kRunPitch * kTilePhases;
   static constexpr int kColumns = Spec::kTileW * kTilePhases;
   static constexpr int kTilesAcross =
       (Spec::kExtentW + Spec::kStepW - 1) / Spec::kStepW;

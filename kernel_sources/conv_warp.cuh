@@ -54,7 +54,7 @@ struct WarpTile {
   // last.
   __device__ bool IsInTile(int m, int half) const {
     constexpr int kRows = kWarpsOfImage * Spec::kTilesM * 16;
-    constexpr bool kAllAre = Spec::kRowPitch == Spec::kTileW &&
+    constexpr bool kAllAre = Spec::kRunPitch == Spec::kTileW &&
                              kRows == Spec::kTileH * Tile::kColumns;
     return kAllAre ||
            (column(m, half) < Tile::kColumns && row(m, half) < Spec::kTileH);

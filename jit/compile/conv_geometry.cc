@@ -106,7 +106,7 @@ int64_t ConvGeometry::extent(size_t axis) const {
   return CeilDiv(problem.output[2 + axis], phases(axis));
 }
 int64_t ConvGeometry::part_rows() const {
-  return channel_rows ? int64_t{tiles_n} * 8 / pitch : tile_h;
+  return channel_rows ? int64_t{tiles_n} * 8 / run_pitch() : tile_h;
 }
 int64_t ConvGeometry::part_step() const {
   return channel_rows ? part_rows() - windows.overlap(0) : step(0);
@@ -243,7 +243,11 @@ int64_t ConvGeometry::run() const {
 }
 int64_t ConvGeometry::run_span() const {
   if (!channel_rows) return rows() / images;
-  return (groups_n - 1) * part_step() * pitch + int64_t{tiles_n} * 8;
+  const int64_t first_of_last = (groups_n - 1) * part_step() * pitch;
+  return first_of_last + matrix_span(tiles_n);
+}
+int64_t ConvGeometry::matrix_span(int64_t eights) const {
+  return rows_of_eight ? (eights - 1) * pitch + 8 : eights * 8;
 }
 int64_t ConvGeometry::positions() const { return images * image_positions(); }
 int64_t ConvGeometry::image_positions() const {
@@ -298,7 +302,7 @@ bool ConvGeometry::loops_products() const {
          HidesTurn(*this, steps() / product_calls());
 }
 int64_t ConvGeometry::zero_units() const {
-  return channel_rows ? int64_t{tiles_n} * 8 : 64;
+  return channel_rows ? matrix_span(tiles_n) : 64;
 }
 int64_t ConvGeometry::pixel_units() const {
   return input_parts() * (chunk / 8) * positions();
@@ -329,7 +333,7 @@ int64_t ConvGeometry::plane_bytes() const {
 int64_t ConvGeometry::kept_window_words() const {
   const int64_t sharing = windows.size[1] / 2;  // lanes that share a window
   const int64_t of_thread =
-      2 * (part_rows() / windows.size[0]) * CeilDiv(pitch / 8, sharing);
+      2 * (part_rows() / windows.size[0]) * CeilDiv(run_pitch() / 8, sharing);
   return of_thread * groups() * 128;
 }
 int64_t ConvGeometry::HeldWindowBytes(int64_t channel_bytes) const {

@@ -104,7 +104,10 @@ struct ConvGeometry {
   // Whether a tile has both phases of the columns of a transposed convolution;
   // they count in tiles_m.
   bool merges_phases = false;
-  int pitch = 0;      // of the patch's rows
+  int pitch = 0;  // of the patch's rows
+  // Whether a tile's rows are eight pixels wide, which products take without
+  // the halo between them: of eight columns each, as matrices may have them.
+  bool rows_of_eight = false;
   int producers = 1;  // warpgroups that bring the input
   int stages = 2;
   bool keeps_weights = false;     // of all chunks in shared memory
@@ -153,6 +156,9 @@ struct ConvGeometry {
   // first of one tile and the first of the next.
   int64_t extent(size_t axis) const;
   int64_t step(size_t axis) const;
+  // Columns of a product for each row of the tile, halo included or not; where
+  // pixels are its rows, rows.
+  int64_t run_pitch() const { return rows_of_eight ? 8 : pitch; }
   // Where channels are the rows of products, each run of pixels is a part of
   // the tile's rows: how many of these, and from each part to the next.
   int64_t parts() const { return channel_rows ? groups_n : 1; }
@@ -209,8 +215,10 @@ struct ConvGeometry {
   int64_t carried_rows() const;
   int64_t carried_positions() const;  // the same of the patch
   int64_t run() const;                // positions that a block multiplies
-  int64_t run_span() const;   // from the first of an image behind its last
-  int64_t positions() const;  // of the patch that products read
+  int64_t run_span() const;  // from the first of an image behind its last
+  // The same of a product's columns, of so many times eight.
+  int64_t matrix_span(int64_t eights) const;
+  int64_t positions() const;        // of the patch that products read
   int64_t image_positions() const;  // of those, one image's
   // Octets of a position that lie together, swizzled if more than one.
   int64_t octets_of_row() const { return chunk % 16 == 0 ? 2 : 1; }

@@ -181,12 +181,18 @@ class GroupTiles {
            demands_.windows.overlap(0);
   }
 
+  // Into how many a row is cut next: 1 to 8, 12, 16, 24, 32, 48 and so on.
+  static int64_t CutFiner(int64_t across) {
+    if (across < 8) return across + 1;
+    return across % 3 == 0 ? across / 3 * 4 : across / 2 * 3;
+  }
+
   // Widths of tiles that share a row of the output equally. Rows are cut into
   // more than twelve only where that many would still be wide.
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = g.extent(1);
     std::vector<int> widths;
-    for (const int64_t across : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48}) {
+    for (int64_t across = 1; across <= width; across = CutFiner(across)) {
       if (!g.takes_lines && (across == 5 || across == 7)) continue;
       if (across > 12 && widths.back() < kWideTile) break;
       const int64_t each = RoundUp(CeilDiv(width, across), StepsOf(g));
@@ -255,6 +261,7 @@ class GroupTiles {
   void TryChannelRows(ConvGeometry g) {
     g.tiles_m = static_cast<int>(g.tile_phases());
     if (g.block_channels() >= g.problem.group_outputs() + 64) return;
+    if (CanHaveRowsOfEight(g)) TryRowsOfEight(g);
     for (const int tile_w : TileWidths(g)) {
       const int64_t beside = g.lead() + g.halo(1);
       g.pitch = static_cast<int>(RoundUp(tile_w + beside, 8));
@@ -263,21 +270,44 @@ class GroupTiles {
       const int64_t widest =
           (g.pitch - beside - overlap) / StepsOf(g) * StepsOf(g) + overlap;
       g.tile_w = is_alone ? tile_w : static_cast<int>(widest);
-      const int most = MostColumns(g);
-      for (int rows = static_cast<int>(demands_.windows.size[0]);
-           rows * g.pitch <= most;
-           rows += static_cast<int>(demands_.windows.stride[0])) {
-        if (rows > MostRows(g)) break;
-        g.tiles_n = rows * g.pitch / 8;
-        // Each part begins with a line.
-        if (g.takes_lines && g.groups_n > 1 && g.tiles_n % 8 != 0) continue;
-        g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
-        g.reads_beside = false;
-        TryDepths(g);
-        g.reads_beside = g.CanReadBeside(demands_);
-        if (g.reads_beside) TryDepths(g);
-      }
+      TryRuns(g);
     }
+  }
+
+  // Of as many rows as a product has columns for.
+  void TryRuns(ConvGeometry g) {
+    const int64_t most = MostColumns(g);
+    for (int64_t rows = demands_.windows.size[0]; rows * g.run_pitch() <= most;
+         rows += demands_.windows.stride[0]) {
+      if (rows > MostRows(g)) break;
+      g.tiles_n = static_cast<int>(rows * g.run_pitch() / 8);
+      // Each part begins with a line.
+      if (g.takes_lines && g.groups_n > 1 && g.tiles_n % 8 != 0) continue;
+      g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
+      g.reads_beside = false;
+      TryDepths(g);
+      g.reads_beside = g.CanReadBeside(demands_);
+      if (g.reads_beside) TryDepths(g);
+    }
+  }
+
+  // Where products of whole rows, halo included, have a fifth more columns:
+  // less of it does not pay for accesses of eight pixels, nor do strides, whose
+  // accesses are short anyway, and held images, beside which memory has no time
+  // (30 plans on an H100).
+  bool CanHaveRowsOfEight(const ConvGeometry& g) const {
+    const ConvProblem& p = g.problem;
+    if (p.stride != Pair{1, 1} || demands_.windows.any()) return false;
+    if (demands_.holds_images || g.takes_lines) return false;
+    const int64_t whole = RoundUp(g.lead() + g.extent(1) + g.halo(1), 8);
+    return 5 * whole >= 6 * RoundUp(g.extent(1), 8);
+  }
+  void TryRowsOfEight(ConvGeometry g) {
+    g.rows_of_eight = true;
+    g.tile_w = 8;
+    g.pitch = static_cast<int>(
+        RoundUp(g.lead() + g.tile_w + g.halo(1), g.takes_pairs ? 2 : 1));
+    TryRuns(g);
   }
 
   void TryDepths(ConvGeometry g) {

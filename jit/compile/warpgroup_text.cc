@@ -28,12 +28,13 @@ std::vector<std::string> SumsText(int count) {
 // units of 16 bytes, and how rows lie. Of lines (conv_lines.cuh) the rows are
 // channels.
 constexpr uint32_t kContiguous = 8;
-constexpr uint32_t kSwizzled = 16 | 3u << 30;  // by 32 bytes
-constexpr uint32_t kLines = 64 | 1u << 30;     // by 128 bytes
+constexpr uint32_t kSwizzled = 3u << 30;    // by 32 bytes
+constexpr uint32_t kLines = 64 | 1u << 30;  // by 128 bytes
 
 uint32_t RowsOfPixels(const ConvGeometry& g) {
   if (g.takes_lines) return kLines;
-  return g.octets_of_row() == 2 ? kSwizzled : kContiguous;
+  const auto apart = static_cast<uint32_t>(g.rows_of_eight ? g.pitch : 8);
+  return g.octets_of_row() == 2 ? 2 * apart | kSwizzled : apart;
 }
 
 class ProductWriter {

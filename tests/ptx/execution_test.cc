@@ -181,6 +181,11 @@ TEST(PtxSchedulesTest, SomeBlocksHavePartsOfGroups) {
   }
 }
 
+TEST(PtxSchedulesTest, SomeTilesHaveRowsOfEight) {
+  ExpectOfPlansNamed("conv_eights",
+                     [](const Kernel& k) { return k.conv->rows_of_eight; });
+}
+
 TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {
   ExpectOfPlansNamed("conv_turns_held", [](const Kernel& k) {
     return k.demands.all_channels_in_a_block && k.conv->groups() == 4;

@@ -48,7 +48,7 @@ std::vector<TemplatePlan> HoldingPlans() {
             "n = group_norm(c, num_groups=8)\ny = relu(n)"),
        "sm_90a/3"},
       {"conv_holds_cut_groups_thrice", file,
-       Conv("3,64,8,8", "320,64,3,3", "padding=1",
+       Conv("3,64,6,14", "320,64,3,3", "padding=1",
             "n = group_norm(c, num_groups=2)\ny = relu(n)", "f16"),
        "sm_90a/5"},
       {"conv_holds_windows_cut_groups", file,

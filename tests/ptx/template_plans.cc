@@ -2,6 +2,7 @@
 
 #include "fmt/format.h"
 #include "tests/ptx/conv_plan_text.h"
+#include "tests/ptx/eights_plans.h"
 #include "tests/ptx/holding_plans.h"
 #include "tests/ptx/phase_plans.h"
 #include "tests/ptx/plain_plans.h"
@@ -364,8 +365,8 @@ std::vector<TemplatePlan> TemplatePlans() {
     plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/1", true});
   }
   for (const std::vector<TemplatePlan>& list :
-       {SmallDevicePlans(), CarryingPlans(), HoldingPlans(), PhasePlans(),
-        WarpProductPlans(), RowPlans(), PlainPlans()}) {
+       {SmallDevicePlans(), CarryingPlans(), EightsPlans(), HoldingPlans(),
+        PhasePlans(), WarpProductPlans(), RowPlans(), PlainPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;

@@ -25,7 +25,7 @@ ConvProblem Problem(int64_t n, int64_t channels, int64_t outputs, int64_t size,
 
 // Of a choice for warpgroups.
 void ExpectSoundGroups(const ConvGeometry& g) {
-  const int64_t last = (g.tile_h - 1) * g.pitch + g.tile_w;
+  const int64_t last = (g.tile_h - 1) * g.run_pitch() + g.tile_w;
   EXPECT_LE(last, g.run() / g.images);
   EXPECT_LE(g.tile_w + g.halo(1), g.pitch);
   EXPECT_LE(g.tiles_n * 8, 256);
@@ -34,7 +34,7 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   // Whatever is multiplied lies in the patch of its octet.
   const int64_t octets = g.chunk / 8;
   for (int64_t tap = 0; tap < g.taps(0) * g.taps(1); ++tap) {
-    EXPECT_LE(g.TapOffset(tap) + g.run() / g.images, g.image_positions());
+    EXPECT_LE(g.TapOffset(tap) + g.run_span(), g.image_positions());
     const bool is_by_octets = g.octets_of_row() == 1;
     EXPECT_EQ(g.OffsetOf(is_by_octets ? tap : tap * octets),
               g.octets_of_row() * g.TapOffset(tap));
@@ -67,8 +67,8 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   // A stage always has the same producer.
   EXPECT_EQ(g.stages % g.chunk_producers(), 0);
   if (g.channel_rows) {
-    EXPECT_EQ(g.pitch % 8, 0);
-    EXPECT_EQ(g.tiles_n * 8 % g.pitch, 0);
+    EXPECT_EQ(g.run_pitch() % 8, 0);
+    EXPECT_EQ(g.tiles_n * 8 % g.run_pitch(), 0);
   }
 }
 
