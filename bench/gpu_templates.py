@@ -34,12 +34,9 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_lines_reshaped": _conv("2,160,28,28", "136,160,1,1", "bf16")
     + "y = silu(c)\noutput y\n",
-    # Rows of eight pixels: of 16 bits, in planes of a stride and in both phases
-    # of their columns; of octets that lie apart; with statistics.
+    # Rows of eight pixels: of 16 bits, and in both phases of their columns; of
+    # octets that lie apart; with statistics.
     "conv_eights": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)
-    + "y = relu(c)\noutput y\n",
-    "conv_eights_stride": _conv("33,64,32,32", "512,64,3,3", "f16", padding=1,
-                                stride=2)
     + "y = relu(c)\noutput y\n",
     "conv_eights_phases": _conv("33,64,8,8", "64,128,4,4", "f16", padding=1,
                                 stride=2, transposed=1)
@@ -48,6 +45,13 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_eights_moments": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    # Signals: rows that are parts of one, with a norm, and without tensor cores.
+    "conv_signal": _conv("4,64,1,16384", "64,64,1,3", "f16", padding="[0,1]")
+    + "y = leaky_relu(c)\noutput y\n",
+    "conv_signal_norm": _conv("8,32,1,8192", "64,32,1,7", padding="[0,3]")
+    + "n = group_norm(c, num_groups=8)\ny = silu(n)\noutput y\n",
+    "signal_plain": _conv("2,8,1,2048", "8,2,1,3", padding="[0,1]", groups=4)
+    + "y = tanh(c)\noutput y\n",
     # Extremes of windows, by lanes that share them and through planes.
     "conv_pool_4": "param s: f32[64,1,1]\n" + _conv("2,8,34,34", "64,8,3,3")
     + "n = group_norm(c, num_groups=16)\nm = mul(n, s)\n"

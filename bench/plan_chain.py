@@ -49,6 +49,15 @@ class Chain:
                         stride=stride, padding=padding, groups=groups,
                         dilation=dilation)
 
+    def conv_signal(self, channels, taps, dilation=1):
+        """Of an image of one row, which stays as long."""
+        n, c, _, length = self.dims
+        weight = self.param(channels, c, 1, taps)
+        return self._op("conv2d", (n, channels, 1, length),
+                        [weight] + self._bias(channels, True),
+                        padding=[0, dilation * (taps - 1) // 2],
+                        dilation=[1, dilation])
+
     def conv_transpose(self, channels, kernel, stride=1, padding=0, bias=True):
         n, c, h, w = self.dims
         weight = self.param(c, channels, kernel, kernel)

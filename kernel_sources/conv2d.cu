@@ -4,7 +4,8 @@
 //
 // input N x C x H x W, weight OC x C/groups x KH x KW, output N x OC x OH x OW,
 // all contiguous, any storage type. One thread per output element; positions
-// in the padding contribute nothing.
+// in the padding contribute nothing. Of Spec::kWrapsRows, rows are parts of
+// one.
 #include "channel_dot.cuh"
 #include "math.cuh"
 #include "point.cuh"
@@ -35,7 +36,12 @@ __device__ float Conv2dAt(const typename Spec::Tensors& t, Point<Index> at) {
 #pragma unroll 1
     for (int kx = 0; kx < Spec::kKernelW; ++kx) {
       const Index w = left + kx * Spec::kDilationW;
-      if (w < 0 || w >= Input::kW) continue;
+      if (Spec::kWrapsRows) {
+        const Index along = h * Input::kW + w;
+        if (along < 0 || along >= kPlane) continue;
+      } else if (w < 0 || w >= Input::kW) {
+        continue;
+      }
       sum += ChannelDot<kGroupChannels, kPlane, kTaps>(
           t.input, plane + h * Input::kW + w, t.weight,
           filter + ky * Spec::kKernelW + kx);

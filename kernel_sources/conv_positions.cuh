@@ -56,12 +56,20 @@ struct PatchPositions {
   static __device__ bool IsRow(int row) {
     return static_cast<unsigned>(row) < static_cast<unsigned>(Spec::Input::kH);
   }
+  // Of columns as AlongRow counts them.
   static __device__ bool IsColumn(int column) {
-    return static_cast<unsigned>(column) <
-           static_cast<unsigned>(Spec::Input::kW);
+    return static_cast<unsigned>(column) < static_cast<unsigned>(kLength);
+  }
+  // Where rows are parts of one, what lies beyond the end of one is in the
+  // next, and columns count from the first row.
+  static __device__ int AlongRow(int row, int column) {
+    return Spec::kWrapsRows ? row * kWidth + column : column;
   }
 
  private:
+  static constexpr int kWidth = static_cast<int>(Spec::Input::kW);
+  static constexpr int kLength =
+      kWidth * (Spec::kWrapsRows ? static_cast<int>(Spec::Input::kH) : 1);
   static constexpr bool kHasPlanes = Spec::kPlanesH * Spec::kPlanesW > 1;
 
   // In the patch of its image.

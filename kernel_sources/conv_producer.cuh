@@ -349,14 +349,15 @@ class ConvProducer {
       // No branch keeps the loads of positions apart.
       const bool has_row = (i < Batches::PositionsOf(carries)) &
                            Positions::IsOfImage(position) &
-                           Positions::IsRow(row);
+                           (Spec::kWrapsRows || Positions::IsRow(row));
       const Index from = first + Positions::FirstOfImage(position) +
                          row * Spec::Input::kW + column;
 #pragma unroll
       for (int k = 0; k < Batches::kSlices; ++k) {
         const int octet = Batches::OctetOf(thread_, batch, k);
         const bool has_octet = has_row & Batches::HasOctet(octet);
-        Octets::template Read<kAligned>(t_, from, column, octet,
+        Octets::template Read<kAligned>(t_, from,
+                                        Positions::AlongRow(row, column), octet,
                                         has_octet ? channels : 0, values[n][k]);
       }
     }

@@ -41,6 +41,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           PairText("Padding",
                    {g.padding(0), g.padding(1) + (has_groups ? g.lead() : 0)}),
           PairText("Dilation", p.dilation),
+          BoolText("kWrapsRows", p.wraps_rows),
           PairText("Phases", {g.phases(0), g.phases(1)}),
           IntText("kInterleave", g.interleave()),
           BoolText("kMergesPhases", g.merges_phases),

@@ -53,6 +53,7 @@ ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
   problem.kernel = {weight.dims[2], weight.dims[3]};
   problem.dilation = attributes.dilation;
   problem.transposed = conv.kind == NodeKind::kConvTranspose2d;
+  problem.wraps_rows = conv.wraps_rows;
   problem.input_type = input.dtype;
   problem.weight_type = weight.dtype;
   for (size_t i = 0; i < 2; ++i) {

@@ -20,6 +20,7 @@ struct ConvProblem {
   Pair dilation = {1, 1};
   Pair insert = {1, 1};  // distance of the input's pixels
   bool transposed = false;
+  bool wraps_rows = false;  // as Node::wraps_rows
   DataType input_type = DataType::kF32;
   DataType weight_type = DataType::kF32;
 

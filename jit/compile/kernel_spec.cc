@@ -188,7 +188,9 @@ class SpecWriter {
     Append({fmt::format("static constexpr Index kGroups = {};", conv.groups),
             PairText("Kernel", kernel), PairText("Stride", conv.stride),
             PairText("Padding", conv.padding),
-            PairText("Dilation", conv.dilation)});
+            PairText("Dilation", conv.dilation),
+            fmt::format("static constexpr bool kWrapsRows = {};",
+                        node.wraps_rows)});
     tensors_.Read(input, "input");
     tensors_.Read(weight, "weight");
     AddWindow(kernel, conv.stride, conv.padding, conv.dilation);

@@ -64,6 +64,9 @@ struct Node {
   std::vector<Operand> operands;  // ValueIds index LoweredPlan::values
   std::vector<int> results;       // of equal dims
   std::string text;               // "v1 = relu(v0)"; for people
+  // Of a kConv2d whose filter has one row: the input's rows, and the result's,
+  // are parts of one, each beginning where the one above ends (fold_signals.h).
+  bool wraps_rows = false;
 
   bool Reads(int value) const;
   bool IsConvolution() const;  // transposed or not

@@ -10,6 +10,7 @@
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_states.h"
+#include "jit/compile/fold_signals.h"
 #include "jit/compile/gather_pixels.h"
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lent_output.h"
@@ -523,7 +524,7 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);
   }
-  if (is_hopper) lowered = ReshapeImages(std::move(lowered));
+  if (is_hopper) lowered = ReshapeImages(FoldSignals(std::move(lowered)));
   std::vector<Schedule> commuted = MakeFast(
       Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;

@@ -87,12 +87,19 @@ class Rewrites {
     }
   }
 
-  // Of images with other rows (reshape_images.h).
+  // Of images with other rows (fold_signals.h, reshape_images.h).
   void AddShapeRewrite() {
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       const Dims& from = plan_.values[i].dims;
       const Dims& to = schedule_.lowered.values[i].desc.dims;
       if (from == to) continue;
+      if (from[2] == 1) {
+        AddRewrite(
+            "signals of {} taken as images of {} x {} pixels, so that blocks "
+            "have tiles one below the other",
+            from[3], to[2], to[3]);
+        return;
+      }
       AddRewrite(
           "images of {} x {} pixels taken as {} x {}, whose rows begin where "
           "an access of 16 bytes may",

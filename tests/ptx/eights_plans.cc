@@ -23,14 +23,10 @@ std::vector<TemplatePlan> EightsPlans() {
       {"conv_eights_f32", file,
        Conv("4,24,16,16", "64,24,3,3", "padding=1", "y = relu(c)"),
        "sm_90a/16"},
-      // Two parts of the pixels; planes of a stride; both phases of a tile's
-      // columns; a tensor read beside the sums.
+      // Two parts of the pixels; both phases of a tile's columns; a tensor read
+      // beside the sums.
       {"conv_eights_parts", file,
        Conv("4,64,16,16", "64,64,3,3", "padding=1", "y = relu(c)"), "sm_90a/8"},
-      {"conv_eights_stride", file,
-       Conv("4,64,32,32", "128,64,3,3", "stride=2, padding=1", "y = relu(c)",
-            "f16"),
-       "sm_90a/16"},
       {"conv_eights_phases", file,
        Transpose("4,64,8,8", "64,64,4,4", "stride=2, padding=1", "y = relu(c)",
                  "f16"),

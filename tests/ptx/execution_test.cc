@@ -181,6 +181,11 @@ TEST(PtxSchedulesTest, SomeBlocksHavePartsOfGroups) {
   }
 }
 
+TEST(PtxSchedulesTest, SomeRowsArePartsOfSignals) {
+  ExpectOfPlansNamed(
+      "signal_", [](const Kernel& k) { return k.conv->problem.wraps_rows; });
+}
+
 TEST(PtxSchedulesTest, SomeTilesHaveRowsOfEight) {
   ExpectOfPlansNamed("conv_eights",
                      [](const Kernel& k) { return k.conv->rows_of_eight; });

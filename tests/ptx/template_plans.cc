@@ -7,6 +7,7 @@
 #include "tests/ptx/phase_plans.h"
 #include "tests/ptx/plain_plans.h"
 #include "tests/ptx/row_plans.h"
+#include "tests/ptx/signal_plans.h"
 
 namespace kiln::ptx {
 namespace {
@@ -366,7 +367,8 @@ std::vector<TemplatePlan> TemplatePlans() {
   }
   for (const std::vector<TemplatePlan>& list :
        {SmallDevicePlans(), CarryingPlans(), EightsPlans(), HoldingPlans(),
-        PhasePlans(), WarpProductPlans(), RowPlans(), PlainPlans()}) {
+        PhasePlans(), WarpProductPlans(), RowPlans(), PlainPlans(),
+        SignalPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;

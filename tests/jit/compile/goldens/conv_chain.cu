@@ -15,6 +15,7 @@ struct Spec {
   static constexpr Index kStrideH = 1, kStrideW = 1;
   static constexpr Index kPaddingH = 0, kPaddingW = 0;
   static constexpr Index kDilationH = 1, kDilationW = 1;
+  static constexpr bool kWrapsRows = false;
 
   struct Tensors {
     const float* input;
