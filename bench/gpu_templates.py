@@ -133,7 +133,7 @@ PLANS = {
     + _conv("132,32,48,40", "32,32,3,3", transposed=1)
     + "y = group_norm(c, num_groups=8)\noutput y\n",
     # Several images in a block.
-    "conv_small_images": _conv("264,32,7,7", "64,32,3,3", padding=1)
+    "conv_small_images": _conv("264,40,13,13", "96,40,3,3", padding=1, stride=2)
     + "y = group_norm(c, num_groups=8)\noutput y\n",
     "transpose_k3": _conv("1,64,16,16", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",

@@ -14,8 +14,8 @@
 namespace kiln {
 
 // A warp's planes, of half its channels at a time. A run of positions is whole
-// rows of the patch, halo included; of each it has all phases of the tile, side
-// by side.
+// rows, halo included or not (kRunPitch); of each it has all phases of the
+// tile, side by side.
 template <typename Spec>
 class Planes {
  public:

@@ -1,7 +1,8 @@
 // Where a thread's sums lie in a tile of conv_wgmma.cu, where channels are the
 // rows of the product: positions 8 * j + 2 * t and the next of channels g and
-// g + 8 of its warp, with g = lane / 4 and t = lane % 4. Runs are whole rows of
-// the patch, so where they wrap is known when the kernel is compiled.
+// g + 8 of its warp, with g = lane / 4 and t = lane % 4. Runs are whole rows,
+// halo included or not, so where they wrap is known when the kernel is
+// compiled.
 #ifndef KILN_KERNEL_SOURCES_CONV_RUN_PLACES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_RUN_PLACES_CUH_
 

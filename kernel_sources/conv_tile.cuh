@@ -47,8 +47,8 @@ struct ConvTile {
   // Of a tile, side by side; as far apart are its columns in the output.
   static constexpr int kTilePhases = Spec::kMergesPhases ? Spec::kPhasesW : 1;
   static constexpr int kColumnStep = Spec::kPhasesW / kTilePhases;
-  // Of a row of the patch in all of them, and those of these that are the
-  // tile's.
+  // Of a tile's row in all of them: what products have of it, halo included or
+  // not (kRunPitch; in the patch rows are kRowPitch apart), and the tile's own.
   static constexpr int kRowLength = Spec::kRunPitch * kTilePhases;
   static constexpr int kColumns = Spec::kTileW * kTilePhases;
   static constexpr int kTilesAcross =

@@ -8,7 +8,8 @@
 // are one row of a core matrix, or of two that are swizzled (wgmma.cuh), so a
 // run of pixels is a matrix, and a filter tap moves its address. With a stride,
 // each residue of the coordinates has a patch of its own. Pixels of the halo
-// are computed too and not used.
+// are computed too and not used, but where a tile's rows are eight pixels, each
+// an eight of the matrix (kRunPitch).
 //
 // Either channels are the rows of the product and pixels its columns
 // (kChannelRows; conv_runs.cuh, conv_image_runs.cuh or conv_planes.cuh

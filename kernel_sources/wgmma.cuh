@@ -20,8 +20,8 @@ namespace kiln {
 
 // The lower word of a matrix descriptor: where the matrix lies, in units of 16
 // bytes, and from bit 16 on, how far behind lie the second eight numbers of k,
-// which is for the product to add. The upper word says that groups of eight
-// rows follow each other.
+// which is for the product to add. The upper word says how far apart groups of
+// eight rows are.
 using Descriptor = unsigned;
 
 // The matrix at `address`, the same in the whole warp. The tensor cores take

@@ -105,8 +105,9 @@ struct ConvGeometry {
   // they count in tiles_m.
   bool merges_phases = false;
   int pitch = 0;  // of the patch's rows
-  // Whether a tile's rows are eight pixels wide, which products take without
-  // the halo between them: of eight columns each, as matrices may have them.
+  // Whether a tile's rows are eight pixels wide: products then have eight
+  // columns for each, for eights of a matrix may lie a `pitch` apart, and none
+  // for the halo.
   bool rows_of_eight = false;
   int producers = 1;  // warpgroups that bring the input
   int stages = 2;

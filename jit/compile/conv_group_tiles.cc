@@ -10,32 +10,6 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kRegistersBesideSums = 64;  // of a thread
-// Where channels are rows: with planes, and with runs alone. (40 for these
-// would admit 18 fragments beside 112 registers, which ptxas refused each
-// time.)
-constexpr int64_t kRegistersBesidePlanes = 56;
-constexpr int64_t kRegistersBesideRuns = 48;
-constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
-// Of each fragment of rows behind the first, where values of many channels or a
-// window of pixels are reduced.
-constexpr int64_t kRegistersOfReduction = 16;
-// By what ptxas refused, where neighbours of a phase lie apart in the output:
-// without statistics, and beside them.
-constexpr int64_t kRegistersOfPhases = 16;
-constexpr int64_t kRegistersOfPhasesBesideStatistics = 32;
-// Each sum beyond these takes another register before a softmax, by what ptxas
-// refused.
-constexpr int64_t kSumsBesidePowers = 32;
-// Beside the sums of one instruction. It matters where 128 are launched: 16
-// instead would admit tiles of 27 and 28 fragments, each of which ptxas refused
-// of the ten plans and grades of bench/generality.py and the chains that can
-// have one. Where fewer are launched, GroupSumsFit refuses those tiles anyway.
-constexpr int64_t kRegistersOfProduct = 24;
-// Of a thread that holds all its channels; of operands as they are stored,
-// which leave more room.
-constexpr int64_t kMaxSums = 96;
-constexpr int64_t kMaxRawSums = 128;
 constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kMaxColumnsOfWindows = 192;  // in planes
@@ -44,6 +18,10 @@ constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
+// Columns of products that rows of eight pixels save where they pay, of those
+// that whole rows take, halo included (30 plans on an H100: a ninth does not
+// pay, a fifth does).
+constexpr double kLeastSaved = 1.0 / 6;
 
 class GroupTiles {
  public:
@@ -256,8 +234,9 @@ class GroupTiles {
                                       : kMaxColumnsOfPlanes;
   }
 
-  // Runs are whole rows of a multiple of eight positions, so that places in
-  // them are known when the kernel is compiled.
+  // Runs are rows of eight pixels, or whole ones of the patch of a multiple of
+  // eight positions, so that places in them are known when the kernel is
+  // compiled.
   void TryChannelRows(ConvGeometry g) {
     g.tiles_m = static_cast<int>(g.tile_phases());
     if (g.block_channels() >= g.problem.group_outputs() + 64) return;
@@ -270,12 +249,12 @@ class GroupTiles {
       const int64_t widest =
           (g.pitch - beside - overlap) / StepsOf(g) * StepsOf(g) + overlap;
       g.tile_w = is_alone ? tile_w : static_cast<int>(widest);
-      TryRuns(g);
+      TryNumbersOfRows(g);
     }
   }
 
-  // Of as many rows as a product has columns for.
-  void TryRuns(ConvGeometry g) {
+  // With all numbers of rows for which a product has columns.
+  void TryNumbersOfRows(ConvGeometry g) {
     const int64_t most = MostColumns(g);
     for (int64_t rows = demands_.windows.size[0]; rows * g.run_pitch() <= most;
          rows += demands_.windows.stride[0]) {
@@ -291,23 +270,23 @@ class GroupTiles {
     }
   }
 
-  // Where products of whole rows, halo included, have a fifth more columns:
-  // less of it does not pay for accesses of eight pixels, nor do strides, whose
-  // accesses are short anyway, and held images, beside which memory has no time
-  // (30 plans on an H100).
+  // Not with strides, whose accesses are short anyway, nor where images are
+  // held, beside which memory has no time for short ones.
   bool CanHaveRowsOfEight(const ConvGeometry& g) const {
     const ConvProblem& p = g.problem;
     if (p.stride != Pair{1, 1} || demands_.windows.any()) return false;
     if (demands_.holds_images || g.takes_lines) return false;
     const int64_t whole = RoundUp(g.lead() + g.extent(1) + g.halo(1), 8);
-    return 5 * whole >= 6 * RoundUp(g.extent(1), 8);
+    const int64_t saved = whole - RoundUp(g.extent(1), 8);
+    return static_cast<double>(saved) >=
+           kLeastSaved * static_cast<double>(whole);
   }
   void TryRowsOfEight(ConvGeometry g) {
     g.rows_of_eight = true;
     g.tile_w = 8;
     g.pitch = static_cast<int>(
         RoundUp(g.lead() + g.tile_w + g.halo(1), g.takes_pairs ? 2 : 1));
-    TryRuns(g);
+    TryNumbersOfRows(g);
   }
 
   void TryDepths(ConvGeometry g) {
@@ -322,7 +301,7 @@ class GroupTiles {
       // A product takes channels of one tap, which its phase may lack.
       if (g.has_uneven_phases() && g.octets_of_row() != 2) continue;
       if (g.steps() * g.tiles_m * g.products() > kMaxProducts) break;
-      if (!GroupSumsFit(g)) {
+      if (!GroupSumsFit(tiles_, g)) {
         tiles_.Refuse(g);
         continue;
       }
@@ -342,40 +321,6 @@ class GroupTiles {
       if (g.OffsetOf(2 * step + 1) <= g.OffsetOf(2 * step)) return false;
     }
     return true;
-  }
-
-  bool GroupSumsFit(const ConvGeometry& g) const {
-    const int64_t sums = int64_t{g.tiles_m} * g.tiles_n * 4;
-    // One instruction must fit before registers have moved.
-    if (g.tiles_n * 4 + kRegistersOfProduct > g.launch_registers()) {
-      return false;
-    }
-    const int64_t parts = g.sums_chunks() ? 2 : 1;
-    int64_t beside =
-        demands_.needs_planes() ? kRegistersBesidePlanes : kRegistersBesideRuns;
-    if (!g.channel_rows) {
-      // One tile's statistics begin where its products end.
-      const int64_t products = g.images > 1 ? sums * (parts - 1) : 0;
-      beside =
-          std::max(kRegistersBesideSums, kRegistersBesideStatistics - products +
-                                             tiles_.StatisticsRegisters(g));
-      if (g.phases(1) > 1) {
-        beside += demands_.has_statistics ? kRegistersOfPhasesBesideStatistics
-                                          : kRegistersOfPhases;
-      }
-      if (demands_.all_channels_in_a_block || demands_.windows.any()) {
-        beside += kRegistersOfReduction * (g.tiles_m - 1);
-        if (demands_.has_softmax) {
-          beside += std::max(int64_t{0}, sums - kSumsBesidePowers);
-        }
-      }
-      const bool is_raw = g.problem.takes_as_stored();
-      if (sums > (is_raw ? kMaxRawSums : kMaxSums)) return false;
-    } else {
-      beside += g.BesideRegisters(demands_);
-    }
-    return sums * parts + beside + tiles_.spare_registers() <=
-           g.consumer_registers();
   }
 
   // With as many stages as fit; whether any do.

@@ -63,6 +63,10 @@ class ConvTiles {
 void OfferWarpTiles(ConvTiles* tiles);
 void OfferGroupTiles(ConvTiles* tiles);
 
+// Whether threads of warpgroups that have the sums of this tile have registers
+// for what follows them.
+bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& geometry);
+
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_CONV_TILES_H_

@@ -160,7 +160,9 @@ TEST(PtxSchedulesTest, SomeBlocksHavePartsOfGroups) {
            {"conv_cuts_groups_pixels",
             [](const Kernel& k) { return !k.conv->channel_rows; }},
            {"conv_cuts_groups_channels",
-            [](const Kernel& k) { return k.conv->channel_rows; }},
+            [](const Kernel& k) {
+              return k.conv->channel_rows && !k.conv->rows_of_eight;
+            }},
            {"conv_cuts_groups_merged",
             [](const Kernel& k) { return k.leaves_states; }},
            {"conv_cuts_groups_finish",
@@ -179,6 +181,11 @@ TEST(PtxSchedulesTest, SomeBlocksHavePartsOfGroups) {
              kernel.conv->PartsOfState(kernel.demands.group_channels) == 3;
     });
   }
+}
+
+TEST(PtxSchedulesTest, SomeBlocksHaveSeveralImages) {
+  ExpectOfPlansNamed("conv_small_images",
+                     [](const Kernel& k) { return k.conv->images > 1; });
 }
 
 TEST(PtxSchedulesTest, SomeRowsArePartsOfSignals) {

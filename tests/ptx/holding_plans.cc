@@ -91,13 +91,13 @@ std::vector<TemplatePlan> HoldingPlans() {
             "n = group_norm(c, num_groups=16)\ny = add(n, c)"),
        "sm_90a/4"},
       {"conv_cuts_groups_channels", file,
-       Conv("3,64,16,16", "192,64,3,3", "padding=1",
+       Conv("3,64,16,40", "192,64,3,3", "padding=1",
             "y = group_norm(c, num_groups=2)"),
-       "sm_90a/4"},
+       "sm_90a/8"},
       {"conv_cuts_groups_channels_thrice", file,
-       Conv("3,64,8,8", "320,64,3,3", "padding=1",
+       Conv("3,64,12,20", "320,64,3,3", "padding=1",
             "n = group_norm(c, num_groups=2)\ny = add(n, c)", "f16"),
-       "sm_90a/4"},
+       "sm_90a/8"},
       // Merged by the blocks that need them; finished by warps of other blocks;
       // with a part of two images in each block.
       {"conv_cuts_groups_merged", file,
