@@ -51,9 +51,9 @@ class ConvOctets {
     return reinterpret_cast<unsigned long long>(t.input) % 4 == 0;
   }
 
-  // Of a position in column `column` of the input (AlongRow), whose element of the chunk's
-  // first channel is `from`; zeros outside. The chunk has so many channels, 0
-  // if nothing is to be read. kAligned: see IsAligned.
+  // Of a position in column `column` of the input (AlongRow), whose element of
+  // the chunk's first channel is `from`; zeros outside. The chunk has so many
+  // channels, 0 if nothing is to be read. kAligned: see IsAligned.
   template <bool kAligned>
   static __device__ void Read(const Tensors& t, Index from, int column,
                               int octet, int channels, Octet& values) {
