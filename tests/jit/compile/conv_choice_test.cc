@@ -147,6 +147,42 @@ TEST(ConvChoiceTest, BlocksHavePartsOfGroups) {
   }
 }
 
+// Of whole rows of 32 pixels products have 40 columns; of 64 an eighth more
+// than pixels, which parts of sectors cost.
+TEST(ConvChoiceTest, NarrowImagesHaveRowsOfEight) {
+  ConvDemands stores;
+  stores.stores = true;
+  stores.stored_type = DataType::kF16;
+  const ConvOptions options{Grade::kTf32, {"sm_90a", 132}, 0};
+  ConvProblem problem = Problem(16, 512, 512, 32, 3, 1, 1);
+  problem.input_type = problem.weight_type = DataType::kF16;
+  const auto narrow = ChooseConvGeometry(problem, stores, options);
+  ASSERT_TRUE(narrow.has_value());
+  EXPECT_TRUE(narrow->rows_of_eight);
+  EXPECT_EQ(narrow->run(), narrow->tile_h * narrow->tile_w);
+  ExpectSound(*narrow, options.target);
+  problem.input[2] = problem.input[3] = 64;
+  problem.output[2] = problem.output[3] = 64;
+  const auto wide = ChooseConvGeometry(problem, stores, options);
+  ASSERT_TRUE(wide.has_value());
+  EXPECT_FALSE(wide->rows_of_eight);
+}
+
+// Tiles of a 48th of this row would have a quarter of the channels.
+TEST(ConvChoiceTest, WideRowsAreCutUntilTilesHaveAllChannels) {
+  ConvDemands stores;
+  stores.stores = true;
+  const ConvOptions options{Grade::kTf32, {"sm_90a", 132}, 0};
+  ConvProblem problem = Problem(8, 64, 64, 32768, 3, 1, 1);
+  problem.input[2] = problem.output[2] = problem.kernel[0] = 1;
+  problem.padding[0] = 0;
+  const auto geometry = ChooseConvGeometry(problem, stores, options);
+  ASSERT_TRUE(geometry.has_value());
+  EXPECT_EQ(geometry->block_channels(), 64);
+  EXPECT_LT(geometry->tile_w, 32768 / 48);
+  ExpectSound(*geometry, options.target);
+}
+
 TEST(ConvChoiceTest, BlocksHaveWholeNumbersOfImages) {
   for (const int64_t images : {131, 133, 264, 395}) {
     const ConvProblem problem = Problem(images, 64, 128, 7, 3, 1, 1);

@@ -49,6 +49,9 @@ INSTANTIATE_TEST_SUITE_P(
         "input x: f32[8,64,64,64]\nparam w: f32[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\ng = gelu(y)\n"
         "z = group_norm(g, num_groups=8)\noutput z\n",
+        // Rows of eight pixels.
+        "input x: f16[16,512,32,32]\nparam w: f16[512,512,3,3]\n"
+        "y = conv2d(x, w, padding=1)\nz = relu(y)\noutput z\n",
         // Numbers of blocks from memory: the norm is finished here.
         "input x: f32[32,64,256,256]\nparam w: f32[64,64,3,3]\n"
         "y = conv_transpose2d(x, w)\ng = gelu(y)\n"
