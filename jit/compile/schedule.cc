@@ -282,6 +282,7 @@ class Scheduling {
     if (schedule_.by_elements || room_ == Room::kPlain) return;
     Kernel& kernel = schedule_.kernels[index];
     const Node& node = NodeAt(kernel.group.anchor);
+    if (node.wraps_rows) return;  // of which depthwise_conv2d.cu knows nothing
     const TensorDesc& input = DescOf(ValueOf(node.operands[0]));
     const TensorDesc& output = DescOf(node.results[0]);
     const DepthwiseWork work = {

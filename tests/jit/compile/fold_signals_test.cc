@@ -36,6 +36,11 @@ Dims DimsOfInput(const std::string& text, const Target& target = kH100) {
 
 const Dims kFolded = {4, 64, 16, 256};
 
+bool NodeWraps(const Schedule& schedule, const Kernel& kernel) {
+  const int anchor = kernel.group.anchor;
+  return anchor >= 0 && schedule.lowered.nodes[anchor].wraps_rows;
+}
+
 TEST(FoldSignalsTest, BlocksHaveTilesOneBelowTheOther) {
   const Schedule schedule = Fastest(Signal("y = relu(c)"), kH100);
   EXPECT_EQ(schedule.lowered.values[0].desc.dims, kFolded);
@@ -112,6 +117,25 @@ TEST(FoldSignalsTest, SoDoConvolutionsWithoutTensorCores) {
   EXPECT_EQ(spec.source_file, "conv2d.cu");
   EXPECT_THAT(spec.constants,
               Contains("static constexpr bool kWrapsRows = true;"));
+}
+
+// A single channel has a filter for each channel, too, and where registers are
+// few no tile of warpgroups is offered: kernels that know nothing of such rows
+// must not take it.
+TEST(FoldSignalsTest, KernelsThatDoNotReadPastTheEndsOfRowsAreNotTaken) {
+  const CanonicalPlan plan = *Canonicalize(
+      *ParsePlanText("input x: f32[2,1,1,4096]\nparam w: f32[64,1,1,9]\n"
+                     "y = conv2d(x, w, padding=[0,4])\noutput y\n"));
+  for (const Room room :
+       {Room::kTight, Room::kAmple, Room::kVast, Room::kPlain}) {
+    for (const Schedule& schedule : MakeSchedules(plan, kH100, room)) {
+      for (const Kernel& kernel : schedule.kernels) {
+        if (kernel.packs || !NodeWraps(schedule, kernel)) continue;
+        EXPECT_FALSE(kernel.depthwise.has_value());
+        EXPECT_TRUE(!kernel.conv || kernel.conv->has_groups());
+      }
+    }
+  }
 }
 
 }  // namespace
