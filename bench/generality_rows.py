@@ -137,13 +137,12 @@ ROWS = {
     "conv_no_norm": Chain("f32", 128, 8, 128, 128).conv(64, 3).relu(),
     "conv_f16": Chain("f16", 32, 64, 64, 64).conv(
         64, 3, padding=1).group_norm(8).silu(),
-    # Groups that blocks of 64 channels cut, and a cheap convolution in front of
-    # a norm.
+    # Groups that blocks of 64 channels cut.
     "conv_f16_groups_of_20": Chain("f16", 4, 640, 32, 32).conv(
         640, 3, padding=1).group_norm(32).silu(),
     "conv_f16_groups_of_40": Chain("f16", 4, 1280, 16, 16).conv(
         1280, 3, padding=1).group_norm(32).silu(),
-    # Images narrower than their halo would have it, and signals.
+    # Images so narrow that their halo counts, and signals.
     "conv_f16_image_32": Chain("f16", 16, 512, 32, 32).conv(
         512, 3, padding=1).leaky_relu(),
     "transpose_f16_k4_s2": Chain("f16", 64, 512, 8, 8).conv_transpose(
@@ -153,6 +152,7 @@ ROWS = {
         256, 7, dilation=3).leaky_relu(),
     "signal_f16_norm": Chain("f16", 8, 64, 1, 32768).conv_signal(
         64, 3).group_norm(8).silu(),
+    # Cheap convolutions in front of a norm, and others.
     "conv_f16_k1_norm": Chain("f16", 32, 64, 56, 56).conv(
         256, 1).group_norm(32).relu(),
     "conv_k3_norm_relu": Chain("f32", 128, 8, 128, 128).conv(
