@@ -44,14 +44,9 @@ class StageProducts {
   // has where `keep`.
   __device__ void Begin(int stage, int chunk, bool keep, bool only_large,
                         Sums& sums) const {
-    constexpr int kToNextRun = Spec::kChannelRows
-                                   ? Spec::kPartStep * Spec::kRowPitch
-                                   : Spec::kTilesM / kPhases * 64;
-    constexpr int kStep =
-        Spec::kImages > 1 ? Spec::kImagePositions : kToNextRun;
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const uint4* const pixels =
-        stages_.pixels(stage) + Group::UnitsTo(pixel_part_ * kStep);
+        stages_.pixels(stage) + Group::UnitsTo(FirstPosition());
     const Descriptor weights =
         MatrixAt(stages_.weights(stage, chunk) + channel_part_ * kChannels);
     Hold(sums);
@@ -72,11 +67,25 @@ class StageProducts {
   }
 
  private:
+  // Of the patch, where what this warpgroup multiplies begins.
+  __device__ int FirstPosition() const {
+    if constexpr (Spec::kImages > 1) {
+      return pixel_part_ * Spec::kImagePositions;
+    } else if constexpr (Spec::kChannelRows) {
+      return pixel_part_ * Spec::kPartStep * Spec::kRowPitch;
+    }
+    return PositionOf(pixel_part_ * (Spec::kTilesM / kPhases * 64));
+  }
+  // Of the patch, that of the `row`-th row of all products, where pixels are.
+  static __device__ constexpr int PositionOf(int row) {
+    if constexpr (Spec::kRunPitch == Spec::kRowPitch) return row;
+    return row / Spec::kRunPitch * Spec::kRowPitch + row % Spec::kRunPitch;
+  }
   // From the first run to the m-th, in positions of the patch; of phases some
   // begin a column later (PatchPositions).
   static __device__ constexpr int PositionsTo(int m) {
-    if constexpr (!Spec::kMergesPhases) return m * 64;
-    return m / kPhases * 64 +
+    if constexpr (!Spec::kMergesPhases) return PositionOf(m * 64);
+    return PositionOf(m / kPhases * 64) +
            (m % kPhases + Spec::kPhaseStartW) / Spec::kPhasesW;
   }
   static __device__ constexpr int WeightsTo(int m) {

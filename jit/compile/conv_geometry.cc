@@ -242,12 +242,13 @@ int64_t ConvGeometry::run() const {
   return channel_rows ? int64_t{groups_n} * tiles_n * 8 : rows();
 }
 int64_t ConvGeometry::run_span() const {
-  if (!channel_rows) return rows() / images;
+  if (!channel_rows) return PositionsOfRun(rows() / images);
   const int64_t first_of_last = (groups_n - 1) * part_step() * pitch;
-  return first_of_last + matrix_span(tiles_n);
+  return first_of_last + PositionsOfRun(int64_t{tiles_n} * 8);
 }
-int64_t ConvGeometry::matrix_span(int64_t eights) const {
-  return rows_of_eight ? (eights - 1) * pitch + 8 : eights * 8;
+int64_t ConvGeometry::PositionsOfRun(int64_t count) const {
+  const int64_t last = count - 1;
+  return last / run_pitch() * pitch + last % run_pitch() + 1;
 }
 int64_t ConvGeometry::positions() const { return images * image_positions(); }
 int64_t ConvGeometry::image_positions() const {
@@ -302,7 +303,8 @@ bool ConvGeometry::loops_products() const {
          HidesTurn(*this, steps() / product_calls());
 }
 int64_t ConvGeometry::zero_units() const {
-  return channel_rows ? matrix_span(tiles_n) : 64;
+  const int64_t of_matrix = channel_rows ? int64_t{tiles_n} * 8 : 64;
+  return rows_of_eight() ? PositionsOfRun(of_matrix) : of_matrix;
 }
 int64_t ConvGeometry::pixel_units() const {
   return input_parts() * (chunk / 8) * positions();

@@ -105,10 +105,11 @@ struct ConvGeometry {
   // they count in tiles_m.
   bool merges_phases = false;
   int pitch = 0;  // of the patch's rows
-  // Whether a tile's rows are eight pixels wide: products then have eight
-  // columns for each, for eights of a matrix may lie a `pitch` apart, and none
-  // for the halo.
-  bool rows_of_eight = false;
+  // What products have of each of a tile's rows: 0: all that the patch has,
+  // halo included. Otherwise nothing of the halo: eight pixels, for eights of
+  // a matrix may lie a `pitch` apart, or, where pixels are rows, a multiple of
+  // the 64 that one product has of them.
+  int run_columns = 0;
   int producers = 1;  // warpgroups that bring the input
   int stages = 2;
   bool keeps_weights = false;     // of all chunks in shared memory
@@ -159,7 +160,10 @@ struct ConvGeometry {
   int64_t step(size_t axis) const;
   // Columns of a product for each row of the tile, halo included or not; where
   // pixels are its rows, rows.
-  int64_t run_pitch() const { return rows_of_eight ? 8 : pitch; }
+  int64_t run_pitch() const { return run_columns == 0 ? pitch : run_columns; }
+  bool rows_of_eight() const { return run_columns == 8; }
+  // From the first position of what a product has to one behind the `count`-th.
+  int64_t PositionsOfRun(int64_t count) const;
   // Where channels are the rows of products, each run of pixels is a part of
   // the tile's rows: how many of these, and from each part to the next.
   int64_t parts() const { return channel_rows ? groups_n : 1; }
@@ -217,8 +221,6 @@ struct ConvGeometry {
   int64_t carried_positions() const;  // the same of the patch
   int64_t run() const;                // positions that a block multiplies
   int64_t run_span() const;  // from the first of an image behind its last
-  // The same of a product's columns, of so many times eight.
-  int64_t matrix_span(int64_t eights) const;
   int64_t positions() const;        // of the patch that products read
   int64_t image_positions() const;  // of those, one image's
   // Octets of a position that lie together, swizzled if more than one.

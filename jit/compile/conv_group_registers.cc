@@ -6,7 +6,7 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kRegistersBesideSums = 64;  // of a thread
+constexpr int64_t kRegistersBesideSums = 48;  // of a thread
 // Where channels are rows: with planes, and with runs alone. (40 for these
 // would admit 18 fragments beside 112 registers, which ptxas refused each
 // time.)

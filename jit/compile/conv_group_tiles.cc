@@ -192,21 +192,42 @@ class GroupTiles {
       g.tiles_n = static_cast<int>(tiles_n);
       for (const int tiles_m : {1, 2, 3}) {
         g.tiles_m = static_cast<int>(tiles_m * g.tile_phases());
-        for (const int tile_w : TileWidths(g)) TryRunOfRows(g, tile_w);
+        for (const int tile_w : TileWidths(g)) {
+          TryRunOfRows(g, tile_w);
+          TryRowsApart(g, tile_w);
+        }
       }
     }
   }
 
   void TryRunOfRows(ConvGeometry g, int tile_w) {
     g.tile_w = tile_w;
-    g.pitch = static_cast<int>(g.lead() + tile_w + g.halo(1));
-    if (g.takes_pairs) g.pitch = static_cast<int>(RoundUp(g.pitch, 2));
-    if (tile_w > g.rows()) return;
-    const int64_t rows = (g.rows() - tile_w) / g.pitch + 1;
+    g.pitch = PitchOf(g);
+    TryRowsThatFit(g);
+    TryImages(g, g.extent(0));
+  }
+  int PitchOf(const ConvGeometry& g) const {
+    const int64_t needed = g.lead() + g.tile_w + g.halo(1);
+    return static_cast<int>(RoundUp(needed, g.takes_pairs ? 2 : 1));
+  }
+  void TryRowsThatFit(ConvGeometry g) {
+    if (g.tile_w > g.rows()) return;
+    const int64_t rows = (g.rows() - g.tile_w) / g.run_pitch() + 1;
     g.tile_h = static_cast<int>(
         demands_.windows.Whole(0, std::min(rows, MostRows(g))));
     if (g.tile_h > 0) TryDepths(g);
-    TryImages(g, g.extent(0));
+  }
+
+  // Each row of the tile begins a product of its own, where that has fewer
+  // positions than the patch. A warpgroup has whole rows or parts of one.
+  void TryRowsApart(ConvGeometry g, int tile_w) {
+    g.tile_w = tile_w;
+    g.pitch = PitchOf(g);
+    g.run_columns = static_cast<int>(RoundUp(tile_w, kRowsOfGroup));
+    const int64_t of_group = g.rows() / g.groups_m;
+    if (g.run_columns >= g.pitch) return;
+    if (of_group % g.run_columns != 0 && g.run_columns % of_group != 0) return;
+    TryRowsThatFit(g);
   }
 
   // An image for each warpgroup of rows: they read the same weights, and more
@@ -282,7 +303,7 @@ class GroupTiles {
            kLeastSaved * static_cast<double>(whole);
   }
   void TryRowsOfEight(ConvGeometry g) {
-    g.rows_of_eight = true;
+    g.run_columns = 8;
     g.tile_w = 8;
     g.pitch = static_cast<int>(
         RoundUp(g.lead() + g.tile_w + g.halo(1), g.takes_pairs ? 2 : 1));

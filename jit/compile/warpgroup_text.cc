@@ -33,7 +33,7 @@ constexpr uint32_t kLines = 64 | 1u << 30;  // by 128 bytes
 
 uint32_t RowsOfPixels(const ConvGeometry& g) {
   if (g.takes_lines) return kLines;
-  const auto apart = static_cast<uint32_t>(g.rows_of_eight ? g.pitch : 8);
+  const auto apart = static_cast<uint32_t>(g.rows_of_eight() ? g.pitch : 8);
   return g.octets_of_row() == 2 ? 2 * apart | kSwizzled : apart;
 }
 

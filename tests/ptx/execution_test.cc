@@ -161,7 +161,7 @@ TEST(PtxSchedulesTest, SomeBlocksHavePartsOfGroups) {
             [](const Kernel& k) { return !k.conv->channel_rows; }},
            {"conv_cuts_groups_channels",
             [](const Kernel& k) {
-              return k.conv->channel_rows && !k.conv->rows_of_eight;
+              return k.conv->channel_rows && !k.conv->rows_of_eight();
             }},
            {"conv_cuts_groups_merged",
             [](const Kernel& k) { return k.leaves_states; }},
@@ -195,7 +195,7 @@ TEST(PtxSchedulesTest, SomeRowsArePartsOfSignals) {
 
 TEST(PtxSchedulesTest, SomeTilesHaveRowsOfEight) {
   ExpectOfPlansNamed("conv_eights",
-                     [](const Kernel& k) { return k.conv->rows_of_eight; });
+                     [](const Kernel& k) { return k.conv->rows_of_eight(); });
 }
 
 TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {

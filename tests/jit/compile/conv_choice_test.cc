@@ -158,14 +158,14 @@ TEST(ConvChoiceTest, NarrowImagesHaveRowsOfEight) {
   problem.input_type = problem.weight_type = DataType::kF16;
   const auto narrow = ChooseConvGeometry(problem, stores, options);
   ASSERT_TRUE(narrow.has_value());
-  EXPECT_TRUE(narrow->rows_of_eight);
+  EXPECT_TRUE(narrow->rows_of_eight());
   EXPECT_EQ(narrow->run(), narrow->tile_h * narrow->tile_w);
   ExpectSound(*narrow, options.target);
   problem.input[2] = problem.input[3] = 64;
   problem.output[2] = problem.output[3] = 64;
   const auto wide = ChooseConvGeometry(problem, stores, options);
   ASSERT_TRUE(wide.has_value());
-  EXPECT_FALSE(wide->rows_of_eight);
+  EXPECT_FALSE(wide->rows_of_eight());
 }
 
 // Tiles of a 48th of this row would have a quarter of the channels.
