@@ -312,9 +312,8 @@ double InLong(const ConvGeometry& g, double in_short, double in_long) {
 double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
   const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
-  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
   const bool is_moved =
-      g.taps(1) > 1 && (g.octets_of_row() == 1 || are_raw_rows);
+      g.taps(1) > 1 && (g.octets_of_row() == 1 || !g.channel_rows);
   const double pixels = is_moved ? kMisaligned : 1.0;
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;

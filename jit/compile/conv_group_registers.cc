@@ -6,7 +6,11 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kRegistersBesideSums = 48;  // of a thread
+// Of a thread; where operands are scaled and a block has the multiprocessor to
+// itself, and elsewhere: ptxas needs no more there either, but seven plans of
+// eight were slower (on an H100).
+constexpr int64_t kRegistersBesideSums = 48;
+constexpr int64_t kAmpleBesideSums = 64;
 // Where channels are rows: with planes, and with runs alone. (40 for these
 // would admit 18 fragments beside 112 registers, which ptxas refused each
 // time.)
@@ -45,12 +49,14 @@ bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& g) {
   const int64_t parts = g.sums_chunks() ? 2 : 1;
   int64_t beside =
       demands.needs_planes() ? kRegistersBesidePlanes : kRegistersBesideRuns;
+  const bool is_raw = g.problem.takes_as_stored();
   if (!g.channel_rows) {
+    const bool is_ample = is_raw || g.resident_blocks > 1;
     // One tile's statistics begin where its products end.
     const int64_t products = g.images > 1 ? sums * (parts - 1) : 0;
-    beside =
-        std::max(kRegistersBesideSums, kRegistersBesideStatistics - products +
-                                           tiles.StatisticsRegisters(g));
+    beside = std::max(
+        is_ample ? kAmpleBesideSums : kRegistersBesideSums,
+        kRegistersBesideStatistics - products + tiles.StatisticsRegisters(g));
     if (g.phases(1) > 1) {
       beside += demands.has_statistics ? kRegistersOfPhasesBesideStatistics
                                        : kRegistersOfPhases;
@@ -61,7 +67,6 @@ bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& g) {
         beside += std::max(int64_t{0}, sums - kSumsBesidePowers);
       }
     }
-    const bool is_raw = g.problem.takes_as_stored();
     if (sums > (is_raw ? kMaxRawSums : kMaxSums)) return false;
   } else {
     beside += g.BesideRegisters(demands);
