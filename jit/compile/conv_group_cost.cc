@@ -74,8 +74,8 @@ constexpr double kInstructionsPerOctet = 33.8;  // loads included
 constexpr double kInstructionsPerPart = 15.4;
 // Of a producer: for the octets of a thread that are on their way at once, and
 // for each of them.
-constexpr double kCyclesPerRound = 2610.0;
-constexpr double kCyclesPerOctet = 80.7;
+constexpr double kCyclesPerRound = 1000.0;
+constexpr double kCyclesPerOctet = 500.0;
 constexpr double kCyclesPerBlock = 5500.0;
 // The same of operands that are multiplied as they are stored, and of results
 // of 16 bits, which are stored no faster than those of 32; fitted to 554 tiles

@@ -32,10 +32,7 @@ constexpr int64_t kSumsBesidePowers = 32;
 // of the ten plans and grades of bench/generality.py and the chains that can
 // have one. Where fewer are launched, GroupSumsFit refuses those tiles anyway.
 constexpr int64_t kRegistersOfProduct = 24;
-// Of a thread that holds all its channels; of operands as they are stored,
-// which leave more room.
-constexpr int64_t kMaxSums = 96;
-constexpr int64_t kMaxRawSums = 128;
+constexpr int64_t kMaxSums = 128;  // of a thread
 
 }  // namespace
 
@@ -67,7 +64,7 @@ bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& g) {
         beside += std::max(int64_t{0}, sums - kSumsBesidePowers);
       }
     }
-    if (sums > (is_raw ? kMaxRawSums : kMaxSums)) return false;
+    if (sums > kMaxSums) return false;
   } else {
     beside += g.BesideRegisters(demands);
   }

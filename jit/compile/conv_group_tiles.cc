@@ -14,6 +14,7 @@ constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kMaxColumnsOfWindows = 192;  // in planes
 constexpr int kRowsOfGroup = 64;           // of a warpgroup's product
+constexpr int kPixelsOfSector = 8;         // of f32
 constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
@@ -225,7 +226,7 @@ class GroupTiles {
     g.pitch = PitchOf(g);
     g.run_columns = static_cast<int>(RoundUp(tile_w, kRowsOfGroup));
     const int64_t of_group = g.rows() / g.groups_m;
-    if (g.run_columns >= g.pitch) return;
+    if (g.run_columns >= g.pitch || tile_w % kPixelsOfSector != 0) return;
     if (of_group % g.run_columns != 0 && g.run_columns % of_group != 0) return;
     TryRowsThatFit(g);
   }
