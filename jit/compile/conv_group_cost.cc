@@ -18,6 +18,7 @@ namespace {
 //
 // Where pixels are rows, an element, and one that is stored from registers.
 constexpr double kInstructionsPerElement = 6.95;
+constexpr double kInstructionsPerMoment = 10.0;
 constexpr double kInstructionsPerScattered = 32.1;
 constexpr double kInstructionsPerStaged = 16.0;   // by hand
 constexpr double kInstructionsPerChannel = 7.06;  // of a thread
@@ -29,6 +30,7 @@ constexpr double kCyclesPerHandover = 306.0;  // of a stage
 // Also of pixels that are rows, swizzled ones, of operands as they are stored:
 // from 40 tiles.
 constexpr double kMisaligned = 1.5;
+constexpr double kMisalignedRows = 1.5;
 // Of a product, where a tile has two phases and so fewer columns for each. By
 // hand: with none, one plan of nine in `fp32` has a tile that takes 12 %
 // longer.
@@ -57,7 +59,7 @@ constexpr double kL2BytesPerCycle = 23.1;
 constexpr double kSectorBytes = 32.0;
 constexpr double kLoadedTogether = 64.0;  // bytes of memory
 // Weights are the same for all, and come by bulk copies.
-constexpr double kShareOfWeights = 0.58;
+constexpr double kShareOfWeights = 0.5;
 // A single producer has nothing in hand when it is late, which so few
 // warpgroups do not make up for.
 constexpr double kSlowedByOneProducer = 1.1;
@@ -74,8 +76,9 @@ constexpr double kInstructionsPerOctet = 33.8;  // loads included
 constexpr double kInstructionsPerPart = 15.4;
 // Of a producer: for the octets of a thread that are on their way at once, and
 // for each of them.
-constexpr double kCyclesPerRound = 1000.0;
-constexpr double kCyclesPerOctet = 500.0;
+constexpr double kCyclesPerRound = 2610.0;
+constexpr double kCyclesPerOctet = 80.7;
+constexpr double kShareOfBegun = 0.4;
 constexpr double kCyclesPerBlock = 5500.0;
 // The same of operands that are multiplied as they are stored, and of results
 // of 16 bits, which are stored no faster than those of 32; fitted to 554 tiles
@@ -125,7 +128,9 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
         is_half ? kInstructionsPerScatteredHalf : kInstructionsPerScattered;
     const double stored =
         g.StagesResults(demands) ? kInstructionsPerStaged : scattered;
-    const double each = demands.stores ? stored : kInstructionsPerElement;
+    const double kept = demands.has_statistics ? kInstructionsPerMoment
+                                               : kInstructionsPerElement;
+    const double each = demands.stores ? stored : kept;
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
   if (!demands.in_registers()) {
@@ -226,7 +231,11 @@ class GroupTileCost {
       return chunks_ * (kCyclesPerCopiedChunk + kCyclesPerCopy * octets_);
     }
     const int sharing = g_.producers / g_.chunk_producers();
-    const double rounds = std::ceil(octets_ / sharing / g_.octets_at_once());
+    const double needed = octets_ / sharing / g_.octets_at_once();
+    const double begun = std::ceil(needed);
+    const double rounds =
+        is_raw_ ? begun
+                : kShareOfBegun * begun + (1.0 - kShareOfBegun) * needed;
     const double of_round = is_raw_ ? kCyclesPerRawRound : kCyclesPerRound;
     const double of_octet = is_raw_ ? kCyclesPerRawOctet : kCyclesPerOctet;
     return chunks_ * (of_round * rounds + of_octet * octets_ / sharing) /
@@ -274,7 +283,7 @@ class GroupTileCost {
     if (g_.resident_blocks > 1 || g_.producers > 1 || g_.takes_lines)
       return 1.0;
     if (is_raw_) return kSlowedByOneRawProducer;
-    return g_.groups() <= kFewGroups ? kSlowedByOneProducer : 1.0;
+    return g_.groups() <= kFewGroups || (demands_.stores && !demands_.all_channels_in_a_block) ? kSlowedByOneProducer : 1.0;
   }
 
   const ConvGeometry& g_;
@@ -312,9 +321,11 @@ double InLong(const ConvGeometry& g, double in_short, double in_long) {
 double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
   const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
-  const bool is_moved =
-      g.taps(1) > 1 && (g.octets_of_row() == 1 || !g.channel_rows);
-  const double pixels = is_moved ? kMisaligned : 1.0;
+  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
+  const bool is_moved = g.octets_of_row() == 1 || are_raw_rows;
+  const bool are_wide_rows = !g.channel_rows && columns >= 64 && g.groups() * g.resident_blocks > 1;
+  const double moved = is_moved ? kMisaligned : are_wide_rows ? kMisalignedRows : 1.0;
+  const double pixels = g.taps(1) > 1 ? moved : 1.0;
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
   return static_cast<double>(g.steps()) * g.products() * g.tiles_m *

@@ -6,20 +6,23 @@
 namespace kiln {
 namespace {
 
-// Of a thread; where operands are scaled and a block has the multiprocessor to
-// itself, and elsewhere: ptxas needs no more there either, but seven plans of
-// eight were slower (on an H100).
-constexpr int64_t kRegistersBesideSums = 48;
-constexpr int64_t kAmpleBesideSums = 64;
+// Of a thread: where chunks have sums of their own, whose registers are free
+// behind the last chunk, in blocks that have a multiprocessor to themselves;
+// and elsewhere.
+constexpr int64_t kRegistersBesideChunks = 48;
+constexpr int64_t kRegistersBesideSums = 64;
 // Where channels are rows: with planes, and with runs alone. (40 for these
 // would admit 18 fragments beside 112 registers, which ptxas refused each
 // time.)
 constexpr int64_t kRegistersBesidePlanes = 56;
 constexpr int64_t kRegistersBesideRuns = 48;
 constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
-// Of each fragment of rows behind the first, where values of many channels or a
-// window of pixels are reduced.
-constexpr int64_t kRegistersOfReduction = 16;
+// Of each fragment of rows behind the first, where a window of pixels is
+// reduced, and where all channels of a pixel are; and of many channels.
+constexpr int64_t kRegistersOfWindows = 16;
+constexpr int64_t kRegistersOfReduction = 8;
+constexpr int64_t kManyFragments = 12;
+constexpr int64_t kRegistersOfManyChannels = 24;
 // By what ptxas refused, where neighbours of a phase lie apart in the output:
 // without statistics, and beside them.
 constexpr int64_t kRegistersOfPhases = 16;
@@ -46,20 +49,25 @@ bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& g) {
   const int64_t parts = g.sums_chunks() ? 2 : 1;
   int64_t beside =
       demands.needs_planes() ? kRegistersBesidePlanes : kRegistersBesideRuns;
-  const bool is_raw = g.problem.takes_as_stored();
   if (!g.channel_rows) {
-    const bool is_ample = is_raw || g.resident_blocks > 1;
+    const bool is_scaled = !g.problem.takes_as_stored();
+    const bool are_few = is_scaled && g.tiles_n <= 8 && !demands.all_channels_in_a_block && !demands.windows.any();
+    const bool are_free =
+        (parts > 1 || are_few) && g.resident_blocks == 1 && g.problem.stride == Pair{1, 1};
     // One tile's statistics begin where its products end.
     const int64_t products = g.images > 1 ? sums * (parts - 1) : 0;
     beside = std::max(
-        is_ample ? kAmpleBesideSums : kRegistersBesideSums,
+        are_free ? kRegistersBesideChunks : kRegistersBesideSums,
         kRegistersBesideStatistics - products + tiles.StatisticsRegisters(g));
     if (g.phases(1) > 1) {
       beside += demands.has_statistics ? kRegistersOfPhasesBesideStatistics
                                        : kRegistersOfPhases;
     }
-    if (demands.all_channels_in_a_block || demands.windows.any()) {
+    if (demands.windows.any()) beside += kRegistersOfWindows * (g.tiles_m - 1);
+    if (demands.all_channels_in_a_block) {
       beside += kRegistersOfReduction * (g.tiles_m - 1);
+      if (parts == 1 && g.tiles_n > kManyFragments)
+        beside += kRegistersOfManyChannels;
       if (demands.has_softmax) {
         beside += std::max(int64_t{0}, sums - kSumsBesidePowers);
       }
