@@ -76,10 +76,15 @@ class StageProducts {
     }
     return PositionOf(pixel_part_ * (Spec::kTilesM / kPhases * 64));
   }
-  // Of the patch, that of the `row`-th row of all products, where pixels are.
+  // Of the patch, that of the `row`-th row of all products, a multiple of 64,
+  // where pixels are these rows.
   static __device__ constexpr int PositionOf(int row) {
-    if constexpr (Spec::kRunPitch == Spec::kRowPitch) return row;
-    return row / Spec::kRunPitch * Spec::kRowPitch + row % Spec::kRunPitch;
+    if constexpr (Spec::kRunPitch == Spec::kRowPitch) {
+      return row;
+    } else {
+      static_assert(64 % Spec::kRunPitch == 0, "A product has whole rows.");
+      return row / Spec::kRunPitch * Spec::kRowPitch;
+    }
   }
   // From the first run to the m-th, in positions of the patch; of phases some
   // begin a column later (PatchPositions).

@@ -106,9 +106,9 @@ struct ConvGeometry {
   bool merges_phases = false;
   int pitch = 0;  // of the patch's rows
   // What products have of each of a tile's rows: 0: all that the patch has,
-  // halo included. Otherwise nothing of the halo: eight pixels, for eights of
-  // a matrix may lie a `pitch` apart, or, where pixels are rows, a multiple of
-  // the 64 that one product has of them.
+  // halo included. Otherwise nothing of the halo: 8 pixels, for eights of a
+  // matrix may lie a `pitch` apart, or, where pixels are rows, the 64 that one
+  // product has of them.
   int run_columns = 0;
   int producers = 1;  // warpgroups that bring the input
   int stages = 2;

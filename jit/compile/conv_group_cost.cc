@@ -12,31 +12,38 @@ namespace {
 
 // In cycles and instructions of a multiprocessor, fitted to the times of 1,064
 // tiles of 31 plans in both grades on an H100, if nothing else is said
-// (docs/kernel-notes.md); those of sums, rounds and octets since to 1,281.
+// (docs/kernel-notes.md); those of sums, rounds and octets since to 1,281, and
+// some, which say so, to what 243 plans took whose tiles new ones replaced.
 // Groups take turns, so that a tile takes as long as what is busiest, and a
 // share of the rest.
 //
-// Where pixels are rows, an element, and one that is stored from registers.
+// Where pixels are rows, an element, one of statistics (243 plans), and one
+// that is stored from registers.
 constexpr double kInstructionsPerElement = 6.95;
-constexpr double kInstructionsPerMoment = 10.0;
+constexpr double kInstructionsPerMoment = 8.7;
 constexpr double kInstructionsPerScattered = 32.1;
 constexpr double kInstructionsPerStaged = 16.0;   // by hand
 constexpr double kInstructionsPerChannel = 7.06;  // of a thread
 constexpr double kShareOfOthers = 0.163;
-constexpr double kCyclesBetweenTurns = 47.7;  // of the tensor cores
+constexpr double kCyclesBetweenTurns = 56.0;  // of tensor cores; 243 plans
 constexpr double kCyclesPerHandover = 306.0;  // of a stage
 // How much longer reading takes where taps move pixels, in the mean of all
 // taps. Fitted; two of three taps in a row, each read twice, would be 5/3.
 // Also of pixels that are rows, swizzled ones, of operands as they are stored:
 // from 40 tiles.
 constexpr double kMisaligned = 1.5;
-constexpr double kMisalignedRows = 1.5;
+// The same of pixels that are rows of other products, where these have so many
+// columns that nearly all of what shared memory gives is read, and groups take
+// turns: with 64 columns tiles of three plans took 10 to 25 % longer than with
+// 128, which share more (243 plans).
+constexpr double kMisalignedRows = 1.25;
+constexpr double kWideProduct = 64.0;
 // Of a product, where a tile has two phases and so fewer columns for each. By
 // hand: with none, one plan of nine in `fp32` has a tile that takes 12 %
 // longer.
 constexpr double kCyclesBeforeProduct = 16.0;
-constexpr double kInstructionsPerSum = 7.53;  // of statistics in registers
-constexpr double kInstructionsOfPlanes = 7.98;
+constexpr double kInstructionsPerSum = 7.53;    // of statistics in registers
+constexpr double kInstructionsOfPlanes = 11.5;  // 243 plans
 // Of pooling, for each element from planes and from pixel rows, and for each
 // window. What pixel rows wait for is kCyclesPerSlice. By hand, from 117 tiles
 // of 11 plans.
@@ -58,11 +65,11 @@ constexpr double kStoredBytesPerCycle = 11.6;
 constexpr double kL2BytesPerCycle = 23.1;
 constexpr double kSectorBytes = 32.0;
 constexpr double kLoadedTogether = 64.0;  // bytes of memory
-// Weights are the same for all, and come by bulk copies.
-constexpr double kShareOfWeights = 0.5;
+// Weights are the same for all, and come by bulk copies (243 plans).
+constexpr double kShareOfWeights = 0.46;
 // A single producer has nothing in hand when it is late, which so few
-// warpgroups do not make up for.
-constexpr double kSlowedByOneProducer = 1.1;
+// warpgroups do not make up for, nor four whose tails are short (243 plans).
+constexpr double kSlowedByOneProducer = 1.085;
 constexpr int kFewGroups = 3;
 // Of waiting for another tensor's elements, for a warp's.
 constexpr double kCyclesPerPlaneRead = 25.2;
@@ -74,11 +81,11 @@ constexpr double kCyclesPerReadAhead = 16.0;
 constexpr double kCyclesPerSlice = 250.0;
 constexpr double kInstructionsPerOctet = 33.8;  // loads included
 constexpr double kInstructionsPerPart = 15.4;
-// Of a producer: for the octets of a thread that are on their way at once, and
-// for each of them.
+// Of a producer: for the octets of a thread that are on their way at once, what
+// a round takes of that for the first of them (by hand), and for each.
 constexpr double kCyclesPerRound = 2610.0;
-constexpr double kCyclesPerOctet = 80.7;
 constexpr double kShareOfBegun = 0.4;
+constexpr double kCyclesPerOctet = 80.7;
 constexpr double kCyclesPerBlock = 5500.0;
 // The same of operands that are multiplied as they are stored, and of results
 // of 16 bits, which are stored no faster than those of 32; fitted to 554 tiles
@@ -128,9 +135,9 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
         is_half ? kInstructionsPerScatteredHalf : kInstructionsPerScattered;
     const double stored =
         g.StagesResults(demands) ? kInstructionsPerStaged : scattered;
-    const double kept = demands.has_statistics ? kInstructionsPerMoment
-                                               : kInstructionsPerElement;
-    const double each = demands.stores ? stored : kept;
+    const double gathered = demands.has_statistics ? kInstructionsPerMoment
+                                                   : kInstructionsPerElement;
+    const double each = demands.stores ? stored : gathered;
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
   if (!demands.in_registers()) {
@@ -231,15 +238,17 @@ class GroupTileCost {
       return chunks_ * (kCyclesPerCopiedChunk + kCyclesPerCopy * octets_);
     }
     const int sharing = g_.producers / g_.chunk_producers();
-    const double needed = octets_ / sharing / g_.octets_at_once();
-    const double begun = std::ceil(needed);
-    const double rounds =
-        is_raw_ ? begun
-                : kShareOfBegun * begun + (1.0 - kShareOfBegun) * needed;
+    const double rounds = Rounds(octets_ / sharing / g_.octets_at_once());
     const double of_round = is_raw_ ? kCyclesPerRawRound : kCyclesPerRound;
     const double of_octet = is_raw_ ? kCyclesPerRawOctet : kCyclesPerOctet;
     return chunks_ * (of_round * rounds + of_octet * octets_ / sharing) /
            g_.chunk_producers();
+  }
+  // What takes so many rounds, the last in part.
+  double Rounds(double needed) const {
+    const double begun = std::ceil(needed);
+    if (is_raw_) return begun;
+    return kShareOfBegun * begun + (1.0 - kShareOfBegun) * needed;
   }
   double Issue() const {
     const double scaled =
@@ -283,7 +292,10 @@ class GroupTileCost {
     if (g_.resident_blocks > 1 || g_.producers > 1 || g_.takes_lines)
       return 1.0;
     if (is_raw_) return kSlowedByOneRawProducer;
-    return g_.groups() <= kFewGroups || (demands_.stores && !demands_.all_channels_in_a_block) ? kSlowedByOneProducer : 1.0;
+    const bool has_short_tail =
+        demands_.stores && !demands_.all_channels_in_a_block;
+    return g_.groups() <= kFewGroups || has_short_tail ? kSlowedByOneProducer
+                                                       : 1.0;
   }
 
   const ConvGeometry& g_;
@@ -299,6 +311,15 @@ class GroupTileCost {
   double after_;        // those of the loop over windows, too
   double bytes_ = 0.0;  // of results
 };
+
+// How much longer reading takes where taps move pixels.
+double ReadingOfMoved(const ConvGeometry& g) {
+  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
+  if (g.octets_of_row() == 1 || are_raw_rows) return kMisaligned;
+  const bool take_turns = g.groups() * g.resident_blocks > 1;
+  const bool are_wide = g.tiles_n * 8 >= kWideProduct;
+  return !g.channel_rows && take_turns && are_wide ? kMisalignedRows : 1.0;
+}
 
 }  // namespace
 
@@ -321,11 +342,7 @@ double InLong(const ConvGeometry& g, double in_short, double in_long) {
 double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
   const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
-  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
-  const bool is_moved = g.octets_of_row() == 1 || are_raw_rows;
-  const bool are_wide_rows = !g.channel_rows && columns >= 64 && g.groups() * g.resident_blocks > 1;
-  const double moved = is_moved ? kMisaligned : are_wide_rows ? kMisalignedRows : 1.0;
-  const double pixels = g.taps(1) > 1 ? moved : 1.0;
+  const double pixels = g.taps(1) > 1 ? ReadingOfMoved(g) : 1.0;
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;
   return static_cast<double>(g.steps()) * g.products() * g.tiles_m *

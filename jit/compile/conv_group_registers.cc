@@ -1,4 +1,5 @@
-// Whether a tile of warpgroups fits in registers.
+// Whether a tile of warpgroups fits in registers: by what ptxas refused of some
+// 700 plans.
 #include <algorithm>
 
 #include "jit/compile/conv_tiles.h"
@@ -6,11 +7,11 @@
 namespace kiln {
 namespace {
 
-// Of a thread: where chunks have sums of their own, whose registers are free
-// behind the last chunk, in blocks that have a multiprocessor to themselves;
-// and elsewhere.
-constexpr int64_t kRegistersBesideChunks = 48;
+// Of a thread: where few channels are behind each pixel, or chunks have sums of
+// their own, whose registers are free behind the last chunk; and elsewhere.
+constexpr int64_t kFewRegistersBesideSums = 48;
 constexpr int64_t kRegistersBesideSums = 64;
+constexpr int64_t kFewFragments = 8;
 // Where channels are rows: with planes, and with runs alone. (40 for these
 // would admit 18 fragments beside 112 registers, which ptxas refused each
 // time.)
@@ -18,7 +19,7 @@ constexpr int64_t kRegistersBesidePlanes = 56;
 constexpr int64_t kRegistersBesideRuns = 48;
 constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where a window of pixels is
-// reduced, and where all channels of a pixel are; and of many channels.
+// reduced, and where all channels of a pixel are; and of many of these.
 constexpr int64_t kRegistersOfWindows = 16;
 constexpr int64_t kRegistersOfReduction = 8;
 constexpr int64_t kManyFragments = 12;
@@ -35,49 +36,72 @@ constexpr int64_t kSumsBesidePowers = 32;
 // of the ten plans and grades of bench/generality.py and the chains that can
 // have one. Where fewer are launched, GroupSumsFit refuses those tiles anyway.
 constexpr int64_t kRegistersOfProduct = 24;
-constexpr int64_t kMaxSums = 128;  // of a thread
+constexpr int64_t kMaxSums = 128;  // of a thread, where pixels are rows
+
+int64_t SumsOf(const ConvGeometry& g) {
+  return int64_t{g.tiles_m} * g.tiles_n * 4;
+}
+
+// Where pixels are rows. Two blocks of a multiprocessor and operands that are
+// multiplied as they are stored could do with fewer, and are slower then: three
+// plans of each, by 8 to 25 % (on an H100). Strides take more, for addresses.
+bool NeedsFew(const ConvDemands& demands, const ConvGeometry& g) {
+  if (g.resident_blocks > 1 || g.problem.stride != Pair{1, 1}) return false;
+  if (g.sums_chunks()) return true;
+  const bool reduces = demands.all_channels_in_a_block || demands.windows.any();
+  return g.tiles_n <= kFewFragments && !reduces && !g.problem.takes_as_stored();
+}
+
+int64_t BesideReductions(const ConvDemands& demands, const ConvGeometry& g) {
+  const int64_t behind_first = g.tiles_m - 1;
+  int64_t beside =
+      demands.windows.any() ? kRegistersOfWindows * behind_first : 0;
+  if (!demands.all_channels_in_a_block) return beside;
+  beside += kRegistersOfReduction * behind_first;
+  if (!g.sums_chunks() && g.tiles_n > kManyFragments) {
+    beside += kRegistersOfManyChannels;
+  }
+  if (demands.has_softmax) {
+    beside += std::max(int64_t{0}, SumsOf(g) - kSumsBesidePowers);
+  }
+  return beside;
+}
+
+int64_t BesidePixelRows(const ConvTiles& tiles, const ConvGeometry& g) {
+  const ConvDemands& demands = tiles.demands();
+  // One tile's statistics begin where its products end.
+  const bool has_free = g.images > 1 && g.sums_chunks();
+  const int64_t statistics = kRegistersBesideStatistics -
+                             (has_free ? SumsOf(g) : 0) +
+                             tiles.StatisticsRegisters(g);
+  const int64_t beside = std::max(
+      NeedsFew(demands, g) ? kFewRegistersBesideSums : kRegistersBesideSums,
+      statistics);
+  const int64_t of_phases = demands.has_statistics
+                                ? kRegistersOfPhasesBesideStatistics
+                                : kRegistersOfPhases;
+  return beside + (g.phases(1) > 1 ? of_phases : 0) +
+         BesideReductions(demands, g);
+}
+
+int64_t BesideChannelRows(const ConvDemands& demands, const ConvGeometry& g) {
+  return g.BesideRegisters(demands) + (demands.needs_planes()
+                                           ? kRegistersBesidePlanes
+                                           : kRegistersBesideRuns);
+}
 
 }  // namespace
 
 bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& g) {
-  const ConvDemands& demands = tiles.demands();
-  const int64_t sums = int64_t{g.tiles_m} * g.tiles_n * 4;
   // One instruction must fit before registers have moved.
   if (g.tiles_n * 4 + kRegistersOfProduct > g.launch_registers()) {
     return false;
   }
-  const int64_t parts = g.sums_chunks() ? 2 : 1;
-  int64_t beside =
-      demands.needs_planes() ? kRegistersBesidePlanes : kRegistersBesideRuns;
-  if (!g.channel_rows) {
-    const bool is_scaled = !g.problem.takes_as_stored();
-    const bool are_few = is_scaled && g.tiles_n <= 8 && !demands.all_channels_in_a_block && !demands.windows.any();
-    const bool are_free =
-        (parts > 1 || are_few) && g.resident_blocks == 1 && g.problem.stride == Pair{1, 1};
-    // One tile's statistics begin where its products end.
-    const int64_t products = g.images > 1 ? sums * (parts - 1) : 0;
-    beside = std::max(
-        are_free ? kRegistersBesideChunks : kRegistersBesideSums,
-        kRegistersBesideStatistics - products + tiles.StatisticsRegisters(g));
-    if (g.phases(1) > 1) {
-      beside += demands.has_statistics ? kRegistersOfPhasesBesideStatistics
-                                       : kRegistersOfPhases;
-    }
-    if (demands.windows.any()) beside += kRegistersOfWindows * (g.tiles_m - 1);
-    if (demands.all_channels_in_a_block) {
-      beside += kRegistersOfReduction * (g.tiles_m - 1);
-      if (parts == 1 && g.tiles_n > kManyFragments)
-        beside += kRegistersOfManyChannels;
-      if (demands.has_softmax) {
-        beside += std::max(int64_t{0}, sums - kSumsBesidePowers);
-      }
-    }
-    if (sums > kMaxSums) return false;
-  } else {
-    beside += g.BesideRegisters(demands);
-  }
-  return sums * parts + beside + tiles.spare_registers() <=
-         g.consumer_registers();
+  if (!g.channel_rows && SumsOf(g) > kMaxSums) return false;
+  const int64_t beside = g.channel_rows ? BesideChannelRows(tiles.demands(), g)
+                                        : BesidePixelRows(tiles, g);
+  const int64_t sums = SumsOf(g) * (g.sums_chunks() ? 2 : 1);
+  return sums + beside + tiles.spare_registers() <= g.consumer_registers();
 }
 
 }  // namespace kiln

@@ -219,16 +219,14 @@ class GroupTiles {
     if (g.tile_h > 0) TryDepths(g);
   }
 
-  // Each row of the tile begins a product of its own, where that has fewer
-  // positions than the patch. A warpgroup has whole rows or parts of one.
+  // Each row of the tile is a product's rows, where those are fewer than the
+  // patch has positions. Tiles begin with a sector of results.
   void TryRowsApart(ConvGeometry g, int tile_w) {
     g.tile_w = tile_w;
     g.pitch = PitchOf(g);
-    g.run_columns = static_cast<int>(RoundUp(tile_w, kRowsOfGroup));
-    const int64_t of_group = g.rows() / g.groups_m;
-    if (g.run_columns >= g.pitch || tile_w % kPixelsOfSector != 0) return;
-    if (of_group % g.run_columns != 0 && g.run_columns % of_group != 0) return;
-    TryRowsThatFit(g);
+    g.run_columns = kRowsOfGroup;
+    const bool saves = tile_w <= kRowsOfGroup && kRowsOfGroup < g.pitch;
+    if (saves && tile_w % kPixelsOfSector == 0) TryRowsThatFit(g);
   }
 
   // An image for each warpgroup of rows: they read the same weights, and more

@@ -148,20 +148,24 @@ int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
                                                     : kMaxStripOfStores;
 }
 
+// Lanes that are a stride apart read each sector once for each of its columns,
+// from the L1 if there is any to speak of.
+bool ConvTiles::LacksL1(const ConvGeometry& g) const {
+  constexpr int64_t kMostShared = 196 * 1024;
+  return g.problem.stride[1] > 1 &&
+         SharedBytes(g) + kSharedPerBlockReserved > kMostShared;
+}
+
 // By what tiles that hold images are compared, with each other alone: kernels
-// apart have been fitted beside HeldCycles. Lanes that are a stride apart read
-// each sector once for each of its columns, from the L1 if there is any to
-// speak of; so more depends on who brings what. By hand, from 24 tiles of one
-// plan.
+// apart have been fitted beside HeldCycles. With a stride more depends on who
+// brings what. By hand, from 24 tiles of one plan.
 double ConvTiles::HeldRank(const ConvGeometry& g) const {
   constexpr double kSlowedByOneProducer = 1.1;
   constexpr double kSlowedByLittleL1 = 1.12;
-  constexpr int64_t kMostShared = 196 * 1024;
   const double cycles = HeldCycles(g, demands_);
   if (g.problem.stride[1] == 1) return cycles;
-  const int64_t shared = SharedBytes(g) + kSharedPerBlockReserved;
   return cycles * (g.producers == 1 ? kSlowedByOneProducer : 1.0) *
-         (shared > kMostShared ? kSlowedByLittleL1 : 1.0);
+         (LacksL1(g) ? kSlowedByLittleL1 : 1.0);
 }
 
 void ConvTiles::CompareHeld(const ConvGeometry& g) {
@@ -172,6 +176,14 @@ void ConvTiles::CompareHeld(const ConvGeometry& g) {
   best_cycles_ = all;
 }
 
+// What a tile takes longer than its model says. By hand, of what is scaled: 48
+// % of one plan with 215 KB of shared memory beside one with 189.
+double ConvTiles::Slowed(const ConvGeometry& g) const {
+  constexpr double kSlowedByLittleL1 = 1.25;
+  if (!g.has_groups()) return WarpsSlowed(g.problem);
+  const bool is_raw = g.problem.takes_as_stored() || g.octet_columns > 1;
+  return !is_raw && LacksL1(g) ? kSlowedByLittleL1 : 1.0;
+}
 double ConvTiles::WarpsSlowed(const ConvProblem& problem) const {
   if (options_.target.arch != "sm_90a") return 1.0;
   return problem.scales_few_halves() ? kWarpsSlowedByFewHalves
@@ -179,10 +191,8 @@ double ConvTiles::WarpsSlowed(const ConvProblem& problem) const {
 }
 
 void ConvTiles::Compare(ConvGeometry g) {
-  const double slowed = g.has_groups() ? 1.0 : WarpsSlowed(g.problem);
-  const bool is_short = g.has_groups() && g.problem.stride[1] > 1 && !g.problem.takes_as_stored() && g.octet_columns == 1 && SharedBytes(g) + kSharedPerBlockReserved > 196 * 1024;
-  const double slow = slowed * (is_short ? 1.25 : 1.0);
-  const auto cycles = [&] { return TileCycles(g, demands_) * slow; };
+  const double slowed = Slowed(g);
+  const auto cycles = [&] { return TileCycles(g, demands_) * slowed; };
   const int64_t longest = LongestStrip(g);
   // No strip's tiles cost less than those of the longest.
   g.tiles_per_block = static_cast<int>(longest);

@@ -42,6 +42,8 @@ class ConvTiles {
  private:
   // In tiles.
   int64_t LongestStrip(const ConvGeometry& geometry) const;
+  bool LacksL1(const ConvGeometry& geometry) const;
+  double Slowed(const ConvGeometry& geometry) const;
   double WarpsSlowed(const ConvProblem& problem) const;
   void Compare(ConvGeometry geometry);
   bool HasRoom(const ConvGeometry& geometry) const;
