@@ -45,6 +45,15 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_eights_moments": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    # Rows of 64 pixels, one for each product: of 16 bits, in parts; in both
+    # phases of their columns.
+    "conv_apart": _conv("4,64,64,64", "128,64,3,3", "f16", padding=1)
+    + "y = relu(c)\noutput y\n",
+    "conv_apart_parts": _conv("4,64,64,64", "128,64,3,3", padding=1)
+    + "y = relu(c)\noutput y\n",
+    "conv_apart_phases": _conv("2,64,64,64", "32,64,4,4", padding=1, stride=2,
+                               transposed=1)
+    + "y = relu(c)\noutput y\n",
     # Signals: rows that are parts of one, with a norm, and without tensor cores.
     "conv_signal": _conv("4,64,1,16384", "64,64,1,3", "f16", padding="[0,1]")
     + "y = leaky_relu(c)\noutput y\n",

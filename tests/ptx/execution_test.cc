@@ -198,6 +198,12 @@ TEST(PtxSchedulesTest, SomeTilesHaveRowsOfEight) {
                      [](const Kernel& k) { return k.conv->rows_of_eight(); });
 }
 
+TEST(PtxSchedulesTest, SomeRowsOfTilesAreThoseOfProducts) {
+  ExpectOfPlansNamed("conv_apart", [](const Kernel& k) {
+    return !k.conv->channel_rows && k.conv->run_columns == 64;
+  });
+}
+
 TEST(PtxSchedulesTest, SomeGroupsHoldTheirTurns) {
   ExpectOfPlansNamed("conv_turns_held", [](const Kernel& k) {
     return k.demands.all_channels_in_a_block && k.conv->groups() == 4;

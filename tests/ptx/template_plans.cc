@@ -1,6 +1,7 @@
 #include "tests/ptx/template_plans.h"
 
 #include "fmt/format.h"
+#include "tests/ptx/apart_plans.h"
 #include "tests/ptx/conv_plan_text.h"
 #include "tests/ptx/eights_plans.h"
 #include "tests/ptx/holding_plans.h"
@@ -366,9 +367,9 @@ std::vector<TemplatePlan> TemplatePlans() {
     plans.push_back({name, "conv_wgmma.cu", text, "sm_90a/1", true});
   }
   for (const std::vector<TemplatePlan>& list :
-       {SmallDevicePlans(), CarryingPlans(), EightsPlans(), HoldingPlans(),
-        PhasePlans(), WarpProductPlans(), RowPlans(), PlainPlans(),
-        SignalPlans()}) {
+       {SmallDevicePlans(), ApartPlans(), CarryingPlans(), EightsPlans(),
+        HoldingPlans(), PhasePlans(), WarpProductPlans(), RowPlans(),
+        PlainPlans(), SignalPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;

@@ -168,6 +168,26 @@ TEST(ConvChoiceTest, NarrowImagesHaveRowsOfEight) {
   EXPECT_FALSE(wide->rows_of_eight());
 }
 
+// One product has 64 of the 66 positions that the patch has of a row; of two
+// rows of 62, with a halo of two, it has all of one and none of the other.
+TEST(ConvChoiceTest, RowsOf64PixelsAreThoseOfProducts) {
+  ConvDemands stores;
+  stores.stores = true;
+  const ConvOptions options{Grade::kFp32, {"sm_90a", 132}, 0};
+  ConvProblem problem = Problem(4, 256, 256, 64, 3, 1, 1);
+  const auto apart = ChooseConvGeometry(problem, stores, options);
+  ASSERT_TRUE(apart.has_value());
+  EXPECT_FALSE(apart->channel_rows);
+  EXPECT_EQ(apart->run_columns, 64);
+  EXPECT_EQ(apart->run(), apart->tile_h * apart->tile_w);
+  EXPECT_EQ(apart->run_span(), (apart->tile_h - 1) * apart->pitch + 64);
+  ExpectSound(*apart, options.target);
+  problem = Problem(4, 256, 256, 62, 3, 1, 1);
+  const auto joined = ChooseConvGeometry(problem, stores, options);
+  ASSERT_TRUE(joined.has_value());
+  EXPECT_NE(joined->run_columns, 64);
+}
+
 // Tiles of a 48th of this row would have a quarter of the channels.
 TEST(ConvChoiceTest, WideRowsAreCutUntilTilesHaveAllChannels) {
   ConvDemands stores;

@@ -95,7 +95,7 @@ TEST(ConvFusionTest, DearConvolutionsGoThroughMemory) {
 
 TEST(ConvFusionTest, ResultsThatTheChipHoldsAreNotStoredBeforeTheNorm) {
   for (const std::string& text :
-       {"grade tf32\n" + TransposedChain(), TransposedChain("[8,64,56,56]")}) {
+       {"grade tf32\n" + TransposedChain(), TransposedChain("[16,64,56,56]")}) {
     EXPECT_THAT(Symbols(text, kH100),
                 ElementsAre("kiln_pack_weights", "kiln_conv_held"));
     EXPECT_THAT(Symbols(text, kA100),

@@ -144,7 +144,7 @@ TEST(ConvPhasesTest, RowsOfAWideDilationMakePhases) {
   EXPECT_EQ(g.halo(0), 2);
   EXPECT_EQ(g.halo(1), 24);
   // All phases have the same weights.
-  EXPECT_EQ(g.packed_bytes(), GeometryOf(Dilated(24)).packed_bytes());
+  EXPECT_EQ(g.weight_phases(0), 1);
 }
 
 TEST(ConvPhasesTest, ExplainSaysSo) {
