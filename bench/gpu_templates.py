@@ -51,7 +51,7 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_apart_parts": _conv("4,64,64,64", "128,64,3,3", padding=1)
     + "y = relu(c)\noutput y\n",
-    "conv_apart_phases": _conv("2,64,64,64", "32,64,4,4", padding=1, stride=2,
+    "conv_apart_phases": _conv("2,64,64,64", "64,32,4,4", padding=1, stride=2,
                                transposed=1)
     + "y = relu(c)\noutput y\n",
     # Signals: rows that are parts of one, with a norm, and without tensor cores.
