@@ -210,7 +210,7 @@ std::vector<TemplatePlan> SmallDevicePlans() {
        file,
        Conv("34,40,13,13", "96,40,3,3", "stride=2, padding=1",
             "y = group_norm(c, num_groups=8)"),
-       target,
+       "sm_90a/4",
        false,
        {1},
        {1},
@@ -315,7 +315,7 @@ std::vector<TemplatePlan> CarryingPlans() {
             "n = group_norm(c, num_groups=4)\ny = relu(n)"),
        "sm_90a/4", true},
       {"conv_carries_ahead", file,
-       Transpose("1,32,40,40", "32,32,3,3", "",
+       Transpose("1,32,40,24", "32,32,3,3", "",
                  "y = group_norm(c, num_groups=8)"),
        target, true, bands_and_zeros},
   };
