@@ -220,8 +220,8 @@ struct ConvGeometry {
   int64_t carried_rows() const;
   int64_t carried_positions() const;  // the same of the patch
   int64_t run() const;                // positions that a block multiplies
-  int64_t run_span() const;  // from the first of an image behind its last
-  int64_t positions() const;        // of the patch that products read
+  int64_t run_span() const;   // from the first of an image behind its last
+  int64_t positions() const;  // of the patch that products read
   int64_t image_positions() const;  // of those, one image's
   // Octets of a position that lie together, swizzled if more than one.
   int64_t octets_of_row() const { return chunk % 16 == 0 ? 2 : 1; }
