@@ -47,7 +47,7 @@ PLANS = {
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     # Rows of 64 pixels, one for each product: of 16 bits, in parts; in both
     # phases of their columns.
-    "conv_apart": _conv("4,64,64,64", "128,64,3,3", "f16", padding=1)
+    "conv_apart": _conv("4,96,64,64", "32,96,3,3", "f16", padding=1)
     + "y = relu(c)\noutput y\n",
     "conv_apart_parts": _conv("4,64,64,64", "128,64,3,3", padding=1)
     + "y = relu(c)\noutput y\n",

@@ -77,7 +77,7 @@ class StageProducts {
     return PositionOf(pixel_part_ * (Spec::kTilesM / kPhases * 64));
   }
   // Of the patch, that of the `row`-th row of all products, a multiple of 64,
-  // where pixels are these rows.
+  // where pixels are these rows (elsewhere it is 0).
   static __device__ constexpr int PositionOf(int row) {
     if constexpr (Spec::kRunPitch == Spec::kRowPitch) {
       return row;

@@ -8,10 +8,10 @@
 
 namespace kiln {
 
-// A warp's place in the tile. Its rows are 16 * kTilesM consecutive pixels of
-// the tile, its columns 8 * kTilesN channels; mma.cuh says which of them this
-// lane holds. Where the tile has several phases, which alternate along its
-// rows, so do row fragments.
+// A warp's place in the tile. Its rows are 16 * kTilesM consecutive positions
+// of rows of kRunPitch, some of them behind the tile's; its columns 8 * kTilesN
+// channels; mma.cuh says which of them this lane holds. Where the tile has
+// several phases, which alternate along its rows, so do row fragments.
 template <typename Spec>
 struct WarpTile {
   using Tile = ConvTile<Spec>;

@@ -9,7 +9,8 @@
 // run of pixels is a matrix, and a filter tap moves its address. With a stride,
 // each residue of the coordinates has a patch of its own. Pixels of the halo
 // are computed too and not used, but where a tile's rows are eight pixels, each
-// an eight of the matrix (kRunPitch).
+// an eight of the matrix, or, where pixels are the rows of products, the 64 of
+// one (kRunPitch).
 //
 // Either channels are the rows of the product and pixels its columns
 // (kChannelRows; conv_runs.cuh, conv_image_runs.cuh or conv_planes.cuh

@@ -32,10 +32,11 @@ constexpr double kCyclesPerHandover = 306.0;  // of a stage
 // Also of pixels that are rows, swizzled ones, of operands as they are stored:
 // from 40 tiles.
 constexpr double kMisaligned = 1.5;
-// The same of pixels that are rows of other products, where these have so many
-// columns that nearly all of what shared memory gives is read, and groups take
-// turns: with 64 columns tiles of three plans took 10 to 25 % longer than with
-// 128, which share more (243 plans).
+// The same of pixels that are rows of other products, where groups take turns:
+// one of 64 columns reads all that shared memory gives, and takes an eighth
+// longer by this, one of 88 or more as long as without; tiles of three plans
+// took 10 to 25 % longer with 64 than with 128. Fewer columns than kWideProduct
+// lost nothing by it where that was timed (243 plans).
 constexpr double kMisalignedRows = 1.25;
 constexpr double kWideProduct = 64.0;
 // Of a product, where a tile has two phases and so fewer columns for each. By
@@ -81,8 +82,8 @@ constexpr double kCyclesPerReadAhead = 16.0;
 constexpr double kCyclesPerSlice = 250.0;
 constexpr double kInstructionsPerOctet = 33.8;  // loads included
 constexpr double kInstructionsPerPart = 15.4;
-// Of a producer: for the octets of a thread that are on their way at once, what
-// a round takes of that for the first of them (by hand), and for each.
+// Of a producer: for the octets of a thread that are on their way at once, a
+// round; the share of it that the first of them costs (by hand); and for each.
 constexpr double kCyclesPerRound = 2610.0;
 constexpr double kShareOfBegun = 0.4;
 constexpr double kCyclesPerOctet = 80.7;

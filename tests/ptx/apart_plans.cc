@@ -30,6 +30,33 @@ std::vector<TemplatePlan> ApartPlans() {
        Transpose("1,32,7,64", "32,32,4,4", "stride=2, padding=1",
                  "y = relu(c)"),
        "sm_90a/2"},
+      {"conv_apart_uneven_phases", file,
+       Transpose("1,16,7,63", "16,40,3,3", "stride=2, output_padding=1",
+                 "y = relu(c)", "f16"),
+       "sm_90a/4"},
+      // A stride across alone; groups; rows that are shorter than a product.
+      {"conv_apart_stride", file,
+       tf32 + Conv("1,40,16,128", "40,40,4,4", "stride=[1,2], padding=1",
+                   "y = relu(c)"),
+       "sm_90a/2"},
+      {"conv_apart_grouped", file,
+       tf32 + Conv("1,16,12,64", "160,8,3,3", "padding=1, groups=2",
+                   "y = relu(c)"),
+       "sm_90a/2"},
+      {"conv_apart_short", file,
+       Conv("2,16,7,56", "64,16,3,3", "padding=12, dilation=12", "y = relu(c)",
+            "f16"),
+       "sm_90a/1"},
+      // Statistics of groups that blocks cut, and in strips whose tiles take
+      // rows from the one above.
+      {"conv_apart_cut_groups", file,
+       Conv("1,64,9,64", "160,64,3,3", "padding=1",
+            "n = group_norm(c, num_groups=8)\ny = relu(n)"),
+       "sm_90a/2"},
+      {"conv_apart_carried", file,
+       Conv("1,40,9,64", "128,40,3,3", "padding=1",
+            "n = group_norm(c, num_groups=8)\ny = relu(n)"),
+       "sm_90a/1"},
       // What follows: a tensor of the same size, reductions over channels and
       // images, windows.
       {"conv_apart_residual", file,

@@ -168,24 +168,40 @@ TEST(ConvChoiceTest, NarrowImagesHaveRowsOfEight) {
   EXPECT_FALSE(wide->rows_of_eight());
 }
 
-// One product has 64 of the 66 positions that the patch has of a row; of two
-// rows of 62, with a halo of two, it has all of one and none of the other.
+// One product has 64 of the 66 positions that the patch has of a row.
 TEST(ConvChoiceTest, RowsOf64PixelsAreThoseOfProducts) {
   ConvDemands stores;
   stores.stores = true;
   const ConvOptions options{Grade::kFp32, {"sm_90a", 132}, 0};
-  ConvProblem problem = Problem(4, 256, 256, 64, 3, 1, 1);
-  const auto apart = ChooseConvGeometry(problem, stores, options);
-  ASSERT_TRUE(apart.has_value());
-  EXPECT_FALSE(apart->channel_rows);
-  EXPECT_EQ(apart->run_columns, 64);
-  EXPECT_EQ(apart->run(), apart->tile_h * apart->tile_w);
-  EXPECT_EQ(apart->run_span(), (apart->tile_h - 1) * apart->pitch + 64);
-  ExpectSound(*apart, options.target);
-  problem = Problem(4, 256, 256, 62, 3, 1, 1);
-  const auto joined = ChooseConvGeometry(problem, stores, options);
-  ASSERT_TRUE(joined.has_value());
-  EXPECT_NE(joined->run_columns, 64);
+  const ConvProblem problem = Problem(4, 256, 256, 64, 3, 1, 1);
+  const auto geometry = ChooseConvGeometry(problem, stores, options);
+  ASSERT_TRUE(geometry.has_value());
+  EXPECT_FALSE(geometry->channel_rows);
+  EXPECT_EQ(geometry->run_columns, 64);
+  EXPECT_EQ(geometry->run(), geometry->tile_h * geometry->tile_w);
+  EXPECT_EQ(geometry->run_span(),
+            (geometry->tile_h - 1) * geometry->pitch + 64);
+  ExpectSound(*geometry, options.target);
+}
+
+// Of rows of 56, a patch has 64 positions by a dilation of 4, and 72 by one of
+// 8.
+TEST(ConvChoiceTest, RowsAreProductsOnlyIfThoseAreShorterThanThePatch) {
+  ConvDemands stores;
+  stores.stores = true;
+  const ConvOptions options{Grade::kFp32, {"sm_90a", 132}, 0};
+  const auto geometry_of = [&](int64_t dilation) {
+    ConvProblem problem = Problem(16, 64, 64, 56, 3, 1, 1);
+    problem.dilation = {dilation, dilation};
+    problem.padding = {dilation, dilation};
+    return *ChooseConvGeometry(problem, stores, options);
+  };
+  EXPECT_NE(geometry_of(4).run_columns, 64);
+  const ConvGeometry geometry = geometry_of(8);
+  EXPECT_EQ(geometry.run_columns, 64);
+  EXPECT_EQ(geometry.tile_w, 56);
+  EXPECT_EQ(geometry.run(), geometry.tile_h * 64);
+  ExpectSound(geometry, options.target);
 }
 
 // Tiles of a 48th of this row would have a quarter of the channels.
