@@ -156,9 +156,9 @@ PLANS = {
     "conv_holds_chunks": "grade tf32\n"
     + _conv("60,64,40,40", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
-    "conv_holds_embedding": _conv("60,64,40,40", "64,64,3,3", "f16", padding=1)
-    + "input e: f16[60,64,1,1]\nh = add(c, e)\n"
-    "n = group_norm(h, num_groups=8)\ny = silu(n)\noutput y\n",
+    "conv_holds_embedding": "input e: f16[60,64,1,1]\n"
+    + _conv("60,64,40,40", "64,64,3,3", "f16", padding=1)
+    + "h = add(c, e)\nn = group_norm(h, num_groups=8)\ny = silu(n)\noutput y\n",
     "conv_holds_42_outputs": _conv("60,64,40,40", "42,64,3,3", "f16", padding=1)
     + "n = group_norm(c, num_groups=42)\ny = silu(n)\noutput y\n",
     "conv_holds_f32": _conv("16,128,48,56", "64,128,1,1")
