@@ -44,7 +44,7 @@ constexpr double kWideProduct = 64.0;
 // longer.
 constexpr double kCyclesBeforeProduct = 16.0;
 constexpr double kInstructionsPerSum = 7.53;    // of statistics in registers
-constexpr double kInstructionsOfPlanes = 11.5;  // 243 plans
+constexpr double kInstructionsOfPlanes = 10.0;  // 243 plans
 // Of pooling, for each element from planes and from pixel rows, and for each
 // window. What pixel rows wait for is kCyclesPerSlice. By hand, from 117 tiles
 // of 11 plans.

@@ -1,5 +1,5 @@
-// Whether a tile of warpgroups fits in registers: by what ptxas refused of some
-// 700 plans.
+// Whether a tile of warpgroups fits in registers, by what ptxas refused
+// (docs/kernel-notes.md, A fifth survey).
 #include <algorithm>
 
 #include "jit/compile/conv_tiles.h"
@@ -36,16 +36,19 @@ constexpr int64_t kSumsBesidePowers = 32;
 // of the ten plans and grades of bench/generality.py and the chains that can
 // have one. Where fewer are launched, GroupSumsFit refuses those tiles anyway.
 constexpr int64_t kRegistersOfProduct = 24;
-constexpr int64_t kMaxSums = 128;  // of a thread, where pixels are rows
+// Of a thread, where pixels are rows: what one producer beside two warpgroups
+// leaves room for.
+constexpr int64_t kMaxSums = 128;
 
 int64_t SumsOf(const ConvGeometry& g) {
   return int64_t{g.tiles_m} * g.tiles_n * 4;
 }
 
 // Where pixels are rows. Two blocks of a multiprocessor and operands that are
-// multiplied as they are stored could do with fewer, and are slower then: three
-// plans of each, by 8 to 25 % (on an H100). Strides take more, for addresses.
-bool NeedsFew(const ConvDemands& demands, const ConvGeometry& g) {
+// multiplied as they are stored would fit, too, and are refused for time: three
+// plans of each were slower, by 8 to 25 % (on an H100). Strides take more
+// registers, for addresses.
+bool MayHaveFew(const ConvDemands& demands, const ConvGeometry& g) {
   if (g.resident_blocks > 1 || g.problem.stride != Pair{1, 1}) return false;
   if (g.sums_chunks()) return true;
   const bool reduces = demands.all_channels_in_a_block || demands.windows.any();
@@ -75,7 +78,7 @@ int64_t BesidePixelRows(const ConvTiles& tiles, const ConvGeometry& g) {
                              (has_free ? SumsOf(g) : 0) +
                              tiles.StatisticsRegisters(g);
   const int64_t beside = std::max(
-      NeedsFew(demands, g) ? kFewRegistersBesideSums : kRegistersBesideSums,
+      MayHaveFew(demands, g) ? kFewRegistersBesideSums : kRegistersBesideSums,
       statistics);
   const int64_t of_phases = demands.has_statistics
                                 ? kRegistersOfPhasesBesideStatistics

@@ -226,7 +226,7 @@ class GroupTiles {
     g.pitch = PitchOf(g);
     g.run_columns = kRowsOfGroup;
     const bool saves = tile_w <= kRowsOfGroup && kRowsOfGroup < g.pitch;
-    if (saves && tile_w % kPixelsOfSector == 0) TryRowsThatFit(g);
+    if (saves && g.step(1) % kPixelsOfSector == 0) TryRowsThatFit(g);
   }
 
   // An image for each warpgroup of rows: they read the same weights, and more
@@ -304,8 +304,7 @@ class GroupTiles {
   void TryRowsOfEight(ConvGeometry g) {
     g.run_columns = 8;
     g.tile_w = 8;
-    g.pitch = static_cast<int>(
-        RoundUp(g.lead() + g.tile_w + g.halo(1), g.takes_pairs ? 2 : 1));
+    g.pitch = PitchOf(g);
     TryNumbersOfRows(g);
   }
 

@@ -43,7 +43,7 @@ class ConvTiles {
   // In tiles.
   int64_t LongestStrip(const ConvGeometry& geometry) const;
   bool LacksL1(const ConvGeometry& geometry) const;
-  double Slowed(const ConvGeometry& geometry) const;
+  double SlowedBeyondModel(const ConvGeometry& geometry) const;
   double WarpsSlowed(const ConvProblem& problem) const;
   void Compare(ConvGeometry geometry);
   bool HasRoom(const ConvGeometry& geometry) const;
