@@ -193,6 +193,7 @@ class GroupTiles {
       g.tiles_n = static_cast<int>(tiles_n);
       for (const int tiles_m : {1, 2, 3}) {
         g.tiles_m = static_cast<int>(tiles_m * g.tile_phases());
+        if (CanHaveRowsOfEight(g)) TryEightsOfPixels(g);
         for (const int tile_w : TileWidths(g)) {
           TryRunOfRows(g, tile_w);
           TryRowsApart(g, tile_w);
@@ -227,6 +228,14 @@ class GroupTiles {
     g.run_columns = kRowsOfGroup;
     const bool saves = tile_w <= kRowsOfGroup && kRowsOfGroup < g.pitch;
     if (saves && g.step(1) % kPixelsOfSector == 0) TryRowsThatFit(g);
+  }
+
+  // Eight rows of the tile, of eight pixels each, are those of a product.
+  void TryEightsOfPixels(ConvGeometry g) {
+    g.tile_w = 8;
+    g.pitch = PitchOf(g);
+    g.run_columns = 8;
+    TryRowsThatFit(g);
   }
 
   // An image for each warpgroup of rows: they read the same weights, and more
