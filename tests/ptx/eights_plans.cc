@@ -49,6 +49,14 @@ std::vector<TemplatePlan> EightsPlans() {
        Conv("4,128,16,16", "128,128,3,3", "padding=1", "y = amax(c, dim=[2,3])",
             "f16"),
        "sm_90a/8"},
+      // Where pixels are the rows of products: reductions over channels.
+      {"conv_eights_logsumexp", file,
+       Conv("1,48,32,32", "64,48,3,3", "padding=1",
+            "y = logsumexp(c, dim=1, keepdim=true)"),
+       "sm_90a/2"},
+      {"conv_eights_softmax", file,
+       Conv("2,32,16,16", "64,32,3,3", "padding=1", "y = softmax(c, dim=1)"),
+       "sm_90a/2"},
   };
 }
 
