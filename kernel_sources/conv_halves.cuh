@@ -13,6 +13,7 @@
 #define KILN_KERNEL_SOURCES_CONV_HALVES_CUH_
 
 #include "reducers.cuh"
+#include "storage_types.cuh"
 
 namespace kiln {
 
@@ -45,23 +46,6 @@ __device__ inline int ScaleExponent(unsigned most) {
   return max(-kLargestExponent, min(exponent, kLargestExponent));
 }
 
-// Two numbers as binary16 or, where kIsBFloat16, the upper halves of binary32,
-// rounded to nearest; `first` in the lower half.
-template <bool kIsBFloat16>
-__device__ unsigned PackTwo(float first, float second) {
-  unsigned packed;
-  if constexpr (kIsBFloat16) {
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
-        : "=r"(packed)
-        : "f"(second), "f"(first));
-  } else {
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;"
-        : "=r"(packed)
-        : "f"(second), "f"(first));
-  }
-  return packed;
-}
-
 // The value of one half of a packed binary16 pair.
 template <int kHalf>
 __device__ float HalfOf(unsigned packed) {
@@ -82,18 +66,20 @@ __device__ float HalfOf(unsigned packed) {
 // apart. An infinity or NaN has no second part.
 template <bool kIsBFloat16, int kParts>
 __device__ void StoreParts(const float (&x)[8], uint4* to, int step) {
+  const auto pair_of = [](float first, float second) {
+    if constexpr (kIsBFloat16) return RoundedPair(first, second, BFloat16());
+    return RoundedPair(first, second, Float16());
+  };
   unsigned large[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    large[i] = PackTwo<kIsBFloat16>(x[2 * i], x[2 * i + 1]);
-  }
+  for (int i = 0; i < 4; ++i) large[i] = pair_of(x[2 * i], x[2 * i + 1]);
   to[0] = make_uint4(large[0], large[1], large[2], large[3]);
   if constexpr (kParts == 2) {
     unsigned small[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      small[i] = PackTwo<kIsBFloat16>(x[2 * i] - HalfOf<0>(large[i]),
-                                      x[2 * i + 1] - HalfOf<1>(large[i]));
+      small[i] = pair_of(x[2 * i] - HalfOf<0>(large[i]),
+                         x[2 * i + 1] - HalfOf<1>(large[i]));
     }
     to[step] = make_uint4(small[0], small[1], small[2], small[3]);
   }

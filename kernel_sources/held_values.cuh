@@ -25,6 +25,57 @@ struct WarpLanes {
   }
 };
 
+// kLanes threads of a block, whole warps, side by side. All threads of the block
+// must ask for the same.
+template <int kThreads, int kLanes>
+class BlockLanes {
+  static constexpr int kWarps = kLanes / 32;
+
+ public:
+  static constexpr int kWords = 2 * kThreads / 32;
+
+  // `memory` is shared, kWords words.
+  __device__ explicit BlockLanes(float* memory) : memory_(memory) {}
+
+  // As WarpLanes. The next call takes the other half of the memory, so that
+  // nothing is written that another warp may still read.
+  template <typename Combine>
+  __device__ float All(float x, Combine combine) {
+    x = WarpLanes<32>().All(x, combine);
+    float* all = memory_ + half_ * (kThreads / 32);
+    half_ = 1 - half_;
+    if (threadIdx.x % 32 == 0) all[threadIdx.x / 32] = x;
+    __syncthreads();
+    float warps[kWarps];
+#pragma unroll
+    for (int k = 0; k < kWarps; ++k) {
+      warps[k] = all[threadIdx.x / kLanes * kWarps + k];
+    }
+    return OfAll(warps, combine);
+  }
+
+ private:
+  float* memory_;
+  int half_ = 0;
+};
+
+// The lanes of a row of neighbours. `memory` is shared, kWords words, and not
+// touched where the lanes are of one warp.
+template <int kThreads, int kLanes, bool kAreOfWarp = (kLanes <= 32)>
+struct RowLanes : WarpLanes<kLanes> {
+  static_assert((kLanes & (kLanes - 1)) == 0, "A power of two of a warp.");
+  static constexpr int kWords = 1;
+
+  __device__ explicit RowLanes(float*) {}
+};
+template <int kThreads, int kLanes>
+struct RowLanes<kThreads, kLanes, false> : BlockLanes<kThreads, kLanes> {
+  static_assert(kLanes % 32 == 0, "Whole warps.");
+
+  __device__ explicit RowLanes(float* memory)
+      : BlockLanes<kThreads, kLanes>(memory) {}
+};
+
 // kLanes threads of a block above each other: every kThreads / kLanes-th. All
 // threads of the block must ask for the same.
 template <int kThreads, int kLanes>

@@ -1,5 +1,6 @@
 // Norms, softmax and what else is computed of a reduction over rows so short
-// that the lanes of a warp, or of a part of one, hold them in registers.
+// that threads hold them in registers: the lanes of a warp, of a part of one, or
+// of several.
 //
 //   row statistics = reducer over x = Spec::Read of the row's elements
 //   outputs        = Spec::Element(element, x or power, statistics)
@@ -7,10 +8,10 @@
 // A row is Spec::kRowLength neighbours in memory, Spec::kLanes lanes work on
 // it. Statistics take as many passes over the registers as they like: the mean
 // comes before the differences from it, the largest value before the powers.
-// No shared memory, no barriers, no atomics; one fixed order.
+// No atomics; one fixed order. Lanes of a warp need neither shared memory nor
+// barriers.
 #include "held_values.cuh"
 #include "math.cuh"
-#include "merge_lanes.cuh"
 #include "reducers.cuh"
 #include "vectors.cuh"
 
@@ -67,47 +68,35 @@ __device__ void ReadWarpRow(const typename Spec::Tensors& t,
 }
 
 // Moments are corrected by a second pass.
-template <typename Spec>
-__device__ void CountWarpRow(const WarpRow<Spec>& row,
+template <typename Spec, typename Lanes>
+__device__ void CountWarpRow(const WarpRow<Spec>& row, Lanes& lanes,
                              const float (&x)[WarpRow<Spec>::kCount],
                              Moments* state) {
   CountHeldMoments<Spec::kRowLength>(
-      WarpLanes<Spec::kLanes>(), x,
-      [&](int k) { return row.IsPast(k / Spec::kVector); }, state);
+      lanes, x, [&](int k) { return row.IsPast(k / Spec::kVector); }, state);
 }
 
 // Of any other reduction.
-template <typename Spec, typename Reducer>
-__device__ void CountWarpRow(const WarpRow<Spec>& row,
+template <typename Spec, typename Lanes, typename Reducer>
+__device__ void CountWarpRow(const WarpRow<Spec>&, Lanes& lanes,
                              const float (&x)[WarpRow<Spec>::kCount],
                              Reducer* state) {
-#pragma unroll
-  for (int step = 0; step < WarpRow<Spec>::kSteps; ++step) {
-    if (row.IsPast(step)) continue;
-    float some[Spec::kVector];
-#pragma unroll
-    for (int k = 0; k < Spec::kVector; ++k)
-      some[k] = x[step * Spec::kVector + k];
-    Take(state, some);
-  }
-  MergeLanes<Spec::kLanes>(state);
+  CountHeld(lanes, x, state);
 }
 
 // Leaves e^(x - largest) in the place of x where Spec::kKeepsPowers.
-template <typename Spec>
-__device__ void CountWarpRow(const WarpRow<Spec>&,
+template <typename Spec, typename Lanes>
+__device__ void CountWarpRow(const WarpRow<Spec>&, Lanes& lanes,
                              float (&x)[WarpRow<Spec>::kCount],
                              SoftmaxSum* state) {
   constexpr int kCount = WarpRow<Spec>::kCount;
-  float largest = x[0];
-#pragma unroll
-  for (int k = 1; k < kCount; ++k) largest = fmaxf(largest, x[k]);
-  largest = LargestOfLanes<Spec::kLanes>(largest);
+  const auto larger = [](float a, float b) { return fmaxf(a, b); };
+  const float largest = lanes.All(OfAll(x, larger), larger);
   float powers[kCount];
 #pragma unroll
   for (int k = 0; k < kCount; ++k) powers[k] = Exp(x[k] - largest);
   state->largest = largest;
-  state->scaled.sum = SumOfLanes<Spec::kLanes>(SumOf(powers));
+  state->scaled.sum = lanes.All(SumOf(powers), Add);
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
     if constexpr (Spec::kKeepsPowers) x[k] = powers[k];
@@ -143,8 +132,6 @@ __device__ void WriteWarpRow(const typename Spec::Tensors& t,
 
 template <typename Spec>
 __device__ void RowWarp(const typename Spec::Tensors& t) {
-  static_assert(Spec::kLanes <= 32 && (Spec::kLanes & (Spec::kLanes - 1)) == 0,
-                "The lanes of a row are a power of two within a warp.");
   static_assert(Spec::kRowLength % Spec::kVector == 0,
                 "Vectors must not cross the end of a row.");
   using Index = typename Spec::Index;
@@ -159,9 +146,14 @@ __device__ void RowWarp(const typename Spec::Tensors& t) {
       Spec::IsAligned(t)};
   HeldRow<Spec> held;
   float x[WarpRow<Spec>::kCount];
-  ReadWarpRow<Spec>(t, row, Spec::kTwoPasses ? -Infinity() : 0.0f, &held, x);
-  typename Spec::Reducer state;
-  CountWarpRow<Spec>(row, x, &state);
+  using Reducer = typename Spec::Reducer;
+  ReadWarpRow<Spec>(t, row, kHasNeutral<Reducer> ? NeutralOf<Reducer>() : 0.0f,
+                    &held, x);
+  Reducer state;
+  using Lanes = RowLanes<Spec::kThreads, Spec::kLanes>;
+  __shared__ float memory[Lanes::kWords];
+  Lanes lanes(memory);
+  CountWarpRow<Spec>(row, lanes, x, &state);
   if (number < Spec::kRows) {
     WriteWarpRow<Spec>(t, row, held, x, Spec::Finish(state));
   }

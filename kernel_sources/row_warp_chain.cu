@@ -2,7 +2,7 @@
 // (row_chain.cu), of rows so short that threads hold them in registers.
 //
 // A row is Spec::kRowLength elements, Spec::kPitch apart. Where that is 1,
-// Spec::kLanes lanes of a warp share a row. Else rows lie side by side: a
+// Spec::kLanes lanes of a warp, or so many threads of a block, share a row. Else rows lie side by side: a
 // thread works on Spec::kVector of them, and Spec::kLanes threads above each
 // other share theirs. All that links are made of is read once, and what several
 // of them need is computed once. Only statistics are exchanged. No atomics; one
@@ -104,7 +104,9 @@ __device__ void CountLinks(const ChainPart<Spec>& part,
     ColumnLanes<Spec::kThreads, Spec::kLanes> lanes(memory);
     CountLinks<Spec, 0>(part, held, &lanes, rows);
   } else {
-    WarpLanes<Spec::kLanes> lanes;
+    using Lanes = RowLanes<Spec::kThreads, Spec::kLanes>;
+    __shared__ float memory[Lanes::kWords];
+    Lanes lanes(memory);
     CountLinks<Spec, 0>(part, held, &lanes, rows);
   }
 }
@@ -134,10 +136,6 @@ __device__ void WriteElements(const typename Spec::Tensors& t,
 template <typename Spec>
 __device__ void RowWarpChain(const typename Spec::Tensors& t) {
   static_assert(Spec::kCluster == 1, "A block has whole rows.");
-  static_assert(Spec::kPitch > 1 || Spec::kLanes <= 32,
-                "A warp has the lanes of a row of neighbours.");
-  static_assert((Spec::kLanes & (Spec::kLanes - 1)) == 0,
-                "The lanes of a row are a power of two.");
   static_assert(
       (Spec::kPitch > 1 ? Spec::kPitch : Spec::kRowLength) % Spec::kVector == 0,
       "Vectors must not cross the end of a row or a strip.");

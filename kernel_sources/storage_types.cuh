@@ -52,6 +52,30 @@ __device__ inline void FromFloat(float value, BFloat16* result) {
 #endif
 }
 
+// Two numbers in one word, each rounded to the last argument's type as FromFloat
+// does; `first` is in the lower half.
+#if __CUDA_ARCH__ >= 800
+__device__ inline unsigned RoundedPair(float first, float second, Float16) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+
+__device__ inline unsigned RoundedPair(float first, float second, BFloat16) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+#else
+template <typename T>
+__device__ unsigned RoundedPair(float first, float second, T) {
+  T lower, upper;
+  FromFloat(first, &lower);
+  FromFloat(second, &upper);
+  return static_cast<unsigned>(upper.bits) << 16 | lower.bits;
+}
+#endif
+
 template <typename T, typename Index>
 __device__ float Load(const T* tensor, Index i) {
   return ToFloat(tensor[i]);

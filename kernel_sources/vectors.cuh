@@ -10,6 +10,7 @@
 #ifndef KILN_KERNEL_SOURCES_VECTORS_CUH_
 #define KILN_KERNEL_SOURCES_VECTORS_CUH_
 
+#include "opaque.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
 
@@ -105,6 +106,35 @@ __device__ void Put(const Vector<T, kCount>& vector, bool is_aligned, T* tensor,
   }
 }
 
+// What becomes neighbours of a tensor, not rounded yet. Those of 16 bits are
+// rounded two at a time.
+template <typename T, int kCount>
+struct Results {
+  float elements[kCount];
+};
+
+template <typename T, typename Index, int kCount>
+__device__ void Put(const Results<T, kCount>& results, bool is_aligned,
+                    T* tensor, Index i) {
+  Vector<T, kCount> vector;
+  if constexpr (sizeof(T) == 2 && kCount % 2 == 0) {
+    auto* pairs = reinterpret_cast<unsigned*>(vector.elements);
+#pragma unroll
+    for (int k = 0; k < kCount; k += 2) {
+      // Opaque: else halves would be rounded apart for the sake of the way that
+      // stores them apart.
+      pairs[k / 2] = Opaque(
+          RoundedPair(results.elements[k], results.elements[k + 1], T()));
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      FromFloat(results.elements[k], &vector.elements[k]);
+    }
+  }
+  Put(vector, is_aligned, tensor, i);
+}
+
 // A position, and which element of a vector it is.
 template <typename Index>
 struct Lane {
@@ -133,6 +163,12 @@ __device__ float Load(const Vector<BFloat16, kCount>& vector, Lane<Index> at) {
 template <typename T, int kCount, typename Index>
 __device__ void Store(Vector<T, kCount>& vector, Lane<Index> at, float value) {
   FromFloat(value, &vector.elements[at.k]);
+}
+
+template <typename T, int kCount, typename Index>
+__device__ void Store(Results<T, kCount>& results, Lane<Index> at,
+                      float value) {
+  results.elements[at.k] = value;
 }
 
 // A kiln::Point of one element of a vector. `w` is a lane too, so that what

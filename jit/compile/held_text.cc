@@ -37,8 +37,8 @@ std::vector<std::string> StructText(const std::vector<Member>& members,
     lines.push_back(
         member.index.empty()
             ? fmt::format("  const {}* {};", tensor.type, tensor.name)
-            : fmt::format("  kiln::Vector<{}, kCount> {};", tensor.type,
-                          tensor.name));
+            : fmt::format("  kiln::{}<{}, kCount> {};", HeldType(tensor),
+                          tensor.type, tensor.name));
   }
   lines.push_back("};");
   return lines;
@@ -101,6 +101,10 @@ std::vector<std::string> PutText(const std::vector<Member>& members) {
 }
 
 }  // namespace
+
+std::string_view HeldType(const KernelTensor& tensor) {
+  return tensor.is_output && !tensor.is_read ? "Results" : "Vector";
+}
 
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,

@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_HELD_TEXT_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/compile/element_code.h"
@@ -25,6 +26,10 @@ struct HeldText {
   std::vector<std::string> lines;
   bool any_vector = false;
 };
+
+// How a thread holds neighbours of `tensor`: as kiln::Vector or, if they are only
+// written, kiln::Results.
+std::string_view HeldType(const KernelTensor& tensor);
 
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,

@@ -76,9 +76,48 @@ constexpr int64_t kChunkElements = 64;
 // starting one more kernel costs, on an H100.
 constexpr double kBytesPerUs = 23'000;
 constexpr double kClockMhz = 1750;
-// Of the bandwidth, what blocks that load while others compute and store get.
-constexpr double kOverlap = 0.92;
 constexpr double kLaunchUs = 2.5;
+// The others by 645 times of 145 plans (docs/kernel-notes.md, "A sixth survey").
+// From a kernel's start to its end, whatever it does.
+constexpr double kStartUs = 4.4;
+// Of the bandwidth, what a block alone on a multiprocessor gets, which loads,
+// computes and stores by turns: where it copies, and where threads load. And of
+// a last wave of blocks, what it takes of a whole one, beside its share.
+constexpr double kAloneCopying = 0.92;
+constexpr double kAlone = 0.8;
+constexpr double kShareOfBegun = 0.1;
+// What a multiprocessor takes for each element that threads load one at a time;
+// that they put into shared memory once it is computed; and where rows lie side
+// by side there.
+constexpr double kSingleUs = 4.7e-5;
+constexpr double kPutUs = 6e-5;
+constexpr double kColumnUs = 1.1e-4;
+// What each of its warps takes to merge a reduction: within itself, with others,
+// and where shared memory has the elements.
+constexpr double kMergeWarpUs = 0.002;
+constexpr double kMergeUs = 0.006;
+constexpr double kMergeBlockUs = 0.02;
+// What a thread takes for each of its elements, one behind the other. And for
+// each reduction what blocks take that have the elements in shared memory, and
+// what clusters take besides.
+constexpr double kHeldUs = 0.018;
+constexpr double kMeetUs = 0.6;
+constexpr double kClusterUs = 5.7;
+// What statistics and results in kernels of their own take beside their bytes
+// and launches: more where rows lie side by side.
+constexpr double kPlainUs = 0.9;
+constexpr double kPlainShare = 1.12;
+constexpr double kPlainColumnShare = 1.4;
+// For each element a multiprocessor computes what the statistics are taken of
+// twice: so much for an operation.
+constexpr double kAgainUs = 3e-5;
+// Teams take so much of what their own model says.
+constexpr double kTeamShare = 0.96;
+// Registers of a thread that holds a row's elements.
+constexpr int64_t kOtherRegisters = 32;
+constexpr double kRegistersPerHeld = 1.5;
+constexpr double kRegistersPerSm = 65536;
+constexpr int kHeldThreadsPerSm = 1536;
 // A second read is served by the L2 cache up to this size, so much cheaper.
 constexpr int64_t kCachedBytes = 30'000'000;
 constexpr double kCachedCost = 0.3;
@@ -140,8 +179,10 @@ class Choice {
       }
       return best_;
     }
-    TryWarp();
-    if (best_) return best_;
+    if (work_.segment == 0) {
+      const bool is_long = work_.prologue + work_.epilogue > kFewOperations;
+      TryRegisters(RowKeeper::kWarp, is_long ? kMaxHeld / 2 : kMaxHeld);
+    }
     for (int cluster = 1; cluster <= kMaxCluster; cluster *= 2) {
       if (cluster == 1 || arch_ >= 90) TryBlock(cluster);
     }
@@ -157,8 +198,8 @@ class Choice {
   double LoadedBytes() const { return elements_ * Sum(work_.staged_bytes); }
   double StoredBytes() const { return elements_ * Sum(work_.stored_bytes); }
 
-  double Microseconds(double bytes, double efficiency) const {
-    return bytes / (kBytesPerUs * sm_count_ * efficiency);
+  double Microseconds(double bytes) const {
+    return bytes / (kBytesPerUs * sm_count_);
   }
 
   // Of an access's element: operands that are kept have one vector in common.
@@ -171,15 +212,18 @@ class Choice {
   // Two kernels, or three where rows are split; of several reductions each its
   // own.
   double PlainCost() const {
+    const double share = work_.pitch > 1 ? kPlainColumnShare : kPlainShare;
     const double again = LoadedBytes() <= kCachedBytes ? kCachedCost : 1.0;
     if (work_.reductions > 1) {
       const double once = LoadedBytes() + StoredBytes();
       const double more = elements_ * work_.apart_bytes - once;
-      return Microseconds(once + again * std::max(more, 0.0), 1) +
-             kLaunchUs * work_.apart_kernels;
+      return kPlainUs +
+             share * (Microseconds(once + again * std::max(more, 0.0)) +
+                      kLaunchUs * work_.apart_kernels);
     }
-    return Microseconds(LoadedBytes() * (1 + again) + StoredBytes(), 1) +
-           kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2);
+    return kPlainUs + kAgainUs * work_.prologue * elements_ / sm_count_ +
+           share * (Microseconds(LoadedBytes() * (1 + again) + StoredBytes()) +
+                    kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2));
   }
 
   // Kept so; how threads share rows is to be chosen.
@@ -283,23 +327,61 @@ class Choice {
                               geometry.threads * work_.kept_bytes);
   }
 
-  // As few lanes as hold kMaxHeld elements or less, in blocks that are as
-  // large as leaves no multiprocessor without one.
-  void TryWarp() {
-    if (work_.segment > 0) return;
-    const int64_t held = work_.prologue + work_.epilogue > kFewOperations
-                             ? kMaxHeld / 2
-                             : kMaxHeld;
+  // Rows in registers: each way to share them out among threads that hold up to
+  // `most` elements, a half of that, a quarter.
+  void TryRegisters(RowKeeper keeper, int64_t most) {
+    int lanes = 0;
+    for (int64_t held = most; held >= std::min(most, kMinKept); held /= 2) {
+      RowGeometry geometry = KeptBy(keeper);
+      ShareRegisters(held, &geometry);
+      if (geometry.lanes == lanes || geometry.lanes > kMaxLanes) continue;
+      lanes = geometry.lanes;
+      OfferRegisters(std::move(geometry));
+    }
+  }
+
+  // As few lanes of a warp as hold up to `held` elements each, or whole warps.
+  void ShareRegisters(int64_t held, RowGeometry* geometry) const {
     const auto vectors = static_cast<uint64_t>(work_.length / vector_);
-    const auto lanes = std::max<uint64_t>(
-        std::bit_ceil(static_cast<uint64_t>(CeilDiv(work_.length, held))),
-        std::min<uint64_t>(std::bit_ceil(vectors), kLineLanes));
-    if (lanes > kWarp) return;
-    RowGeometry geometry = KeptBy(RowKeeper::kWarp);
-    geometry.lanes = static_cast<int>(lanes);
-    ChooseSmallBlocks(&geometry);
+    const auto wanted = std::bit_ceil(static_cast<uint64_t>(
+        CeilDiv(vectors, std::max<int64_t>(1, held / vector_))));
+    const uint64_t lanes =
+        std::max(wanted, std::min(std::bit_ceil(vectors), kLineLanes));
+    if (lanes > kWarp) return ShareWarps(held, geometry);
+    geometry->lanes = static_cast<int>(lanes);
+    ChooseSmallBlocks(geometry);
+  }
+
+  // Whole warps, with the fewest places for which there are no elements: lanes
+  // hold at least half as many.
+  void ShareWarps(int64_t held, RowGeometry* geometry) const {
+    const int64_t vectors = work_.length / vector_;
+    const int64_t most = std::max<int64_t>(1, held / vector_);
+    const auto lanes_of = [&](int64_t steps) {
+      return RoundUp(CeilDiv(vectors, steps), kWarp);
+    };
+    int64_t best = most;
+    for (int64_t steps = most - 1; steps > most / 2; --steps) {
+      if (steps * lanes_of(steps) < best * lanes_of(best)) best = steps;
+    }
+    geometry->lanes = static_cast<int>(
+        std::min<int64_t>(lanes_of(best), kMaxLanes + 1));
+    geometry->threads =
+        std::max(1, kWarpRowThreads / geometry->lanes) * geometry->lanes;
+  }
+
+  void OfferRegisters(RowGeometry geometry) {
     if (geometry.blocks() >= int64_t{1} << 31) return;
-    Offer(std::move(geometry), 0);
+    const double tensors =
+        work_.reductions > 1 ? static_cast<double>(work_.staged.size()) : 1;
+    const double registers =
+        kOtherRegisters + kRegistersPerHeld * Held(geometry) * tensors;
+    const double threads = std::min<double>(kHeldThreadsPerSm,
+                                            kRegistersPerSm / registers);
+    const double cost = BlocksUs(
+        geometry, static_cast<int64_t>(threads / geometry.threads), 0,
+        geometry.lanes > kWarp ? kMergeUs : kMergeWarpUs);
+    Offer(std::move(geometry), cost);
   }
 
   // As large as leaves no multiprocessor without one.
@@ -311,44 +393,20 @@ class Choice {
     }
   }
 
-  // In registers through several reductions.
-  void TryWarpChain() {
-    RowGeometry geometry = KeptBy(RowKeeper::kWarpChain);
-    if (work_.spares_registers || work_.shortest < work_.length) return;
-    const bool fits =
-        work_.pitch > 1 ? HoldColumns(&geometry) : ShareRegisters(&geometry);
-    if (!fits) return;
-    if (geometry.blocks() >= int64_t{1} << 31) return;
-    const double busy =
-        std::min(static_cast<double>(geometry.blocks()) / sm_count_, 1.0);
-    Offer(std::move(geometry),
-          Microseconds(LoadedBytes() + StoredBytes(), kOverlap * busy) +
-              kLaunchUs);
-  }
-
   // Elements that a thread may hold through several reductions.
   int64_t MaxHeldThrough() const {
     return std::min({kMaxHeld, kMaxHeldWords / std::max(work_.held_values, 1),
                      kMaxWrittenOut / (work_.prologue + work_.epilogue)});
   }
 
-  // As few lanes of a warp as that allows, more where rows are few.
-  bool ShareRegisters(RowGeometry* geometry) const {
-    const auto vectors = static_cast<uint64_t>(work_.length / vector_);
-    auto lanes = static_cast<int>(std::min(std::bit_ceil(vectors), kLineLanes));
-    while (lanes <= kWarp &&
-           CeilDiv(work_.length, int64_t{lanes} * vector_) * vector_ >
-               MaxHeldThrough()) {
-      lanes *= 2;
+  // In registers through several reductions.
+  void TryWarpChain() {
+    if (work_.spares_registers || work_.shortest < work_.length) return;
+    if (work_.pitch == 1) {
+      return TryRegisters(RowKeeper::kWarpChain, MaxHeldThrough());
     }
-    while (lanes < kWarp &&
-           work_.rows * lanes < int64_t{kChainThreads} * sm_count_ &&
-           work_.length >= 2 * lanes * kMinKept) {
-      lanes *= 2;
-    }
-    geometry->lanes = lanes;
-    ChooseSmallBlocks(geometry);
-    return lanes <= kWarp;
+    RowGeometry geometry = KeptBy(RowKeeper::kWarpChain);
+    if (HoldColumns(&geometry)) OfferRegisters(std::move(geometry));
   }
 
   // Threads next to each other read lines of memory. As many rows for each as
@@ -442,9 +500,14 @@ class Choice {
       geometry.dynamic_shared_bytes = kept_bytes;
     }
     if (geometry.blocks() >= int64_t{1} << 31) return;
-    const double efficiency = BlockEfficiency(geometry, kept_bytes + beside);
-    Offer(std::move(geometry),
-          Microseconds(LoadedBytes() + StoredBytes(), efficiency) + kLaunchUs);
+    const bool is_chain = work_.reductions > 1;
+    const bool puts = !is_chain && work_.pitch == 1 && !work_.copies;
+    const bool has_columns = !is_chain && work_.pitch > 1;
+    const double cost = BlocksUs(
+        geometry, Resident(geometry, kept_bytes + beside),
+        has_columns ? kColumnUs : puts ? kPutUs : 0,
+        has_columns ? 0 : kMergeBlockUs);
+    Offer(std::move(geometry), cost);
   }
 
   // Strips no narrower than lines of memory, by as few threads with as little
@@ -496,22 +559,57 @@ class Choice {
                              kThreadsPerSm / geometry.threads);
   }
 
-  // Of the bandwidth: a last wave of blocks that is not full wastes the rest,
-  // a block alone on a multiprocessor loads, computes and stores by turns, and
-  // clusters start and end as one.
-  double BlockEfficiency(const RowGeometry& geometry,
-                         int64_t kept_bytes) const {
-    const int64_t resident = Resident(geometry, kept_bytes);
-    const double alone = work_.reductions > 1 ? 0.75 : 0.88;
-    const double overlap = resident <= 1 ? alone : kOverlap;
-    const int doublings =
-        std::bit_width(static_cast<unsigned>(geometry.cluster)) - 1;
-    const double exchange = doublings == 0 ? 1.0 : 0.88 - 0.04 * doublings;
+  // Of blocks, `resident` of them on a multiprocessor at once. What follows the
+  // loads hides behind others' only where there are others.
+  double BlocksUs(const RowGeometry& geometry, int64_t resident,
+                  double element_us, double merge_us) const {
     const auto blocks = static_cast<double>(geometry.blocks());
-    const double waves = blocks / static_cast<double>(resident * sm_count_);
-    const double busy = waves > 1 ? waves / std::ceil(waves)
-                                  : std::min(blocks / sm_count_, 1.0);
-    return overlap * exchange * busy;
+    const double busy = std::min(blocks / sm_count_, 1.0);
+    const double waves =
+        blocks / (static_cast<double>(std::max<int64_t>(resident, 1)) * sm_count_);
+    const double memory_us = Microseconds(LoadedBytes() + StoredBytes()) /
+                             (resident > 1          ? 1.0
+                              : Copies(geometry) ? kAloneCopying
+                                                 : kAlone);
+    const double warps = blocks * geometry.threads / kWarp;
+    const double elements_us =
+        elements_ * (element_us + (vector_ == 1 ? kSingleUs : 0));
+    const double issue_us =
+        (elements_us + merge_us * work_.reductions * warps) / sm_count_;
+    return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : busy) +
+           issue_us / busy + kHeldUs * Held(geometry) +
+           work_.reductions * MeetingUs(geometry);
+  }
+
+  static bool IsInRegisters(const RowGeometry& geometry) {
+    return geometry.keeper == RowKeeper::kWarp ||
+           geometry.keeper == RowKeeper::kWarpChain;
+  }
+
+  // Whether rows come to shared memory behind the threads' backs.
+  bool Copies(const RowGeometry& geometry) const {
+    return !IsInRegisters(geometry) && (work_.reductions > 1 || work_.copies);
+  }
+
+  // For each reduction.
+  static double MeetingUs(const RowGeometry& geometry) {
+    if (IsInRegisters(geometry)) return 0;
+    return kMeetUs + (geometry.cluster > 1 ? kClusterUs : 0);
+  }
+
+  // How full so many waves of blocks are, the last one begun.
+  static double FullShare(double waves) {
+    const double begun = waves - std::floor(waves);
+    const double last =
+        begun > 0 ? kShareOfBegun + (1 - kShareOfBegun) * begun : 0;
+    return waves / (std::floor(waves) + last);
+  }
+
+  // Elements that a thread has.
+  double Held(const RowGeometry& geometry) const {
+    const int64_t along = work_.pitch > 1 ? 1 : geometry.vector;
+    const int64_t stride = int64_t{geometry.cluster} * geometry.lanes * along;
+    return static_cast<double>(CeilDiv(work_.length, stride) * geometry.vector);
   }
 
   // Offers the best of one team of all multiprocessors and, of rows that no
@@ -541,7 +639,9 @@ class Choice {
         fitting.begin(), fitting.end(),
         [](const auto& a, const auto& b) { return a.first < b.first; });
     if (fitting.size() > kTeamsWeighed) fitting.resize(kTeamsWeighed);
-    for (auto& [cost, geometry] : fitting) Offer(std::move(geometry), cost);
+    for (auto& [cost, geometry] : fitting) {
+      Offer(std::move(geometry), kTeamShare * cost);
+    }
   }
 
   // Empty if two rows, so that one is exchanged while another is loaded, do not

@@ -17,14 +17,13 @@ inline constexpr int64_t kTeamControlBytes = 4096;
 // Who keeps the rows of a normalisation on chip between their statistics and
 // their results.
 enum class RowKeeper : uint8_t {
-  kWarp,     // lanes of a warp, in registers: row_warp.cu
+  kWarp,     // lanes of a warp, or of several, in registers: row_warp.cu
   kBlock,    // a block, part of one, or a cluster: row_block.cu
   kColumns,  // a block, several rows that lie side by side: column_block.cu
   kTeam,     // several blocks, one on each multiprocessor: row_team.cu
   // Through several reductions:
   kChain,      // a block, part of one, or a cluster: row_chain.cu
-  kWarpChain,  // lanes of a warp, or threads above each other, in registers:
-               // row_warp_chain.cu
+  kWarpChain,  // as kWarp, or threads above each other: row_warp_chain.cu
 };
 
 // What a kernel is to do with rows: `length` elements, `pitch` apart in memory,
@@ -102,6 +101,10 @@ struct RowGeometry {
   std::vector<int> staged;
 
   int64_t blocks() const;
+  // Of one warp alone.
+  bool is_in_warp() const {
+    return keeper == RowKeeper::kWarp && lanes <= 32;
+  }
   bool is_chain() const {
     return keeper == RowKeeper::kChain || keeper == RowKeeper::kWarpChain;
   }

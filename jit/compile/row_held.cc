@@ -4,6 +4,7 @@
 #include <set>
 
 #include "fmt/format.h"
+#include "jit/compile/held_text.h"
 
 namespace kiln {
 namespace {
@@ -96,8 +97,8 @@ std::vector<std::string> RowHeld::StructLines() const {
     lines.push_back(
         view == View::kTensor
             ? fmt::format("  const {}* {};", tensor.type, tensor.name)
-            : fmt::format("  kiln::Vector<{}, kCount> {};", tensor.type,
-                          tensor.name));
+            : fmt::format("  kiln::{}<{}, kCount> {};", HeldType(tensor),
+                          tensor.type, tensor.name));
   }
   lines.emplace_back("};");
   return lines;

@@ -66,7 +66,8 @@ std::string KindOf(const RowCandidate& candidate) {
   if (!candidate.geometry) return "two kernels";
   switch (candidate.geometry->keeper) {
     case RowKeeper::kWarp:
-      return "one warp";
+      return candidate.geometry->is_in_warp() ? "one warp"
+                                              : "registers of a block";
     case RowKeeper::kColumns:
       return "columns of a block";
     case RowKeeper::kTeam:

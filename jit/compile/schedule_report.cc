@@ -175,7 +175,7 @@ class Reporting {
   }
 
   std::string WhyRows(const Kernel& kernel) const {
-    if (kernel.rows && kernel.rows->keeper == RowKeeper::kWarp) {
+    if (kernel.rows && kernel.rows->is_in_warp()) {
       return "the row fits in the registers of a warp";
     }
     return tuning_.rows == 0 ? "fewest predicted microseconds"

@@ -6,11 +6,22 @@ std::vector<TemplatePlan> RowPlans() {
   return {
       {"rows_warp", "row_warp.cu",
        "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n"},
+      {"rows_warps", "row_warp.cu",
+       "input x: f32[4,32,14,14]\ny = group_norm(x, num_groups=4)\noutput y\n",
+       "sm_90a/8"},
+      {"rows_warps_softmax", "row_warp.cu",
+       "input x: bf16[3,2,4,1027]\ninput z: bf16[4,1027]\na = mul(x, 0.125)\n"
+       "b = add(a, z)\ny = softmax(b, dim=3)\noutput y\n"},
+      {"rows_warps_logsumexp", "row_warp.cu",
+       "input x: f16[9,5120]\nm = logsumexp(x, dim=1, keepdim=true)\n"
+       "y = sub(x, m)\noutput y\n"},
       {"rows_block", "row_block.cu",
-       "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n"},
+       "input x: f32[4,32,48,48]\ny = group_norm(x, num_groups=4)\noutput y\n",
+       "sm_90a/8"},
       {"rows_cluster", "row_block.cu",
        "input x: f32[2,64,128,128]\ny = group_norm(x, num_groups=8)\n"
-       "output y\n"},
+       "output y\n",
+       "sm_90a/4"},
       {"rows_mean", "row_block.cu",
        "input x: f32[2,64,28,28]\nn = group_norm(x, num_groups=8)\n"
        "y = mean(n, dim=[2,3])\noutput y\n"},
@@ -21,6 +32,10 @@ std::vector<TemplatePlan> RowPlans() {
        "input x: f32[70,100]\nm = logsumexp(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n"},
       {"rows_root_mean_square", "row_block.cu",
+       "input x: bf16[9,9000]\nparam w: bf16[9000]\nq = mul(x, x)\n"
+       "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\n"
+       "s = sqrt(e)\nd = div(x, s)\ny = mul(d, w)\noutput y\n"},
+      {"rows_warps_root_mean_square", "row_warp.cu",
        "input x: bf16[9,3000]\nparam w: bf16[3000]\nq = mul(x, x)\n"
        "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\n"
        "s = sqrt(e)\nd = div(x, s)\ny = mul(d, w)\noutput y\n"},
@@ -37,36 +52,48 @@ std::vector<TemplatePlan> RowPlans() {
        "input x: f32[100,24,42,42]\nm = mean(x, dim=[2,3], keepdim=true)\n"
        "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
       {"rows_of_maxima", "row_block.cu",
-       "input x: f32[9,3000]\nm = amax(x, dim=1, keepdim=true)\n"
+       "input x: f32[9,9000]\nm = amax(x, dim=1, keepdim=true)\n"
        "d = div(x, m)\nq = mul(d, d)\ns = sub(1, q)\n"
        "a = abs(s)\ny = sqrt(a)\noutput y\n"},
       {"columns_streamed", "reduce.cu",
        "input x: f32[40,50,2100]\ny = amin(x, dim=1)\noutput y\n"},
       {"rows_cluster_amax", "row_block.cu",
-       "input x: f32[2,60000]\nm = amax(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
+       "input x: f32[8,60000]\nm = amax(x, dim=1, keepdim=true)\n"
+       "y = sub(x, m)\noutput y\n",
+       "sm_90a/8"},
       {"columns", "column_block.cu",
-       "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n"},
+       "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
+       "sm_90a/8"},
       {"columns_mean", "column_block.cu",
        "input x: f16[2,64,20,21]\nm = mean(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
+       "y = sub(x, m)\noutput y\n",
+       "sm_90a/8"},
       {"columns_logsumexp", "column_block.cu",
        "input x: f32[2,50,20,20]\nm = logsumexp(x, dim=1, keepdim=true)\n"
-       "y = sub(x, m)\noutput y\n"},
+       "y = sub(x, m)\noutput y\n",
+       "sm_90a/8"},
       {"rows_chain", "row_chain.cu",
+       "input x: bf16[9,17000]\nparam w: bf16[17000]\n"
+       "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+       "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
+       "n = div(d, s)\ny = mul(n, w)\noutput y\n",
+       "sm_90a/8"},
+      {"rows_warps_chain", "row_warp_chain.cu",
        "input x: bf16[40,3000]\nparam w: bf16[3000]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
        "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
        "n = div(d, s)\ny = mul(n, w)\noutput y\n"},
       {"rows_chain_numbers", "row_chain.cu",
-       "input x: f32[37,1050]\ninput z: f32[37,1050]\na = mul(x, z)\n"
+       "input x: f32[5,17000]\ninput z: f32[5,17000]\na = mul(x, z)\n"
        "b = sum(a, dim=1)\nc = mul(x, x)\nd = sum(c, dim=1)\ne = mul(z, z)\n"
        "f = sum(e, dim=1)\ng = mul(d, f)\nh = sqrt(g)\ny = div(b, h)\n"
-       "output y\n"},
+       "output y\n",
+       "sm_90a/8"},
       {"rows_chain_images", "row_chain.cu",
-       "input x: f16[3,20,61,33]\na = amin(x, dim=[2,3], keepdim=true)\n"
+       "input x: f16[3,5,131,133]\na = amin(x, dim=[2,3], keepdim=true)\n"
        "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\nd = sub(x, a)\n"
-       "y = div(d, r)\noutput y\noutput b\n"},
+       "y = div(d, r)\noutput y\noutput b\n",
+       "sm_90a/8"},
       {"columns_chain", "row_chain.cu",
        "input x: f32[2,697,7,12]\nparam w: f32[697,1,1]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
@@ -126,22 +153,25 @@ std::vector<TemplatePlan> RowPlans() {
        "y = logsumexp(a, dim=1, keepdim=true)\noutput y\noutput c\n"
        "output e\n"},
       {"rows_chain_nested", "row_chain.cu",
-       "input x: f16[2,16,64,48]\nparam w: f16[16]\nparam b: f16[16]\n"
+       "input x: f16[24,16,64,48]\nparam w: f16[16]\nparam b: f16[16]\n"
        "n = group_norm(x, w, b, num_groups=4)\nr = relu(n)\n"
-       "y = group_norm(r, w, b, num_groups=2)\noutput y\n"},
+       "y = group_norm(r, w, b, num_groups=2)\noutput y\n",
+       "sm_90a/4"},
       {"rows_nested_apart", "reduce.cu",
        "input x: f32[1,2,64,64]\na = group_norm(x, num_groups=1)\n"
        "b = group_norm(a, num_groups=2)\ny = amax(b, dim=1)\noutput y\n"},
       {"rows_nested_mean", "row_block.cu",
-       "input x: f32[8,2,64,64]\na = group_norm(x, num_groups=2)\n"
+       "input x: f32[8,2,136,136]\na = group_norm(x, num_groups=2)\n"
        "b = group_norm(a, num_groups=1)\nr = relu(a)\n"
-       "m = mean(r, dim=[2,3], keepdim=true)\ny = mul(b, m)\noutput y\n"},
+       "m = mean(r, dim=[2,3], keepdim=true)\ny = mul(b, m)\noutput y\n",
+       "sm_90a/8"},
       {"rows_chain_cluster", "row_chain.cu",
        "input x: f32[40,65536]\nm = amax(x, dim=1, keepdim=true)\n"
        "d = sub(x, m)\ne = exp(d)\ns = sum(e, dim=1, keepdim=true)\n"
-       "y = div(e, s)\noutput y\noutput s\n"},
+       "y = div(e, s)\noutput y\noutput s\n",
+       "sm_90a/16"},
       {"rows_one_by_channel", "row_chain.cu",
-       "input x: f32[1,4096]\nparam w: f32[4096]\na = add(x, w)\n"
+       "input x: f32[1,17000]\nparam w: f32[17000]\na = add(x, w)\n"
        "m = mean(a, dim=1, keepdim=true)\n"
        "n = group_norm(x, w, num_groups=1)\n"
        "y = amax(n, dim=1, keepdim=true)\noutput y\noutput m\n",
@@ -157,16 +187,17 @@ std::vector<TemplatePlan> RowPlans() {
        "output y\n",
        "sm_90a/4"},
       {"rows_backwards", "row_block.cu",
-       "input x: f32[4,32,40,40]\np = max_pool2d(x, kernel_size=2)\n"
+       "input x: f32[4,32,100,100]\np = max_pool2d(x, kernel_size=2)\n"
        "n = group_norm(p, num_groups=4)\ns = softmax(n, dim=3)\n"
-       "c = softmax(s, dim=1)\ny = amax(c, dim=[2,3])\noutput y\n"},
+       "c = softmax(s, dim=1)\ny = amax(c, dim=[2,3])\noutput y\n",
+       "sm_90a/8"},
       {"backwards", "pool2d.cu",
        "input x: f32[2,8,20,24]\nm = mean(x, dim=[0,2,3], keepdim=true)\n"
        "d = sub(x, m)\np = max_pool2d(d, kernel_size=2)\n"
        "y = logsumexp(p, dim=[2,3])\noutput y\noutput d\n"},
       {"sm_80_rows", "row_block.cu",
-       "input x: f32[4,32,40,40]\ny = group_norm(x, num_groups=4)\noutput y\n",
-       "sm_80/108"},
+       "input x: f32[4,32,48,48]\ny = group_norm(x, num_groups=4)\noutput y\n",
+       "sm_80/8"},
   };
 }
 

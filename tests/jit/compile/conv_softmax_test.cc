@@ -90,7 +90,7 @@ TEST(ConvSoftmaxTest, NotOverOtherAxes) {
 
 // The rest of the plan is fused as if there were no softmax.
 TEST(ConvSoftmaxTest, NotOfMoreChannelsThanABlockHolds) {
-  EXPECT_THAT(Symbols("input x: f32[2,8,34,34]\nparam w: f32[300,8,1,1]\n"
+  EXPECT_THAT(Symbols("input x: f32[20,8,34,34]\nparam w: f32[300,8,1,1]\n"
                       "c = conv2d(x, w)\nr = relu(c)\ny = softmax(r, dim=1)\n"
                       "output y\n"),
               ElementsAre("kiln_conv", "kiln_column_block"));

@@ -239,7 +239,7 @@ TEST(RowChainsTest, RowsThatEndInNumbersAreStreamed) {
 // What statistics are made of is kept; what only results need is not.
 TEST(RowChainsTest, KeptAreTheElementsThatReductionsNeed) {
   const Schedule schedule = Fastest(
-      "input x: f16[8192,3072]\ninput r: f32[8192,3072]\n"
+      "input x: f16[1024,20000]\ninput r: f32[1024,20000]\n"
       "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
       "v = mean(q, dim=1, keepdim=true)\nn = div(d, v)\ny = add(n, r)\n"
       "output y\n");
@@ -266,7 +266,11 @@ TEST(RowChainsTest, ShortRowsStayInRegisters) {
   EXPECT_EQ(rows.lanes, 32);
   EXPECT_EQ(rows.dynamic_shared_bytes, 0);
   EXPECT_EQ(RowsOfChain(LayerNorm("65536,64", "1")).lanes, 8);
-  EXPECT_EQ(RowsOfChain(LayerNorm("8192,1032", "1", "bf16")).keeper,
+  const RowGeometry warps = RowsOfChain(LayerNorm("8192,5120", "1", "bf16"));
+  EXPECT_EQ(warps.keeper, RowKeeper::kWarpChain);
+  EXPECT_EQ(warps.lanes, 160);  // no place of theirs is empty
+  EXPECT_EQ(warps.threads, 160);
+  EXPECT_EQ(RowsOfChain(LayerNorm("1024,17000", "1", "bf16")).keeper,
             RowKeeper::kChain);
 }
 
@@ -296,7 +300,7 @@ TEST(RowChainsTest, ManyThreadsAboveEachOtherHoldNothingInRegisters) {
 TEST(RowChainsTest, WhatIsHeldSharesTheRegisters) {
   EXPECT_EQ(RowsOfChain(Cosine("65536,192")).lanes, 8);
   EXPECT_EQ(RowsOfChain(Cosine("65536,256")).lanes, 16);
-  EXPECT_EQ(RowsOfChain(LayerNorm("65536,256", "1")).lanes, 8);
+  EXPECT_EQ(RowsOfChain(LayerNorm("65536,256", "1")).lanes, 16);
 }
 
 // Where registers did not suffice, shared memory has the rows.

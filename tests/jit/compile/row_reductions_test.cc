@@ -23,7 +23,7 @@ std::string Centered(const std::string& dims, const std::string& dim,
 
 std::string RootMeanSquare(const std::string& type) {
   return fmt::format(
-      "input x: {0}[8192,4096]\nq = mul(x, x)\n"
+      "input x: {0}[4096,20000]\nq = mul(x, x)\n"
       "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\ns = sqrt(e)\n"
       "y = div(x, s)\noutput y\n",
       type);
@@ -45,7 +45,8 @@ bool IsApart(const std::string& text) {
 
 TEST(RowReductionsTest, RowsOfEveryLengthAreReadOnce) {
   EXPECT_EQ(KeeperOf(Centered("65536,128", "1")), RowKeeper::kWarp);
-  EXPECT_EQ(KeeperOf(Centered("4096,4096", "1")), RowKeeper::kBlock);
+  EXPECT_EQ(KeeperOf(Centered("4096,4096", "1")), RowKeeper::kWarp);
+  EXPECT_EQ(KeeperOf(Centered("4096,20000", "1")), RowKeeper::kBlock);
   EXPECT_EQ(KeeperOf(Centered("32,64,128,128", "[2,3]")), RowKeeper::kBlock);
   EXPECT_EQ(KeeperOf(Centered("16,21,256,256", "1")), RowKeeper::kColumns);
 }

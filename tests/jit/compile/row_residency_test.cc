@@ -110,8 +110,9 @@ output y
   }
 }
 
-TEST(RowResidencyTest, BatchOneIsSpreadOverClusters) {
-  const std::string plan = GroupNorm("f32", "[1,512,64,64]", 32);
+TEST(RowResidencyTest, RowsThatABlockWouldHaveAloneAreSpreadOverClusters) {
+  const std::string plan =
+      "input x: f32[2048,50257]\ny = softmax(x, dim=1)\noutput y\n";
   const RowGeometry rows = RowsOf(plan);
   EXPECT_EQ(rows.keeper, RowKeeper::kBlock);
   EXPECT_GT(rows.cluster, 1);
@@ -139,7 +140,16 @@ TEST(RowResidencyTest, ShortRowsStayInRegisters) {
   const RowGeometry longest = RowsOf(GroupNorm("f32", "[65536,1024]", 1));
   EXPECT_EQ(longest.keeper, RowKeeper::kWarp);
   EXPECT_EQ(longest.lanes, 32);
-  EXPECT_EQ(RowsOf(GroupNorm("f32", "[65536,1028]", 1)).keeper,
+}
+
+// Of whole warps, so many that each place has an element where that can be.
+TEST(RowResidencyTest, LongerRowsStayInTheRegistersOfSeveralWarps) {
+  const RowGeometry rows = RowsOf(GroupNorm("f16", "[4096,5120]", 1));
+  EXPECT_EQ(rows.keeper, RowKeeper::kWarp);
+  EXPECT_EQ(rows.length % (rows.lanes * rows.vector), 0);
+  EXPECT_EQ(rows.threads, rows.lanes);
+  EXPECT_EQ(rows.dynamic_shared_bytes, 0);
+  EXPECT_EQ(RowsOf(GroupNorm("f32", "[4096,20000]", 1)).keeper,
             RowKeeper::kBlock);
 }
 

@@ -192,12 +192,12 @@ TEST(ScheduleChoiceTest, NormsOfLargeImagesAreSharedByTheGrid) {
   }
 }
 
-TEST(ScheduleChoiceTest, NormsOfSmallRowsStayInAWarpOrABlock) {
+TEST(ScheduleChoiceTest, NormsOfSmallRowsStayInRegisters) {
   for (const Target& target : {kH100, kA100, kT4}) {
     for (const std::string& plan :
          {Norm("f16", "[32,2048,7,7]", 32), Norm("f32", "[1,4096,4,4]", 32),
           Norm("f32", "[3,6,37,53]", 2)}) {
-      EXPECT_THAT(Cut(plan, target), ElementsAre("row_block")) << plan;
+      EXPECT_THAT(Cut(plan, target), ElementsAre("row_warp")) << plan;
     }
     for (const std::string& plan :
          {Norm("f32", "[32,512,7,7]", 32), Norm("f32", "[2,8,1,1]", 8),
@@ -207,17 +207,19 @@ TEST(ScheduleChoiceTest, NormsOfSmallRowsStayInAWarpOrABlock) {
   }
 }
 
-TEST(ScheduleChoiceTest, SoftmaxOfNeighboursStaysInAWarpOrABlock) {
+TEST(ScheduleChoiceTest, SoftmaxOfNeighboursStaysOnTheChip) {
   for (const Target& target : {kH100, kA100, kT4}) {
     EXPECT_THAT(Cut(Softmax("f32", "[4096,4096]", 1), target),
-                ElementsAre("row_block"));
+                ElementsAre("row_warp"));
     EXPECT_THAT(Cut(Softmax("f16", "[2,3]", 1), target),
                 ElementsAre("row_warp"));
   }
-  // 201 kB of a row: in a cluster, or not at all.
-  EXPECT_THAT(Cut(Softmax("f32", "[32,50257]", 1), kH100),
+  EXPECT_THAT(Cut(Softmax("f32", "[4096,20000]", 1), kH100),
               ElementsAre("row_block"));
-  EXPECT_THAT(Cut(Softmax("f32", "[32,50257]", 1), kT4),
+  // 201 kB of a row: in a cluster, or not at all.
+  EXPECT_THAT(Cut(Softmax("f32", "[2048,50257]", 1), kH100),
+              ElementsAre("row_block"));
+  EXPECT_THAT(Cut(Softmax("f32", "[2048,50257]", 1), kT4),
               ElementsAre("reduce", "pointwise"));
 }
 

@@ -75,7 +75,7 @@ output l
 
 TEST(SpecializeTest, SeveralReductionsOfTheSameRows) {
   for (const auto& [name, length] :
-       {std::pair("row_chain", 4096), std::pair("row_warp_chain", 1024)}) {
+       {std::pair("row_chain", 20000), std::pair("row_warp_chain", 1024)}) {
     const CanonicalPlan plan =
         *Canonicalize(*ParsePlanText(fmt::format(R"(
 input x: bf16[8192,{0}]

@@ -96,7 +96,7 @@ struct Spec {
     const float* v0_rstd;
     const float* i1;
     const float* i2;
-    kiln::Vector<float, kCount> output0;
+    kiln::Results<float, kCount> output0;
   };
   static __device__ bool IsAligned(const Tensors& t) {
     return kiln::AreAligned(t.i0, t.output0);

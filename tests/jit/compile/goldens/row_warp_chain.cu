@@ -38,7 +38,7 @@ struct Spec {
   struct Held {
     kiln::Vector<kiln::BFloat16, kCount> i0;
     kiln::Vector<kiln::BFloat16, kCount> i1;
-    kiln::Vector<kiln::BFloat16, kCount> output0;
+    kiln::Results<kiln::BFloat16, kCount> output0;
   };
   template <int kCount>
   static __device__ void FetchForRead(const Tensors& t,
@@ -105,7 +105,7 @@ struct Spec {
                                  const Statistics& row) {
     const float i0 = kiln::Load(t.i0, at.i);
     const float v1 = kiln::Sub(i0, row.v0);
-    const float v6 = kiln::DivBy(v1, row.v5_divisor);
+    const float v6 = kiln::DivNearlyBy(v1, row.v5_divisor);
     const float i1 = kiln::Load(t.i1, at.w);
     const float v7 = kiln::Mul(v6, i1);
     kiln::Store(t.output0, at.i, v7);

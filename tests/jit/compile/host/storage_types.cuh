@@ -51,6 +51,14 @@ inline void FromFloat(float value, BFloat16* result) {
   result->bits = value == value ? rounded : 0x7fff;
 }
 
+template <typename T>
+unsigned RoundedPair(float first, float second, T) {
+  T lower, upper;
+  FromFloat(first, &lower);
+  FromFloat(second, &upper);
+  return static_cast<unsigned>(upper.bits) << 16 | lower.bits;
+}
+
 template <typename T, typename Index>
 float Load(const T* tensor, Index i) {
   return ToFloat(tensor[i]);
