@@ -251,19 +251,23 @@ class SpecWriter {
     const int vector = schedule_.by_elements
                            ? 0
                            : PoolVector(pool, input, kernel_.group.domain);
+    const bool is_short = kernel_.group.prologue.size() <= kMaxPrologueForFour;
+    const int tall =
+        vector == 1 && is_short ? PoolTall(pool, kernel_.group.domain) : 1;
     Append({fmt::format("static constexpr bool kSmall = {};", vector > 0),
-            fmt::format("static constexpr int kVector = {}, kRowsAtOnce = {};",
-                        std::max(vector, 1),
-                        kernel_.group.prologue.size() <= kMaxPrologueForFour
-                            ? pool.kernel_size[0]
-                            : 1)});
+            fmt::format("static constexpr int kVector = {}, kTall = {}, "
+                        "kRowsAtOnce = {};",
+                        std::max(vector, 1), tall,
+                        is_short ? pool.kernel_size[0] : 1)});
     AddDirection();
     held_vector_ = std::max(vector, 1);
     AddRead(node, held_vector_, "Input");
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
+    const Dims4 output = AlignDims(kernel_.group.domain);
     AddEntryOf("kiln_pool2d", "kiln::Pool2d",
-               NumElements(kernel_.group.domain) / held_vector_);
+               NumElements(kernel_.group.domain) / output[2] *
+                   CeilDiv(output[2], tall) / held_vector_);
   }
 
   void Unfold(const Node& node) {

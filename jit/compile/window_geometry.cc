@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "jit/compile/lowered_plan.h"
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -10,6 +11,12 @@ namespace {
 // What lies under four windows must fit in registers.
 constexpr int64_t kMaxPoolReach = 20;
 constexpr int64_t kMaxPoolRows = 5;
+// The same of several windows below each other, and how many: longer code
+// takes longer to compile.
+constexpr int64_t kMaxTallLoads = 24;
+constexpr int64_t kMaxTall = 5;
+// What a thread does once, in loads; an output takes one more for itself.
+constexpr int64_t kThreadCost = 12;
 constexpr int64_t kMaxAccessBytes = 16;
 
 }  // namespace
@@ -35,6 +42,28 @@ int PoolVector(const PoolAttributes& pool, const Dims& input,
   if (reach > kMaxPoolReach || pool.kernel_size[0] > kMaxPoolRows) return 0;
   const bool in_fours = input.back() % 4 == 0 && output.back() % 4 == 0;
   return in_fours && NumElements(output) >= kMinVectorised ? 4 : 1;
+}
+
+int PoolTall(const PoolAttributes& pool, const Dims& output) {
+  const Dims4 to = AlignDims(output);
+  if (pool.dilation[0] != 1) return 1;
+  int64_t best = 1;
+  int64_t least = 0;
+  for (int64_t tall = 1; tall <= kMaxTall; ++tall) {
+    const int64_t rows = (tall - 1) * pool.stride[0] + pool.kernel_size[0];
+    const int64_t loads =
+        rows * ((pool.kernel_size[1] - 1) * pool.dilation[1] + 1);
+    const int64_t strips = CeilDiv(to[2], tall);
+    if (tall > 1 && (loads > kMaxTallLoads ||
+                     to[0] * to[1] * strips * to[3] < kMinVectorised)) {
+      break;
+    }
+    const int64_t cost = strips * (kThreadCost + loads + tall);
+    if (tall > 1 && cost >= least) continue;
+    least = cost;
+    best = tall;
+  }
+  return static_cast<int>(best);
 }
 
 int UnfoldVector(const Pair& patch, const TensorDesc& input) {

@@ -19,6 +19,10 @@ int64_t PoolDivisor(const PoolAttributes& pool, const Dims& input,
 int PoolVector(const PoolAttributes& pool, const Dims& input,
                const Dims& output);
 
+// Outputs below each other of such a thread that takes single columns, for
+// which it needs the fewest instructions, or nearly; else 1.
+int PoolTall(const PoolAttributes& pool, const Dims& output);
+
 // Neighbours in a row of a patch that a thread of unfold.cu moves: 8 of 16 bits
 // and 4 of others, or the largest part of these that divides the rows of patch
 // and input.

@@ -30,6 +30,20 @@ std::vector<TemplatePlan> PlainPlans() {
       {"pool", "pool2d.cu",
        "input x: f32[2,8,21,23]\n"
        "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},
+      // Several windows below each other, the last fewer.
+      {"pool_tall", "pool2d.cu",
+       "input x: f32[4,150,37,35]\n"
+       "y = avg_pool2d(x, kernel_size=3, stride=1, padding=1)\noutput y\n"},
+      {"pool_tall_maxima", "pool2d.cu",
+       "input x: f16[4,300,51,47]\nr = relu(x)\n"
+       "p = max_pool2d(r, kernel_size=2, stride=2)\ny = silu(p)\n"
+       "output y\n"},
+      {"pool_fours", "pool2d.cu",
+       "input x: f32[4,250,48,48]\n"
+       "y = avg_pool2d(x, kernel_size=2, stride=2)\noutput y\n"},
+      {"pool_fours_padded", "pool2d.cu",
+       "input x: bf16[4,250,46,48]\n"
+       "y = max_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},
       {"reduce_rows", "reduce.cu",
        "input x: f32[40,3000]\ny = logsumexp(x, dim=1)\noutput y\n"},
       {"reduce_all", "reduce.cu",
