@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/compute_again.h"
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
@@ -143,6 +144,7 @@ class Scheduling {
         groups.push_back({std::move(group), std::nullopt});
       }
     }
+    groups = ComputeAgain(schedule_.lowered, std::move(groups));
     for (RowGroup& group : groups) {
       const auto conv =
           fusion.geometry.find({group.group.anchor, group.group.tail});

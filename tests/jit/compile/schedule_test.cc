@@ -98,6 +98,48 @@ output p
   EXPECT_EQ(with_stride(1), "[| | 53 ][| 20 | ]");
 }
 
+TEST(ScheduleTest, ShortOperationsRunInEachKernelThatNeedsThem) {
+  const auto with = [](std::string_view op) {
+    return ScheduleOf(fmt::format(R"(
+input x: f16[8,16,32,32]
+m = mean(x, dim=[0,2,3], keepdim=true)
+d = sub(x, m)
+{}
+v = mean(q, dim=[0,2,3], keepdim=true)
+y = mul(d, v)
+output y
+)",
+                                  op));
+  };
+  const Schedule squares = with("q = mul(d, d)");
+  EXPECT_EQ(Shape(squares), "[| 31 | ][81 82 | 31 | ][| | 81 82 ]");
+  EXPECT_EQ(squares.kernels[1].stores.size(), 1u);
+  EXPECT_EQ(squares.kernels[2].stores.size(), 1u);
+  // Special functions are not short.
+  EXPECT_EQ(Shape(with("q = exp(d)")),
+            "[| 31 | ][| | 81 65 ][| 31 | ][| | 82 ]");
+}
+
+TEST(ScheduleTest, ShortOperationsRunOnceWhereTheyReadMoreThanTheyStore) {
+  const auto of = [](std::string_view type) {
+    return Shape(ScheduleOf(fmt::format(R"(
+input a: {0}[8,16,32,32]
+input b: {0}[8,16,32,32]
+input c: {0}[8,16,32,32]
+t = add(a, b)
+s = add(t, c)
+m = amax(s, dim=[0,2,3], keepdim=true)
+n = amin(s, dim=[0,2,3], keepdim=true)
+l = add(m, n)
+y = sub(s, l)
+output y
+)",
+                                        type)));
+  };
+  EXPECT_EQ(of("f32"), "[| | 80 80 ][| 32 | ][| 33 | 80 ][| | 81 ]");
+  EXPECT_EQ(of("f16"), "[80 80 | 32 | ][80 80 | 33 | 80 ][| | 80 80 81 ]");
+}
+
 TEST(ScheduleTest, AnF16OutputThatIsUsedAgainKeepsAnUnroundedCopy) {
   const Schedule schedule = ScheduleOf(R"(
 input x: f32[4,64]

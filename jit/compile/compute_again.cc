@@ -1,0 +1,160 @@
+#include "jit/compile/compute_again.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+// Each is an instruction or two for an element, so that all of them hide behind
+// its load.
+constexpr size_t kMaxOperations = 4;
+
+bool Contains(const std::vector<int>& list, int item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+bool IsShort(const Node& node) {
+  switch (node.op) {
+    case OpKind::kRelu:
+    case OpKind::kLeakyRelu:
+    case OpKind::kHardtanh:
+    case OpKind::kClamp:
+    case OpKind::kAbs:
+    case OpKind::kNeg:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kCast:
+      return node.kind == NodeKind::kPointwise;
+    default:
+      return false;
+  }
+}
+
+class Again {
+ public:
+  Again(const LoweredPlan& plan, std::vector<RowGroup> groups)
+      : plan_(plan), groups_(std::move(groups)) {}
+
+  // From the end, so that a group's readers have what they read of later ones.
+  std::vector<RowGroup> Run() && {
+    for (size_t i = groups_.size(); i-- > 0;) TakeApart(i);
+    std::erase_if(groups_, [](const RowGroup& group) {
+      return group.group.anchor < 0 && group.group.epilogue.empty();
+    });
+    return std::move(groups_);
+  }
+
+ private:
+  const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+
+  int64_t SizeOf(int value) const {
+    return SizeBytes(plan_.values[value].desc);
+  }
+
+  int64_t BytesRead(const KernelGroup& group) const {
+    int64_t bytes = 0;
+    for (const int value : ValuesRead(plan_, group)) bytes += SizeOf(value);
+    return bytes;
+  }
+
+  bool Reads(const std::vector<int>& readers, int node) const {
+    return std::any_of(readers.begin(), readers.end(), [&](int reader) {
+      return NodeAt(reader).Reads(NodeAt(node).results[0]);
+    });
+  }
+
+  // Of the nodes of `source`, those that `reader` needs, in order.
+  std::vector<int> NodesFor(const KernelGroup& source,
+                            const KernelGroup& reader) const {
+    std::vector<int> readers = reader.Nodes();
+    std::vector<int> needed;
+    for (auto node = source.epilogue.rbegin(); node != source.epilogue.rend();
+         ++node) {
+      if (!Reads(readers, *node)) continue;
+      readers.push_back(*node);
+      needed.insert(needed.begin(), *node);
+    }
+    return needed;
+  }
+
+  bool MayGo(const RowGroup& source) const {
+    const KernelGroup& group = source.group;
+    if (source.rows || group.anchor >= 0 || group.tail >= 0) return false;
+    if (group.epilogue.size() > kMaxOperations) return false;
+    return std::all_of(group.epilogue.begin(), group.epilogue.end(),
+                       [&](int node) {
+                         return IsShort(NodeAt(node)) &&
+                                !plan_.AnyIsOutput(NodeAt(node).results);
+                       });
+  }
+
+  // The list of `reader` that takes nodes with the extents of `source`, or null
+  // if there is none, or what reads them does not come behind it.
+  static std::vector<int>* PlaceIn(const LoweredPlan& plan,
+                                   const KernelGroup& source,
+                                   RowGroup* reader) {
+    KernelGroup& group = reader->group;
+    if (reader->rows || group.tail >= 0 || !group.finish.empty())
+      return nullptr;
+    if (group.anchor < 0) {
+      const bool fits = AlignDims(group.domain) == AlignDims(source.domain);
+      return fits ? &group.epilogue : nullptr;
+    }
+    const Node& anchor = plan.nodes[group.anchor];
+    if (anchor.kind != NodeKind::kReduce) return nullptr;
+    const int input = ValueOf(anchor.operands[0]);
+    const bool fits =
+        AlignDims(plan.values[input].desc.dims) == AlignDims(source.domain);
+    const bool is_read_behind = std::any_of(
+        group.epilogue.begin(), group.epilogue.end(), [&](int behind) {
+          return std::any_of(
+              source.epilogue.begin(), source.epilogue.end(), [&](int node) {
+                return plan.nodes[behind].Reads(plan.nodes[node].results[0]);
+              });
+        });
+    return fits && !is_read_behind ? &group.prologue : nullptr;
+  }
+
+  void TakeApart(size_t index) {
+    const RowGroup source = groups_[index];
+    if (!MayGo(source)) return;
+    std::vector<RowGroup> changed = groups_;
+    changed[index].group.epilogue.clear();
+    std::set<int> stored;
+    int64_t bytes = BytesRead(source.group);
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (i == index) continue;
+      const std::vector<int> nodes = NodesFor(source.group, groups_[i].group);
+      if (nodes.empty()) continue;
+      std::vector<int>* const list = PlaceIn(plan_, source.group, &changed[i]);
+      if (list == nullptr) return;
+      list->insert(list->begin(), nodes.begin(), nodes.end());
+      bytes += BytesRead(groups_[i].group) - BytesRead(changed[i].group);
+      const std::set<int> read = ValuesRead(plan_, groups_[i].group);
+      for (const int node : nodes) {
+        const int result = NodeAt(node).results[0];
+        if (read.count(result) > 0) stored.insert(result);
+      }
+    }
+    for (const int value : stored) bytes += SizeOf(value);
+    if (bytes >= 0) groups_ = std::move(changed);
+  }
+
+  const LoweredPlan& plan_;
+  std::vector<RowGroup> groups_;
+};
+
+}  // namespace
+
+std::vector<RowGroup> ComputeAgain(const LoweredPlan& plan,
+                                   std::vector<RowGroup> groups) {
+  return Again(plan, std::move(groups)).Run();
+}
+
+}  // namespace kiln

@@ -1,0 +1,23 @@
+#ifndef KILN_JIT_COMPILE_COMPUTE_AGAIN_H_
+#define KILN_JIT_COMPILE_COMPUTE_AGAIN_H_
+
+#include <vector>
+
+#include "jit/compile/lowered_plan.h"
+#include "jit/compile/row_residency.h"
+
+namespace kiln {
+
+// Takes pointwise groups of few, short operations apart: each kernel that reads
+// their results computes these for itself, where that moves no more bytes than
+// storing them. So the squared differences of a norm written by hand are made
+// of the input by the kernel of their mean, and the differences once more by
+// the one that divides them. Readers are plain reductions, which take it as
+// their prologue, and pointwise groups of the same extents; a group that
+// anything else reads, or that makes an output, stays.
+std::vector<RowGroup> ComputeAgain(const LoweredPlan& plan,
+                                   std::vector<RowGroup> groups);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_COMPUTE_AGAIN_H_
