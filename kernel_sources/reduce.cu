@@ -55,21 +55,40 @@ __device__ bool AreLoadsWhole(const typename Spec::Tensors& t) {
   }
 }
 
-// The Spec::kVector elements from position `i` on.
-template <typename Spec, typename Index>
-__device__ void ReadNeighbours(const typename Spec::Tensors& t, Index i,
-                               bool is_aligned, float* x) {
+// The Spec::kVector elements from each of kAtOnce positions on, all of which
+// are in flight before the first is used: one choice of the way for all.
+template <typename Spec, int kAtOnce, typename Position>
+__device__ void ReadVectors(const typename Spec::Tensors& t, bool is_aligned,
+                            const Position& position,
+                            float (&x)[kAtOnce * Spec::kVector]) {
   using Input = typename Spec::Input;
   constexpr int kCount = Spec::kVector;
-  const auto first = PointOf<Input>(i);
   if constexpr (kCount == 1) {
-    x[0] = Spec::Read(t, first);
-  } else {
-    typename Spec::template Held<kCount> held;
-    Spec::FetchHeld(t, first, is_aligned, &held);
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      x[k] = Spec::Read(held, VectorPointOf<Input, kCount>(first, k));
+    for (int k = 0; k < kAtOnce; ++k) {
+      x[k] = Spec::Read(t, PointOf<Input>(position(k)));
+    }
+  } else {
+    typename Spec::template Held<kCount> held[kAtOnce];
+    const auto fetch = [&](bool is_whole) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        Spec::FetchHeld(t, PointOf<Input>(position(k)), is_whole, &held[k]);
+      }
+    };
+    if (is_aligned) {
+      fetch(true);
+    } else {
+      fetch(false);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const auto first = PointOf<Input>(position(k));
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        x[k * kCount + j] =
+            Spec::Read(held[k], VectorPointOf<Input, kCount>(first, j));
+      }
     }
   }
 }
@@ -90,14 +109,13 @@ __device__ void TakeSteps(const typename Spec::Tensors& t, Index output,
 #pragma unroll 1
   for (Index step = first; step < end; step += kAtOnce * kStride) {
     float x[kAtOnce * kCount];
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
+    const auto position = [&](int k) {
       // Past the end, the last vector stands in: no branch delays a load.
       const Index inside =
           kIsWhole ? step + k * kStride : min(step + k * kStride, end - kCount);
-      ReadNeighbours<Spec>(t, PositionOf<View>(output, inside), is_aligned,
-                           x + k * kCount);
-    }
+      return PositionOf<View>(output, inside);
+    };
+    ReadVectors<Spec, kAtOnce>(t, is_aligned, position, x);
     const bool all_inside = kIsWhole || (!kHasNeutral<typename Spec::Reducer> &&
                                          step + (kAtOnce - 1) * kStride < end);
     if (all_inside) {
@@ -121,17 +139,16 @@ __device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
   Index step = first;
 #pragma unroll 1
   for (; step + (kAtOnce - 1) * kStride < end; step += kAtOnce * kStride) {
-    float x[kAtOnce][kCount];
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      ReadNeighbours<Spec>(t, PositionOf<View>(output, step + k * kStride),
-                           is_aligned, x[k]);
-    }
+    float x[kAtOnce * kCount];
+    const auto position = [&](int k) {
+      return PositionOf<View>(output, step + k * kStride);
+    };
+    ReadVectors<Spec, kAtOnce>(t, is_aligned, position, x);
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       float column[kAtOnce];
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) column[k] = x[k][j];
+      for (int k = 0; k < kAtOnce; ++k) column[k] = x[k * kCount + j];
       Take(&states[j], column);
     }
   }
@@ -140,7 +157,8 @@ __device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
 #pragma unroll 1
     for (; step < end; step += kStride) {
       float x[kCount];
-      ReadNeighbours<Spec>(t, PositionOf<View>(output, step), is_aligned, x);
+      const auto position = [&](int) { return PositionOf<View>(output, step); };
+      ReadVectors<Spec, 1>(t, is_aligned, position, x);
 #pragma unroll
       for (int j = 0; j < kCount; ++j) states[j].Add(x[j]);
     }
@@ -294,24 +312,31 @@ __device__ void Reduce(const typename Spec::Tensors& t) {
   }
 }
 
-// Second kernel where kSplits > 1: a warp for each output.
+// Second kernel where kSplits > 1: Spec::kMergeLanes neighbouring threads for
+// each output, of which each has its states in flight before it merges them.
 template <typename Spec>
 __device__ void MergeSplits(const typename Spec::Tensors& t) {
   using Index = typename Spec::Index;
-  const Index output = GridStart<Index>() / 32;
-  const int lane = threadIdx.x % 32;
+  using Reducer = typename Spec::Reducer;
+  constexpr int kLanes = Spec::kMergeLanes;
+  constexpr int kStates = (Spec::kSplits + kLanes - 1) / kLanes;
+  const Index output = GridStart<Index>() / kLanes;
+  const int lane = threadIdx.x % kLanes;
   const bool inside = output < kNumOutputs<typename Spec::View>;
 
-  typename Spec::Reducer state;
-  if (inside) {
-#pragma unroll 1
-    for (int split = lane; split < Spec::kSplits; split += 32) {
-      state.Merge(t.partials[output * Spec::kSplits + split]);
+  Reducer states[kStates];
+#pragma unroll
+  for (int k = 0; k < kStates; ++k) {
+    const int split = lane + k * kLanes;
+    if (inside && split < Spec::kSplits) {
+      states[k] = t.partials[output * Spec::kSplits + split];
     }
   }
-  MergeWarp<32>(&state);
+#pragma unroll
+  for (int k = 1; k < kStates; ++k) states[0].Merge(states[k]);
+  MergeRow<Spec::kMergeThreads, kLanes>(&states[0]);
   if (!inside || lane != 0) return;
-  Spec::Element(t, PointOf<typename Spec::Output>(output), state);
+  Spec::Element(t, PointOf<typename Spec::Output>(output), states[0]);
 }
 
 }  // namespace kiln

@@ -2,6 +2,7 @@
 #include "jit/compile/kernel_spec.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "fmt/format.h"
@@ -18,7 +19,9 @@ namespace kiln {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWarp = 32;
+// Of a thread that merges what blocks have left of an output: few enough to be
+// in flight at once.
+constexpr int kMaxStates = 4;
 // Blocks beyond this many add nothing on any device; the rest is done by the
 // grid-stride loop. Kept small so that position + stride stays in 32 bits for
 // as many tensors as possible.
@@ -352,8 +355,15 @@ class SpecWriter {
                         geometry.threads, geometry.lanes, geometry.splits),
             fmt::format("static constexpr int kVector = {}, kAtOnce = {};",
                         geometry.vector, geometry.at_once)});
+    if (geometry.splits > 1) {
+      Append(
+          {fmt::format("static constexpr int kMergeThreads = {}, "
+                       "kMergeLanes = {};",
+                       kThreads, MergeLanes(geometry))});
+    }
     AddDirection();
-    counts_.push_back(view.outputs() * std::max(geometry.splits, kWarp));
+    counts_.push_back(view.outputs() *
+                      std::max(geometry.splits, MergeLanes(geometry)));
     AddRead(node, geometry.vector, "");
     spec_.element_argument = "const Reducer& state";
     DefineResults(node, view.steps());
@@ -369,6 +379,13 @@ class SpecWriter {
     }
   }
 
+  // Threads that merge the states of an output: a power of two.
+  static int MergeLanes(const ReduceGeometry& geometry) {
+    const auto lanes =
+        static_cast<uint64_t>(CeilDiv(geometry.splits, kMaxStates));
+    return static_cast<int>(std::min<uint64_t>(std::bit_ceil(lanes), kThreads));
+  }
+
   void AddReduceEntries(const ReduceGeometry& geometry) {
     EntrySpec reduce{"kiln_reduce",
                      "kiln::Reduce",
@@ -382,7 +399,8 @@ class SpecWriter {
         {"kiln_merge_splits",
          "kiln::MergeSplits",
          kThreads,
-         {Blocks(geometry.view.outputs() * kWarp, kThreads), 1, 1}});
+         {Blocks(geometry.view.outputs() * MergeLanes(geometry), kThreads), 1,
+          1}});
   }
 
   void AddPartials() {

@@ -19,6 +19,7 @@ struct Spec {
   static constexpr bool kRows = true;
   static constexpr int kThreads = 512, kLanes = 512, kSplits = 128;
   static constexpr int kVector = 8, kAtOnce = 2;
+  static constexpr int kMergeThreads = 256, kMergeLanes = 32;
   static constexpr bool kBackwards = false;
   static_assert(sizeof(Reducer) == 8, "The workspace is laid out for this.");
 
