@@ -31,15 +31,19 @@ constexpr int kValuesInFlight = 32;
 constexpr int kMaxAtOnce = 8;
 // Threads of a multiprocessor that have registers for all of them, behind a
 // prologue of so many operations.
-constexpr int64_t kMaxPrologueInFlight = 1;
+constexpr int64_t kMaxPrologueInFlight = 2;
 constexpr int kThreadsInFlight = 1024;
 // Accesses in flight where a thread loads more than once, and of columns.
 constexpr int kAtOnceOfMany = 4;
 // Longer prologues hide the latency of loads by themselves.
 constexpr int64_t kMaxPrologueForAll = 3;
 constexpr int64_t kMaxPrologueForTwo = 8;
-// Threads on a multiprocessor that keep enough loads in flight.
+// Threads on a multiprocessor that keep enough loads in flight, and bytes.
 constexpr int64_t kThreadsPerSm = 2048;
+constexpr int64_t kBytesInFlight = 64 * 1024;
+// Of these, as many are enough; else blocks are split, into so many waves.
+constexpr double kFilled = 0.85;
+constexpr int64_t kMaxWaves = 2;
 
 std::vector<bool> ReducedAxes(const Node& node, size_t rank) {
   std::vector<bool> reduced(rank, false);
@@ -172,13 +176,41 @@ class Chooser {
     return lanes;
   }
 
+  // Threads of the device that keep enough in flight, where each loads several
+  // times: fewer if each has much.
+  int64_t ThreadsInFlight() const {
+    const int64_t bytes = int64_t{MostAtOnce()} * geometry_.vector *
+                          work_.bytes * std::max(work_.operands, 1);
+    const int64_t per_sm = std::clamp(kBytesInFlight / bytes,
+                                      int64_t{kThreadsInFlight}, kThreadsPerSm);
+    return wanted_threads_ / kThreadsPerSm * per_sm;
+  }
+
+  // Of the slots of blocks, what is taken in the mean until the last has ended.
+  static double FilledBy(int64_t blocks, int64_t slots) {
+    return static_cast<double>(blocks) /
+           static_cast<double>(CeilDiv(blocks, slots) * slots);
+  }
+
+  // As many as fill the device once; else those that leave the least of it
+  // idle.
   int Splits() const {
-    const int64_t wanted = wanted_threads_ / geometry_.threads;
-    const int64_t for_device = CeilDiv(wanted, geometry_.blocks());
+    const int64_t slots =
+        std::max<int64_t>(ThreadsInFlight() / geometry_.threads, 1);
+    const int64_t blocks = geometry_.blocks();
     const int64_t for_steps =
         geometry_.view.steps() / (geometry_.lanes * kMinStepsPerSplitThread);
-    return static_cast<int>(
-        std::clamp<int64_t>(std::min(for_device, for_steps), 1, kMaxSplits));
+    const int64_t most =
+        std::min({CeilDiv(kMaxWaves * slots, blocks), for_steps, kMaxSplits});
+    int64_t best =
+        std::clamp<int64_t>(slots / blocks, 1, std::max<int64_t>(most, 1));
+    const bool is_filled = FilledBy(blocks * best, slots) >= kFilled;
+    for (int64_t splits = 1; splits <= most && !is_filled; ++splits) {
+      if (FilledBy(blocks * splits, slots) > FilledBy(blocks * best, slots)) {
+        best = splits;
+      }
+    }
+    return static_cast<int>(best);
   }
 
   // All of a row's accesses, if it has not too many: a power of two, of which

@@ -94,7 +94,25 @@ TEST(ReduceGeometryTest, FewRowsHaveMoreThreads) {
       ChooseReduceGeometry(Rows(1, int64_t{1} << 24), Of(4), kSms);
   EXPECT_GT(some.lanes, many.lanes);
   EXPECT_EQ(some.splits, 1);
-  EXPECT_GE(one.splits * one.threads, kSms * 2048);
+  EXPECT_EQ(one.splits * one.threads, kSms * 1024);
+}
+
+// A last wave of few blocks has the device to itself, and uses a part of it.
+TEST(ReduceGeometryTest, SplitsFillTheDeviceOnce) {
+  for (const int64_t rows : {1, 3, 16, 64, 128}) {
+    const ReduceGeometry g =
+        ChooseReduceGeometry(Rows(rows, 1 << 24), Of(4), kSms);
+    EXPECT_LE(g.blocks() * g.splits * g.threads, kSms * 1024) << rows;
+    EXPECT_GE(g.blocks() * g.splits * g.threads, kSms * 1024 * 0.85) << rows;
+  }
+  // Where that leaves half idle, twice.
+  EXPECT_EQ(ChooseReduceGeometry(Rows(150, 1 << 20), Of(4), kSms).splits, 3);
+}
+
+TEST(ReduceGeometryTest, ColumnsFillTheDeviceOnce) {
+  ReduceView images = Columns(1024, 256);
+  images.kept0 = 64;
+  EXPECT_EQ(ChooseReduceGeometry(images, Of(4), kSms).splits, 1);
 }
 
 TEST(ReduceGeometryTest, LongProloguesLoadLessAtOnce) {
@@ -112,7 +130,7 @@ TEST(ReduceGeometryTest, OnlyShortProloguesAreBoundInRegisters) {
   work.reads_more = true;
   EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 4096), work, kSms).min_blocks, 0);
   work.reads_more = false;
-  work.prologue = 2;
+  work.prologue = 3;
   EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 4096), work, kSms).min_blocks, 0);
 }
 
