@@ -165,6 +165,7 @@ class Chooser {
     while (lanes > 1 && lanes / 2 >= accesses) lanes /= 2;
   }
 
+  // Where fewer threads keep enough in flight in one wave of blocks, those.
   int LanesOfColumn() const {
     const int64_t columns = geometry_.view.outputs() / geometry_.vector;
     int lanes = 1;
@@ -173,7 +174,11 @@ class Chooser {
            columns * lanes < wanted_threads_) {
       lanes *= 2;
     }
-    return lanes;
+    int fewer = lanes;
+    while (fewer > 1 && columns * fewer > ThreadsInFlight()) fewer /= 2;
+    const double filled = static_cast<double>(columns * fewer) /
+                          static_cast<double>(ThreadsInFlight());
+    return filled >= kFilled && filled <= 1 ? fewer : lanes;
   }
 
   // Threads of the device that keep enough in flight, where each loads several

@@ -113,6 +113,9 @@ TEST(ReduceGeometryTest, ColumnsFillTheDeviceOnce) {
   ReduceView images = Columns(1024, 256);
   images.kept0 = 64;
   EXPECT_EQ(ChooseReduceGeometry(images, Of(4), kSms).splits, 1);
+  EXPECT_EQ(ChooseReduceGeometry(Columns(64, 1 << 18), Of(4), kSms).lanes, 2);
+  // Those of few bytes take twice as many threads.
+  EXPECT_EQ(ChooseReduceGeometry(Columns(64, 1 << 18), Of(2), kSms).lanes, 4);
 }
 
 TEST(ReduceGeometryTest, LongProloguesLoadLessAtOnce) {
