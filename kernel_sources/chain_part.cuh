@@ -29,6 +29,7 @@ struct ChainPart {
   static constexpr int kSlice =  // elements of a row that a block has
       static_cast<int>(Spec::kRowLength / Spec::kCluster);
   static constexpr int kSteps = (kSlice + kStride - 1) / kStride;
+  static constexpr bool kHasWholeSteps = kSlice % kStride == 0;
 
   Index outer;  // a row's position by the axes before those of its elements
   Index inner;  // and by those behind them

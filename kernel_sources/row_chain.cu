@@ -5,6 +5,8 @@
 //   for each link:  statistics += Spec::Finish(StateOf(link) over
 //                                              Spec::Value(element,
 //                                              statistics))
+//   links up to Spec::EndOfPass(link), of which none needs another's
+//   statistics, are taken in one pass over the elements
 //   outputs         = Spec::Element(element, statistics)
 //   outputs of rows = Spec::RowElement(statistics)
 //
@@ -15,9 +17,12 @@
 // Spec::kCluster blocks share it, and a link may be of a part of it that whole
 // blocks have: a norm of fewer channels before one of more. Tensors of which
 // links are made are copied to places that the thread alone uses, as they are,
-// so that nothing but statistics is exchanged. No atomics; one fixed order.
+// so that nothing but statistics is exchanged. Where one pass is all there is
+// (not Spec::kKeeps), elements are used as they come. No atomics; one fixed
+// order.
 #include "async_copy.cuh"
 #include "chain_part.cuh"
+#include "link_states.cuh"
 #include "math.cuh"
 #include "merge_block.cuh"
 #include "merge_columns.cuh"
@@ -65,42 +70,67 @@ __device__ void CopyChain(const typename Spec::Tensors& t,
   }
 }
 
-// Takes the link's values of the thread's elements of one round, the `count`
-// steps from `begin` on; there may be fewer, or none.
-template <typename Spec, int kLink, typename State>
+// Loads the elements of one round, all before the first is used. Past its end
+// the last step stands in: no branch delays a load.
+template <typename Spec, typename Held>
+__device__ void FetchRound(const typename Spec::Tensors& t,
+                           const ChainPart<Spec>& part, int begin, int count,
+                           Held (&held)[Spec::kAtOnce]) {
+  const auto fetch = [&](bool is_aligned) {
+#pragma unroll
+    for (int k = 0; k < Spec::kAtOnce; ++k) {
+      const int step = begin + min(k, count - 1);
+      Spec::FetchForRead(t,
+                         PointOf<typename Spec::Domain>(part.PositionOf(step)),
+                         is_aligned, &held[k]);
+    }
+  };
+  if (part.is_aligned) {
+    fetch(true);
+  } else {
+    fetch(false);
+  }
+}
+
+// Takes the values of a pass's links, kLink to kEnd, of the thread's elements
+// of one round, the `count` steps from `begin` on; there may be fewer, or none.
+template <typename Spec, int kLink, int kEnd, typename States>
 __device__ void TakeRound(const typename Spec::Tensors& t,
                           const ChainPart<Spec>& part,
                           const typename Spec::Kept& kept, int begin, int count,
                           const typename Spec::Statistics* rows,
-                          State* states) {
+                          States* states) {
   using Part = ChainPart<Spec>;
   using Domain = typename Spec::Domain;
   constexpr int kVector = Spec::kVector;
   constexpr int kAtOnce = Spec::kAtOnce;
-  float x[Part::kRows][kAtOnce * Part::kAlong];
+  typename Spec::template Held<kVector> held[kAtOnce];
+  float x[kEnd - kLink][Part::kRows][kAtOnce * Part::kAlong];
+  if constexpr (!Spec::kKeeps) FetchRound<Spec>(t, part, begin, count, held);
 #pragma unroll
   for (int k = 0; k < kAtOnce; ++k) {
-    if (k >= count) continue;
-    const int step = begin + k;
+    if (Spec::kKeeps && k >= count) continue;
+    const int step = begin + (Spec::kKeeps ? k : min(k, count - 1));
     const auto first = PointOf<Domain>(part.PositionOf(step));
-    typename Spec::template Held<kVector> held;
-    Spec::Recall(kept, PlaceOf<Spec>(step), &held);
-    Spec::FetchForRead(t, first, part.is_aligned, &held);
+    if constexpr (Spec::kKeeps) {
+      Spec::Recall(kept, PlaceOf<Spec>(step), &held[k]);
+      Spec::FetchForRead(t, first, part.is_aligned, &held[k]);
+    }
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
       const int row = Part::kSideBySide ? j : 0;
-      x[row][k * Part::kAlong + j % Part::kAlong] =
-          Spec::Value(held, VectorPointOf<Domain, kVector>(first, j), rows[row],
-                      Link<kLink>());
+      float values[kEnd - kLink];
+      ValuesOfLinks<Spec, kLink, kEnd>(
+          held[k], VectorPointOf<Domain, kVector>(first, j), rows[row], values);
+#pragma unroll
+      for (int link = 0; link < kEnd - kLink; ++link) {
+        x[link][row][k * Part::kAlong + j % Part::kAlong] = values[link];
+      }
     }
   }
 #pragma unroll
   for (int row = 0; row < Part::kRows; ++row) {
-    if (count >= kAtOnce) {
-      Take(&states[row], x[row]);
-    } else {
-      TakeFirst<Part::kAlong>(count, x[row], &states[row]);
-    }
+    TakeLinks<Part::kAlong>(count, row, x, &states[row]);
   }
 }
 
@@ -112,27 +142,52 @@ __device__ float* SharedStates() {
 }
 
 // Merges what the threads of each row, or of the part of it that the link is
-// of, have taken.
-template <typename Spec, int kLink, typename State>
-__device__ void MergeLink(State* states) {
+// of, have taken for a pass that begins with it.
+template <typename Spec, int kLink, typename States>
+__device__ void MergePass(States* states) {
   if constexpr (ChainPart<Spec>::kSideBySide) {
-    static_assert(sizeof(State) <= Spec::kStateWords * sizeof(float),
+    static_assert(sizeof(States) <= Spec::kStateWords * sizeof(float),
                   "There is no more room.");
     MergeColumns<Spec::kThreads, Spec::kLanes, Spec::kVector>(
         SharedStates<Spec>(), states);
   } else {
     MergeBlock<Spec::kThreads, Spec::kLanes>(threadIdx.x % Spec::kLanes,
                                              states);
-    // All have read before another link is merged in the same memory.
+    // All have read before another pass is merged in the same memory.
     if constexpr (Spec::kLanes > 32) __syncthreads();
 #if __CUDA_ARCH__ >= 900
     constexpr int kBlocks = Spec::BlocksOf(Link<kLink>());
     if constexpr (kBlocks > 1) {
       MergeCluster<kBlocks>(ChainPart<Spec>::rank(), states);
-      // All have read, before a block ends or merges another link.
+      // All have read, before a block ends or merges another pass.
       ptx::ClusterWait();
     }
 #endif
+  }
+}
+
+// Takes the values of a pass's links of all of the thread's elements.
+template <typename Spec, int kLink, int kEnd, typename States>
+__device__ void TakePass(const typename Spec::Tensors& t,
+                         const ChainPart<Spec>& part,
+                         const typename Spec::Kept& kept,
+                         const typename Spec::Statistics* rows,
+                         States* states) {
+  constexpr bool kWaits = Spec::kKeeps && kLink == 0;
+  constexpr bool kIsWhole = ChainPart<Spec>::kSteps % Spec::kAtOnce == 0 &&
+                            ChainPart<Spec>::kHasWholeSteps;
+  const int steps = part.steps();
+  const int rounds = Spec::kKeeps ? kRounds<Spec>
+                                  : (steps + Spec::kAtOnce - 1) / Spec::kAtOnce;
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round) {
+    const int begin = round * Spec::kAtOnce;
+    // Of the groups of copies, this round's has arrived.
+    if constexpr (kWaits) WaitForCopies<kRounds<Spec> - 1>();
+    TakeRound<Spec, kLink, kEnd>(t, part, kept, begin,
+                                 kIsWhole ? Spec::kAtOnce : steps - begin, rows,
+                                 states);
+    if constexpr (kWaits) CommitCopies();
   }
 }
 
@@ -142,24 +197,16 @@ __device__ void CountLinks(const typename Spec::Tensors& t,
                            const ChainPart<Spec>& part,
                            const typename Spec::Kept& kept,
                            typename Spec::Statistics* rows) {
-  using Part = ChainPart<Spec>;
   if constexpr (kLink < Spec::kLinks) {
-    decltype(Spec::StateOf(Link<kLink>())) states[Part::kRows];
-    const int steps = part.steps();
-#pragma unroll 1
-    for (int round = 0; round < kRounds<Spec>; ++round) {
-      const int begin = round * Spec::kAtOnce;
-      // Of the groups of copies, this round's has arrived.
-      if constexpr (kLink == 0) WaitForCopies<kRounds<Spec> - 1>();
-      TakeRound<Spec, kLink>(t, part, kept, begin, steps - begin, rows, states);
-      if constexpr (kLink == 0) CommitCopies();
-    }
-    MergeLink<Spec, kLink>(states);
+    constexpr int kEnd = Spec::EndOfPass(Link<kLink>());
+    StatesOfLinks<Spec, kLink, kEnd> states[ChainPart<Spec>::kRows];
+    TakePass<Spec, kLink, kEnd>(t, part, kept, rows, states);
+    MergePass<Spec, kLink>(states);
 #pragma unroll
-    for (int row = 0; row < Part::kRows; ++row) {
-      Spec::Finish(states[row], Link<kLink>(), &rows[row]);
+    for (int row = 0; row < ChainPart<Spec>::kRows; ++row) {
+      FinishLinks<Spec, kLink, kEnd>(states[row], &rows[row]);
     }
-    CountLinks<Spec, kLink + 1>(t, part, kept, rows);
+    CountLinks<Spec, kEnd>(t, part, kept, rows);
   }
 }
 
@@ -171,6 +218,7 @@ __device__ void WriteChain(const typename Spec::Tensors& t,
   using Part = ChainPart<Spec>;
   using Domain = typename Spec::Domain;
   constexpr int kVector = Spec::kVector;
+  static_assert(Spec::kKeeps, "Results are made of what is kept.");
   const int steps = part.steps();
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
@@ -193,7 +241,7 @@ __device__ void KeepChain(const typename Spec::Tensors& t,
   using Part = ChainPart<Spec>;
   const Part part(t);
   const typename Spec::Kept kept = Spec::KeptIn(memory);
-  CopyChain<Spec>(t, part, kept);
+  if constexpr (Spec::kKeeps) CopyChain<Spec>(t, part, kept);
   typename Spec::Statistics rows[Part::kRows];
   CountLinks<Spec, 0>(t, part, kept, rows);
   if (!part.is_inside) return;

@@ -19,7 +19,12 @@ namespace {
 
 // On a multiprocessor, for which registers must suffice: 128 for each.
 constexpr int kMinThreads = 512;
+constexpr int kMinThreadsOfOnePass = 1024;  // the same where none is kept
 constexpr int64_t kWordBytes = 4;
+// Of the states of one pass, for which a thread has registers: of a row, and
+// of each of several that lie side by side.
+constexpr int64_t kMaxPassWords = 24;
+constexpr int64_t kMaxPassWordsAbreast = 3;
 
 class RowChainSpecWriter {
  public:
@@ -43,6 +48,7 @@ class RowChainSpecWriter {
     NameRowValues();
     NameDivisors();
     for (int link = 0; link < values_.count(); ++link) FillLink(link);
+    AddPasses();
     FillElement();
     FillRowElement();
     const RowHeld held(kernel_, tensors_, ReadCodes(), element_);
@@ -117,7 +123,8 @@ class RowChainSpecWriter {
   }
 
   // Computes the elements that make `roots`.
-  void ComputeElements(const std::vector<int>& roots, ElementCode* code) {
+  // The last link that they need.
+  int ComputeElements(const std::vector<int>& roots, ElementCode* code) {
     std::set<int> needed(roots.begin(), roots.end());
     std::vector<int> makers;
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
@@ -129,6 +136,9 @@ class RowChainSpecWriter {
       }
     }
     for (const int node : makers) code->Compute(NodeAt(node));
+    int last = -1;
+    for (const int value : needed) last = std::max(last, values_.LinkOf(value));
+    return last;
   }
 
   // Members of the reduction: StateOf, Value and Finish.
@@ -136,7 +146,7 @@ class RowChainSpecWriter {
     const Node& node = LinkAt(link);
     const int input = ValueOf(node.operands[0]);
     ElementCode* const code = values_of_[link].get();
-    ComputeElements({input}, code);
+    last_needed_.push_back(ComputeElements({input}, code));
     const std::string value = code->Local(input);
     const std::string tag = fmt::format("kiln::Link<{}>", link);
     link_lines_.push_back(fmt::format("static __device__ kiln::{} StateOf({});",
@@ -154,6 +164,16 @@ class RowChainSpecWriter {
     link_lines_.push_back(fmt::format("  return {};", value));
     link_lines_.emplace_back("}");
     FillFinish(link, tag);
+  }
+
+  void AddPasses() {
+    if (IsInRegisters()) return;
+    for (int link = 0; link < values_.count(); ++link) {
+      link_lines_.push_back(fmt::format(
+          "static constexpr __device__ int EndOfPass(kiln::Link<{}>) {{ "
+          "return {}; }}",
+          link, EndOfPass(link)));
+    }
   }
 
   // Of a cluster: those that have the elements which the reduction is of.
@@ -272,19 +292,42 @@ class RowChainSpecWriter {
         fmt::format("static constexpr int kStateWords = {};", StateWords()));
     Constant(fmt::format("static constexpr int kKeptBytes = {}, kPlaces = {};",
                          held.KeptBytes(), Places()));
-    Constant(
-        fmt::format("static constexpr bool kDynamicShared = {}, "
-                    "kStreams = {};",
-                    rows_.dynamic_shared_bytes > 0, rows_.streams));
+    Constant(fmt::format(
+        "static constexpr bool kKeeps = {}, kDynamicShared = {}, "
+        "kStreams = {};",
+        rows_.kept_bytes > 0, rows_.dynamic_shared_bytes > 0, rows_.streams));
   }
 
-  // Of the largest reducer.
+  int64_t StateWords(int link) const {
+    return ReducerStateBytes(LinkAt(link)) / kWordBytes;
+  }
+
+  // Of the pass with the most.
   int64_t StateWords() const {
-    int64_t bytes = 0;
-    for (const int link : values_.links()) {
-      bytes = std::max(bytes, ReducerStateBytes(NodeAt(link)));
+    int64_t most = 0;
+    for (int link = 0; link < values_.count();) {
+      int64_t words = 0;
+      const int end = EndOfPass(link);
+      while (link < end) words += StateWords(link++);
+      most = std::max(most, words);
     }
-    return bytes / kWordBytes;
+    return most;
+  }
+
+  // One behind the last link that is taken together with `first`: up to there,
+  // none needs numbers that another gives, and all are of the same elements.
+  int EndOfPass(int first) const {
+    const bool is_one_pass = rows_.kept_bytes == 0;
+    const int64_t most = rows_.pitch > 1 ? kMaxPassWordsAbreast : kMaxPassWords;
+    int64_t words = StateWords(first);
+    int end = first + 1;
+    for (; end < values_.count(); ++end) {
+      words += StateWords(end);
+      if (!is_one_pass && words > most) break;
+      if (BlocksOf(LinkAt(end)) != BlocksOf(LinkAt(first))) break;
+      if (last_needed_[end] >= first) break;
+    }
+    return end;
   }
 
   // Elements of each tensor that a block keeps.
@@ -321,7 +364,9 @@ class RowChainSpecWriter {
     entry.cluster = {static_cast<uint32_t>(rows_.cluster), 1, 1};
     entry.threads = rows_.threads;
     entry.dynamic_shared_bytes = rows_.dynamic_shared_bytes;
-    entry.min_blocks = std::max(1, kMinThreads / rows_.threads);
+    const bool is_one_pass = !IsInRegisters() && rows_.kept_bytes == 0;
+    const int threads = is_one_pass ? kMinThreadsOfOnePass : kMinThreads;
+    entry.min_blocks = std::max(1, threads / rows_.threads);
     spec_.entries.push_back(std::move(entry));
   }
 
@@ -339,6 +384,7 @@ class RowChainSpecWriter {
   std::vector<std::string> fields_;  // of Spec::Statistics
   std::set<int> divisors_;           // of them, that elements are divided by
   std::vector<std::string> link_lines_;  // the links' members
+  std::vector<int> last_needed_;  // of each link, the last that it needs; or -1
   std::vector<std::string> row_function_;
 };
 

@@ -52,6 +52,10 @@ constexpr int64_t kMaxChainKept = 64;
 constexpr int64_t kMaxHeldWords = 48;
 constexpr int64_t kMaxWrittenOut = 384;
 constexpr int kMaxChainColumns = 4;
+// Of a thread that keeps nothing: what hides the latency of memory, and values
+// of all reductions that it has registers for.
+constexpr int kPassBytesInFlight = 64;
+constexpr int kPassValuesInFlight = 48;
 constexpr int kChainThreads = 256;
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
@@ -226,6 +230,11 @@ class Choice {
                     kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2));
   }
 
+  // Several reductions that one pass over the rows is enough for.
+  bool IsOnePass() const { return work_.pass_state_bytes > 0; }
+  // Of an element, for blocks.
+  int64_t KeptBytes() const { return IsOnePass() ? 0 : work_.kept_bytes; }
+
   // Kept so; how threads share rows is to be chosen.
   RowGeometry KeptBy(RowKeeper keeper) const {
     RowGeometry geometry;
@@ -240,7 +249,8 @@ class Choice {
   void Offer(RowGeometry geometry, double cost) {
     geometry.copies = work_.copies && (geometry.keeper == RowKeeper::kBlock ||
                                        geometry.keeper == RowKeeper::kColumns);
-    geometry.kept_bytes = work_.kept_bytes;
+    geometry.kept_bytes = static_cast<int>(
+        geometry.keeper == RowKeeper::kChain ? KeptBytes() : work_.kept_bytes);
     const bool holds =
         geometry.keeper == RowKeeper::kWarp && work_.is_read_beside;
     geometry.reads_again = (geometry.copies || holds) && work_.reads_again;
@@ -264,6 +274,19 @@ class Choice {
   int AtOnce(bool copies) const {
     const int values = copies ? 8 : 16;
     return work_.prologue > 3 ? 1 : std::max(1, values / std::max(vector_, 4));
+  }
+
+  // Of a block through several reductions. Where nothing is kept, as many as
+  // keep four accesses in flight, or as registers hold the values of.
+  int AtOnceOfChain() const {
+    if (!IsOnePass() || work_.prologue > 3) return AtOnce(true);
+    const auto bytes = static_cast<int>(Sum(work_.staged_bytes)) * vector_;
+    const int for_memory = kPassBytesInFlight / bytes;
+    const int for_registers =
+        kPassValuesInFlight / (vector_ * work_.reductions);
+    const auto most = static_cast<unsigned>(
+        std::clamp(std::min(for_memory, for_registers), 1, 4));
+    return static_cast<int>(std::bit_floor(most));
   }
 
   // The threads that share a slice: as few as keep kMaxKept elements or less,
@@ -293,11 +316,11 @@ class Choice {
     }
     RowGeometry geometry = KeptBy(RowKeeper::kChain);
     geometry.cluster = cluster;
-    geometry.at_once = AtOnce(true);
+    geometry.at_once = AtOnceOfChain();
     ShareSlice(slice, &geometry);
     const int64_t stride = int64_t{geometry.lanes} * vector_;
     OfferBlocks(geometry, CeilDiv(slice, stride) * vector_ * geometry.threads *
-                              work_.kept_bytes);
+                              KeptBytes());
   }
 
   // Whether so many lanes have neither too much nor too little of a row each.
@@ -319,12 +342,12 @@ class Choice {
   void TryChain(int lanes) {
     if (work_.shortest < work_.length || !MayShareChain(lanes)) return;
     RowGeometry geometry = KeptBy(RowKeeper::kChain);
-    geometry.at_once = AtOnce(true);
+    geometry.at_once = AtOnceOfChain();
     geometry.lanes = lanes;
     geometry.threads = lanes > kWarp ? lanes : kWarpRowThreads;
     const int64_t stride = int64_t{lanes} * vector_;
     OfferBlocks(geometry, CeilDiv(work_.length, stride) * vector_ *
-                              geometry.threads * work_.kept_bytes);
+                              geometry.threads * KeptBytes());
   }
 
   // Rows in registers: each way to share them out among threads that hold up to
@@ -538,19 +561,24 @@ class Choice {
     }
     RowGeometry geometry =
         KeptBy(work_.reductions > 1 ? RowKeeper::kChain : RowKeeper::kColumns);
-    geometry.at_once = AtOnce(work_.copies);
+    geometry.at_once = IsOnePass() ? AtOnceOfChain() : AtOnce(work_.copies);
     geometry.threads = threads;
     geometry.lanes = static_cast<int>(lanes);
     const int64_t kept_bytes =
-        CeilDiv(work_.length, lanes) * vector_ * threads * work_.kept_bytes;
-    const int64_t state_bytes =
-        (work_.reductions > 1 ? kChainStateBytes : kColumnStateBytes) *
-        threads * vector_;
-    if (kept_bytes + state_bytes + 2 * kKiB > max_shared_bytes_) {
+        CeilDiv(work_.length, lanes) * vector_ * threads * KeptBytes();
+    const int64_t state_bytes = StateBytes() * threads * vector_;
+    if (kept_bytes + state_bytes + 2 * kKiB > max_shared_bytes_ ||
+        state_bytes > kStaticShared) {
       return false;
     }
     OfferBlocks(geometry, kept_bytes, state_bytes);
     return true;
+  }
+
+  // Of a row, for each thread that shares it.
+  int64_t StateBytes() const {
+    if (IsOnePass()) return work_.pass_state_bytes;
+    return work_.reductions > 1 ? kChainStateBytes : kColumnStateBytes;
   }
 
   // Blocks on a multiprocessor at once.
@@ -564,9 +592,12 @@ class Choice {
   double BlocksUs(const RowGeometry& geometry, int64_t resident,
                   double element_us, double merge_us) const {
     const auto blocks = static_cast<double>(geometry.blocks());
-    const double busy = std::min(blocks / sm_count_, 1.0);
     const double waves =
         blocks / (static_cast<double>(std::max<int64_t>(resident, 1)) * sm_count_);
+    // Where nothing is kept, few threads keep too little in flight.
+    const bool streams = IsOnePass() && !IsInRegisters(geometry);
+    const double busy = std::min(streams ? waves : blocks / sm_count_, 1.0);
+    const int passes = streams ? 1 : work_.reductions;
     const double memory_us = Microseconds(LoadedBytes() + StoredBytes()) /
                              (resident > 1          ? 1.0
                               : Copies(geometry) ? kAloneCopying
@@ -575,10 +606,10 @@ class Choice {
     const double elements_us =
         elements_ * (element_us + (vector_ == 1 ? kSingleUs : 0));
     const double issue_us =
-        (elements_us + merge_us * work_.reductions * warps) / sm_count_;
+        (elements_us + merge_us * passes * warps) / sm_count_;
     return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : busy) +
-           issue_us / busy + kHeldUs * Held(geometry) +
-           work_.reductions * MeetingUs(geometry);
+           issue_us / busy + (streams ? 0 : kHeldUs * Held(geometry)) +
+           passes * MeetingUs(geometry);
   }
 
   static bool IsInRegisters(const RowGeometry& geometry) {

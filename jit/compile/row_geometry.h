@@ -52,6 +52,10 @@ struct RowWork {
   int64_t shortest = 0;  // of their rows, where these are parts of each other
   int apart_bytes = 0;
   int apart_kernels = 0;
+  // Of several, none is computed of another, and nothing of the rows but
+  // numbers is stored: one pass over them is enough, in which each thread has
+  // so many bytes of states for a row. Else 0.
+  int64_t pass_state_bytes = 0;
   // Of an element, how many values are needed behind a reduction at most, of
   // those that are there by then.
   int held_values = 0;
@@ -75,7 +79,7 @@ struct RowGeometry {
   int lanes = 256;
   int cluster = 1;
   bool copies = false;  // see RowWork
-  int kept_bytes = 4;
+  int kept_bytes = 4;   // 0: one pass, of which nothing is kept
   bool reads_again = false;
   bool streams = false;  // the copies are of what nobody reads again
   int64_t segment = 0;

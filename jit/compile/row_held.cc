@@ -74,7 +74,7 @@ bool RowHeld::IsHeldAlready(const KernelTensor& tensor, bool reads) const {
   if (rows().keeper == RowKeeper::kWarp) {
     return !reads && rows().reads_again && IsAccessed(tensor, true);
   }
-  if (is_chain()) return IsReadWhole(tensor);
+  if (is_chain()) return keeps() && IsReadWhole(tensor);
   if (!rows().copies || &tensor != &CopiedTensor()) return false;
   return reads || rows().reads_again;
 }
@@ -119,7 +119,8 @@ std::vector<std::string> RowHeld::CopiedLines() const {
 // Loads of all that is held stand one behind the other.
 const char* RowHeld::FetchName(View view, bool reads) const {
   if (view == View::kAlongW) return "FetchCompactly";
-  if (!reads || !is_held_through()) return "Fetch";
+  const bool is_only_read = is_chain() && !keeps();
+  if (!reads || !(is_held_through() || is_only_read)) return "Fetch";
   return rows().streams ? "FetchCompactly<true>" : "FetchCompactly";
 }
 
@@ -178,8 +179,9 @@ std::vector<std::string> RowHeld::AlignedLines() const {
 
 std::vector<KernelTensor> RowHeld::KeptTensors() const {
   std::vector<KernelTensor> kept = tensors_.list();
-  std::erase_if(
-      kept, [&](const KernelTensor& tensor) { return !IsReadWhole(tensor); });
+  std::erase_if(kept, [&](const KernelTensor& tensor) {
+    return !keeps() || !IsReadWhole(tensor);
+  });
   return kept;
 }
 

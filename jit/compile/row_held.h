@@ -54,6 +54,7 @@ class RowHeld {
   const RowGeometry& rows() const { return *kernel_.rows; }
   bool is_team() const { return rows().keeper == RowKeeper::kTeam; }
   bool is_chain() const { return rows().keeper == RowKeeper::kChain; }
+  bool keeps() const { return rows().kept_bytes > 0; }
   bool is_held_through() const {
     return rows().keeper == RowKeeper::kWarpChain;
   }

@@ -6,6 +6,7 @@
 
 #include "jit/compile/reduce_geometry.h"
 #include "jit/compile/row_chains.h"
+#include "jit/compile/schedule.h"
 
 namespace kiln {
 namespace {
@@ -41,6 +42,12 @@ class Weighing {
     SpanLinks(joined, &work);
     work.kept_bytes = KeptBytes(joined, work.staged);
     work.held_values = HeldValues(joined);
+    if (IsOnePass(joined, work)) {
+      const RowValues values(plan_, joined);
+      for (const int link : values.links()) {
+        work.pass_state_bytes += ReducerStateBytes(NodeAt(link));
+      }
+    }
     work.epilogue = static_cast<int>(joined.epilogue.size());
     for (KernelGroup group : apart) {
       group.domain = joined.domain;
@@ -165,6 +172,23 @@ class Weighing {
       work->shortest = std::min(work->shortest, length);
     }
     work->rows = elements / work->length;
+  }
+
+  // Whether elements are made of nothing that reductions give, and not stored.
+  bool IsOnePass(const KernelGroup& joined, const RowWork& work) const {
+    if (!work.stored_bytes.empty() || work.shortest < work.length) return false;
+    const RowValues values(plan_, joined);
+    const std::vector<int> nodes = joined.Nodes();
+    return std::all_of(nodes.begin(), nodes.end(), [&](int node) {
+      const bool is_element = NodeAt(node).kind == NodeKind::kPointwise &&
+                              !values.IsOfRow(NodeAt(node));
+      const std::vector<Operand>& operands = NodeAt(node).operands;
+      return !(is_element || NodeAt(node).kind == NodeKind::kReduce) ||
+             std::all_of(operands.begin(), operands.end(),
+                         [&](const Operand& operand) {
+                           return values.LinkOf(ValueOf(operand)) < 0;
+                         });
+    });
   }
 
   // Bytes of an element of those of `staged` that reductions are made of.

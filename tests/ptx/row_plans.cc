@@ -94,6 +94,20 @@ std::vector<TemplatePlan> RowPlans() {
        "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\nd = sub(x, a)\n"
        "y = div(d, r)\noutput y\noutput b\n",
        "sm_90a/8"},
+      // Sums of a ratio, in one pass by clusters.
+      {"rows_chain_one_pass", "row_chain.cu",
+       "input x: f32[2,4,100,100]\ninput z: f32[2,4,100,100]\n"
+       "s = sigmoid(x)\np = mul(s, z)\ni = sum(p, dim=[2,3])\n"
+       "a = sum(s, dim=[2,3])\nb = sum(z, dim=[2,3])\nc = add(a, b)\n"
+       "e = add(c, 1)\ny = div(i, e)\noutput y\n"},
+      {"rows_chain_one_pass_f16", "row_chain.cu",
+       "input x: f16[300,5000]\nm = mean(x, dim=1)\na = amax(x, dim=1)\n"
+       "b = amin(x, dim=1)\nd = sub(a, b)\ny = div(m, d)\noutput y\n"},
+      {"rows_chain_two_passes", "row_chain.cu",
+       "input x: f32[40,3000]\nm = amax(x, dim=1, keepdim=true)\n"
+       "d = sub(x, m)\ne = exp(d)\ns = sum(e, dim=1, keepdim=true)\n"
+       "w = mul(e, d)\nt = sum(w, dim=1, keepdim=true)\nq = div(t, s)\n"
+       "y = sub(d, q)\noutput y\noutput t\n"},
       {"columns_chain", "row_chain.cu",
        "input x: f32[2,697,7,12]\nparam w: f32[697,1,1]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"

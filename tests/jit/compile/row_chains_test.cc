@@ -252,6 +252,35 @@ TEST(RowChainsTest, KeptAreTheElementsThatReductionsNeed) {
   EXPECT_THAT(unit, HasSubstr("kiln::Fetch(t.i1"));
 }
 
+// Nothing is kept of rows that one pass is enough for, however long they are.
+TEST(RowChainsTest, IndependentReductionsAreOnePassThatKeepsNothing) {
+  for (const char* dims : {"64,65536", "8192,4096", "128,1000000"}) {
+    const Schedule schedule = Fastest(Cosine(dims));
+    ASSERT_EQ(Chains(schedule).size(), 1u) << dims;
+    EXPECT_EQ(schedule.kernels[0].rows->kept_bytes, 0) << dims;
+    EXPECT_EQ(schedule.kernels[0].rows->dynamic_shared_bytes, 0) << dims;
+    const std::string unit =
+        WriteUnit(MakeKernelSpec(schedule, schedule.kernels[0]));
+    EXPECT_THAT(unit, HasSubstr("EndOfPass(kiln::Link<0>) { return 3; }"));
+    EXPECT_THAT(unit, Not(HasSubstr("BeginCopy<")));
+  }
+}
+
+// The sums of an entropy need the largest element, and not each other.
+TEST(RowChainsTest, ReductionsShareAPassUpToTheFirstThatNeedsAnother) {
+  const Schedule schedule = Fastest(
+      "input x: f32[8192,4096]\nm = amax(x, dim=1, keepdim=true)\n"
+      "d = sub(x, m)\ne = exp(d)\ns = sum(e, dim=1, keepdim=true)\n"
+      "w = mul(e, d)\nt = sum(w, dim=1, keepdim=true)\nq = div(t, s)\n"
+      "y = sub(d, q)\noutput y\n");
+  ASSERT_EQ(Chains(schedule).size(), 1u);
+  EXPECT_EQ(schedule.kernels[0].rows->kept_bytes, 4);
+  const std::string unit =
+      WriteUnit(MakeKernelSpec(schedule, schedule.kernels[0]));
+  EXPECT_THAT(unit, HasSubstr("EndOfPass(kiln::Link<0>) { return 1; }"));
+  EXPECT_THAT(unit, HasSubstr("EndOfPass(kiln::Link<1>) { return 3; }"));
+}
+
 RowGeometry RowsOfChain(const std::string& text, Room room = Room::kTight) {
   const Schedule schedule =
       MakeSchedules(*Canonicalize(*ParsePlanText(text)), kH100, room).front();

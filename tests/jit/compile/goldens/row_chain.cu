@@ -23,7 +23,7 @@ struct Spec {
   static constexpr int kAtOnce = 1;
   static constexpr int kStateWords = 2;
   static constexpr int kKeptBytes = 2, kPlaces = 20480;
-  static constexpr bool kDynamicShared = false, kStreams = false;
+  static constexpr bool kKeeps = true, kDynamicShared = false, kStreams = false;
   static constexpr bool kWritesElements = true, kWritesRows = true;
   static constexpr bool kBackwards = false;
 
@@ -116,6 +116,8 @@ struct Spec {
     row->v5 = v5;
     row->v5_divisor = kiln::DivisorOf(v5);
   }
+  static constexpr __device__ int EndOfPass(kiln::Link<0>) { return 1; }
+  static constexpr __device__ int EndOfPass(kiln::Link<1>) { return 2; }
   static __device__ void RowElement(const Tensors& t,
                                     const kiln::Point<Index>& at,
                                     const Statistics& row) {
