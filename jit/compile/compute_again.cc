@@ -12,10 +12,6 @@ namespace {
 // its load.
 constexpr size_t kMaxOperations = 4;
 
-bool Contains(const std::vector<int>& list, int item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 bool IsShort(const Node& node) {
   switch (node.op) {
     case OpKind::kRelu:

@@ -84,7 +84,7 @@ std::vector<TemplatePlan> RowPlans() {
        "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
        "n = div(d, s)\ny = mul(n, w)\noutput y\n"},
       {"rows_chain_numbers", "row_chain.cu",
-       "input x: f32[5,17000]\ninput z: f32[5,17000]\na = mul(x, z)\n"
+       "input x: f32[40,17000]\ninput z: f32[40,17000]\na = mul(x, z)\n"
        "b = sum(a, dim=1)\nc = mul(x, x)\nd = sum(c, dim=1)\ne = mul(z, z)\n"
        "f = sum(e, dim=1)\ng = mul(d, f)\nh = sqrt(g)\ny = div(b, h)\n"
        "output y\n",
@@ -96,18 +96,21 @@ std::vector<TemplatePlan> RowPlans() {
        "sm_90a/8"},
       // Sums of a ratio, in one pass by clusters.
       {"rows_chain_one_pass", "row_chain.cu",
-       "input x: f32[2,4,100,100]\ninput z: f32[2,4,100,100]\n"
+       "input x: f32[2,4,150,150]\ninput z: f32[2,4,150,150]\n"
        "s = sigmoid(x)\np = mul(s, z)\ni = sum(p, dim=[2,3])\n"
        "a = sum(s, dim=[2,3])\nb = sum(z, dim=[2,3])\nc = add(a, b)\n"
-       "e = add(c, 1)\ny = div(i, e)\noutput y\n"},
+       "e = add(c, 1)\ny = div(i, e)\noutput y\n",
+       "sm_90a/8"},
       {"rows_chain_one_pass_f16", "row_chain.cu",
-       "input x: f16[300,5000]\nm = mean(x, dim=1)\na = amax(x, dim=1)\n"
-       "b = amin(x, dim=1)\nd = sub(a, b)\ny = div(m, d)\noutput y\n"},
+       "input x: f16[60,20000]\nm = mean(x, dim=1)\na = amax(x, dim=1)\n"
+       "b = amin(x, dim=1)\nd = sub(a, b)\ny = div(m, d)\noutput y\n",
+       "sm_90a/8"},
       {"rows_chain_two_passes", "row_chain.cu",
-       "input x: f32[40,3000]\nm = amax(x, dim=1, keepdim=true)\n"
+       "input x: f32[9,17000]\nm = amax(x, dim=1, keepdim=true)\n"
        "d = sub(x, m)\ne = exp(d)\ns = sum(e, dim=1, keepdim=true)\n"
        "w = mul(e, d)\nt = sum(w, dim=1, keepdim=true)\nq = div(t, s)\n"
-       "y = sub(d, q)\noutput y\noutput t\n"},
+       "y = sub(d, q)\noutput y\noutput t\n",
+       "sm_90a/8"},
       {"columns_chain", "row_chain.cu",
        "input x: f32[2,697,7,12]\nparam w: f32[697,1,1]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
