@@ -226,10 +226,17 @@ PLANS = {
     # Rows: a warp's, a block's, a cluster's, columns, teams'; several
     # reductions.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",
-    "rows_block": "input x: f32[4,32,40,40]\n"
+    "rows_warps": "input x: f32[40,32,14,14]\n"
                   "y = group_norm(x, num_groups=4)\noutput y\n",
-    "rows_cluster": "input x: f32[2,64,128,128]\n"
-                    "y = group_norm(x, num_groups=8)\noutput y\n",
+    "rows_warps_softmax":
+        "input x: bf16[3,2,40,1027]\ninput z: bf16[40,1027]\n"
+        "a = mul(x, 0.125)\nb = add(a, z)\ny = softmax(b, dim=3)\n"
+        "output y\n",
+    "rows_block": "input x: f32[64,32,48,48]\n"
+                  "y = group_norm(x, num_groups=4)\noutput y\n",
+    "rows_cluster": "input x: f32[130,60000]\n"
+                    "m = amax(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
+                    "output y\n",
     "rows_mean": "input x: f32[2,64,28,28]\nn = group_norm(x, num_groups=8)\n"
                  "y = mean(n, dim=[2,3])\noutput y\n",
     "rows_warp_mean": "input x: f16[70,200]\n"
@@ -246,26 +253,30 @@ PLANS = {
     "columns_streamed": "input x: f32[40,50,2100]\ny = amin(x, dim=1)\n"
                         "output y\n",
     "rows_root_mean_square":
-        "input x: bf16[9,3000]\nparam w: bf16[3000]\nq = mul(x, x)\n"
+        "input x: bf16[99,9000]\nparam w: bf16[9000]\nq = mul(x, x)\n"
         "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\ns = sqrt(e)\n"
         "d = div(x, s)\ny = mul(d, w)\noutput y\n",
     "rows_variance": "input x: f32[4,8,36,37]\n"
                      "m = mean(x, dim=[2,3], keepdim=true)\nd = sub(x, m)\n"
                      "q = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n",
-    "columns_mean": "input x: f16[2,64,20,21]\n"
+    "columns_mean": "input x: f16[8,64,40,41]\n"
                     "m = mean(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
                     "output y\n",
-    "columns_logsumexp": "input x: f32[2,50,20,20]\n"
+    "columns_logsumexp": "input x: f32[8,50,40,40]\n"
                          "m = logsumexp(x, dim=1, keepdim=true)\n"
                          "y = sub(x, m)\noutput y\n",
-    "rows_chain": "input x: bf16[1500,3000]\nparam w: bf16[3000]\n"
+    "rows_chain": "input x: bf16[300,17000]\nparam w: bf16[17000]\n"
     + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
     + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
     + "n = div(d, s)\ny = mul(n, w)\noutput y\n",
-    "rows_chain_images": "input x: f32[8,20,63,65]\n"
+    "rows_chain_images": "input x: f32[8,40,131,133]\n"
     + "a = amin(x, dim=[2,3])\nb = amax(x, dim=[2,3])\ny = sub(b, a)\n"
     + "output y\n",
-    "rows_chain_nested": "input x: f32[8,32,64,64]\n"
+    "rows_chain_kept": "input x: f16[8,40,131,133]\n"
+    + "a = amin(x, dim=[2,3], keepdim=true)\n"
+    + "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\n"
+    + "d = sub(x, a)\ny = div(d, r)\noutput y\n",
+    "rows_chain_nested": "input x: f32[14,64,96,96]\n"
     + "n = group_norm(x, num_groups=4)\nr = relu(n)\n"
     + "y = group_norm(r, num_groups=2)\noutput y\n",
     "columns_chain": "input x: f32[2,700,24,28]\n"
@@ -274,6 +285,10 @@ PLANS = {
     + "y = div(d, s)\noutput y\n",
     # The same in registers: sums, extremes, moments, powers.
     "rows_warp_chain": "input x: bf16[4000,1000]\nparam w: bf16[1000]\n"
+    + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
+    + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
+    + "n = div(d, s)\ny = mul(n, w)\noutput y\n",
+    "rows_warps_chain": "input x: bf16[500,3000]\nparam w: bf16[3000]\n"
     + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
     + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"
     + "n = div(d, s)\ny = mul(n, w)\noutput y\n",
@@ -290,14 +305,14 @@ PLANS = {
     "columns_warp_chain_powers": "input x: bf16[8,21,31,30]\n"
     + "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
     + "a = amin(g, dim=1, keepdim=true)\ny = sub(g, a)\noutput y\n",
-    "columns": "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
+    "columns": "input x: f32[8,64,40,40]\ny = softmax(x, dim=1)\noutput y\n",
     "rows_team": "input x: f32[8,16,256,256]\n"
                  "y = group_norm(x, num_groups=1)\noutput y\n",
     # More rows than multiprocessors, of which two fit on one.
     "rows_turns": "input x: f32[140,1,128,130]\n"
                   "y = group_norm(x, num_groups=1)\noutput y\n",
     # Every second kernel goes through its tensors from the end.
-    "rows_backwards": "input x: f32[4,32,40,40]\n"
+    "rows_backwards": "input x: f32[64,32,100,100]\n"
                       "p = max_pool2d(x, kernel_size=2)\n"
                       "n = group_norm(p, num_groups=4)\n"
                       "s = softmax(n, dim=3)\nc = softmax(s, dim=1)\n"

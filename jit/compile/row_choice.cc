@@ -90,6 +90,8 @@ constexpr double kStartUs = 4.4;
 constexpr double kAloneCopying = 0.92;
 constexpr double kAlone = 0.8;
 constexpr double kShareOfBegun = 0.1;
+// Where others have no block, a multiprocessor gets so many times its share.
+constexpr double kMostShares = 3;
 // What a multiprocessor takes for each element that threads load one at a time;
 // that they put into shared memory once it is computed; and where rows lie side
 // by side there.
@@ -607,7 +609,8 @@ class Choice {
         elements_ * (element_us + (vector_ == 1 ? kSingleUs : 0));
     const double issue_us =
         (elements_us + merge_us * passes * warps) / sm_count_;
-    return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : busy) +
+    const double fed = std::min(kMostShares * busy, 1.0);
+    return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : fed) +
            issue_us / busy + (streams ? 0 : kHeldUs * Held(geometry)) +
            passes * MeetingUs(geometry);
   }

@@ -1,5 +1,5 @@
 """The plans of bench/gpu_templates.py are accepted, and get on an H100 the tiles
-that they are named for.
+and the kernels that they are named for.
 
     gpu_templates_schedule_test.py BIN-FOLDER
 """
@@ -18,6 +18,22 @@ import host_times
 _TILES = {"conv_apart": "pixels by rows", "conv_eights": "channels by eights",
           "conv_lines": "channels by lines"}
 
+_KERNELS = {
+    "rows_warp": "kiln_row_warp", "rows_warps": "kiln_row_warp",
+    "rows_warps_softmax": "kiln_row_warp", "rows_block": "kiln_row_block",
+    "rows_cluster": "kiln_row_block", "rows_mean": "kiln_row_block",
+    "rows_root_mean_square": "kiln_row_block", "rows_team": "kiln_row_team",
+    "rows_turns": "kiln_row_block", "rows_backwards": "kiln_row_block",
+    "rows_chain": "kiln_row_chain", "rows_chain_images": "kiln_row_chain",
+    "rows_chain_kept": "kiln_row_chain", "rows_chain_nested": "kiln_row_chain",
+    "rows_warp_chain": "kiln_row_warp_chain",
+    "rows_warps_chain": "kiln_row_warp_chain",
+    "columns": "kiln_column_block", "columns_mean": "kiln_column_block",
+    "columns_logsumexp": "kiln_column_block",
+    "columns_chain": "kiln_row_chain",
+    "columns_warp_chain": "kiln_row_warp_chain",
+}
+
 
 class GpuTemplatesScheduleTest(unittest.TestCase):
     bin_folder = None
@@ -26,20 +42,26 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
         with host_times.running(self.bin_folder) as daemon:
             for name, text in gpu_templates.PLANS.items():
                 with self.subTest(name):
-                    chosen = self._chosen_tiles(daemon, text)
+                    kernels = self._kernels(daemon, text)
+                    symbols = [kernel["symbol"] for kernel in kernels]
+                    if name in _KERNELS:
+                        self.assertIn(_KERNELS[name], symbols)
+                    chosen = [candidate["kind"] for kernel in kernels
+                              for candidate in kernel["candidates"]
+                              if candidate["chosen"]]
+                    if name == "rows_cluster":
+                        self.assertIn("clusters", chosen[0])
                     for start, tile in _TILES.items():
                         if name.startswith(start):
                             self.assertTrue(any(tile in one for one in chosen),
                                             chosen)
 
     @staticmethod
-    def _chosen_tiles(daemon, text):
+    def _kernels(daemon, text):
         (result,) = daemon.kiln("explain", "-", "--target", "h100-sxm",
                                 "--schedule", plan_text=text)["results"]
-        return [candidate["kind"]
-                for variant in result["schedule"]["variants"]
-                for kernel in variant["kernels"]
-                for candidate in kernel["candidates"] if candidate["chosen"]]
+        return [kernel for variant in result["schedule"]["variants"]
+                for kernel in variant["kernels"]]
 
 
 if __name__ == "__main__":
