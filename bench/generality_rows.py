@@ -51,6 +51,28 @@ def _affine(x, *dims):
     return x.mul(x.param(*dims)).add(x.param(*dims))
 
 
+def _rms_norm(x):
+    squares = x.mul(x).reduce("mean", 3)
+    return x.binary("div", squares.add(1e-6).sqrt()).mul(x.param(x.dims[3]))
+
+
+def _batch_norm_training(x):
+    """By the batch's own statistics."""
+    channels = x.dims[1]
+    centred = x.binary("sub", x.reduce("mean", [0, 2, 3]))
+    variance = centred.mul(centred).reduce("mean", [0, 2, 3])
+    return _affine(centred.binary("div", variance.add(1e-5).sqrt()),
+                   channels, 1, 1)
+
+
+def _dice(x, y):
+    """Overlap of what is predicted with what is there, of each image."""
+    share = x.sigmoid()
+    both = share.mul(y).reduce("sum", [2, 3]).mul(2.0)
+    either = share.reduce("sum", [2, 3]).add(y.reduce("sum", [2, 3]))
+    return both.binary("div", either.add(1.0))
+
+
 def _cosine(x, y, dim):
     lengths = x.mul(x).reduce("sum", dim).mul(y.mul(y).reduce("sum", dim))
     return x.mul(y).reduce("sum", dim).binary("div", lengths.sqrt())
@@ -84,6 +106,11 @@ ROWS = {
             Chain("bf16", 16, 1024, 1, 768)),
     "hand_cosine": (lambda x: _cosine(x, x.input(), 3))(
         Chain("f32", 64, 1024, 1, 256)),
+    "rms_norm_bf16": _rms_norm(Chain("bf16", 1, 1, 8192, 4096)),
+    "batch_norm_training_f16": _batch_norm_training(
+        Chain("f16", 64, 128, 28, 28)).relu(),
+    "dice_of_images": (lambda x: _dice(x, x.input()))(
+        Chain("f32", 16, 4, 256, 256)),
     # Without a norm or a convolution.
     "pointwise_gate_f16": _gate(Chain("f16", 32, 64, 128, 128)),
     "pointwise_long": (lambda x: x.softplus().tanh().mul(x).add(1.0).elu()
@@ -91,7 +118,11 @@ ROWS = {
     "pointwise_per_channel": _scaled(Chain("f32", 16, 96, 112, 112)).sigmoid(),
     "softmax_channels": Chain("f32", 16, 64, 128, 128).softmax(1),
     "softmax_rows_bf16": Chain("bf16", 8, 16, 512, 512).mul(0.125).softmax(3),
+    "softmax_masked_bf16": (lambda x: x.mul(0.125).add(
+        x.input(1, 1, 1024, 1024)).softmax(3))(
+            Chain("bf16", 4, 16, 1024, 1024)),
     "logsumexp_rows": Chain("f32", 32, 16, 256, 512).reduce("logsumexp", 3),
+    "avg_pool_odd_width": Chain("f32", 8, 288, 35, 35).avg_pool(3, 1, 1),
     "amin_channels": Chain("f32", 32, 64, 128, 128).abs().reduce("amin", 1),
     # Convolutions by kernel, stride, groups.
     "conv_stem_k7_s2": Chain("f32", 32, 3, 224, 224).conv(

@@ -312,7 +312,7 @@ PLANS = {
     "rows_turns": "input x: f32[140,1,128,130]\n"
                   "y = group_norm(x, num_groups=1)\noutput y\n",
     # Every second kernel goes through its tensors from the end.
-    "rows_backwards": "input x: f32[64,32,100,100]\n"
+    "rows_backwards": "input x: f32[16,32,100,100]\n"
                       "p = max_pool2d(x, kernel_size=2)\n"
                       "n = group_norm(p, num_groups=4)\n"
                       "s = softmax(n, dim=3)\nc = softmax(s, dim=1)\n"

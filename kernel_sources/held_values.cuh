@@ -25,8 +25,8 @@ struct WarpLanes {
   }
 };
 
-// kLanes threads of a block, whole warps, side by side. All threads of the block
-// must ask for the same.
+// kLanes threads of a block, whole warps, side by side. All threads of the
+// block must ask for the same.
 template <int kThreads, int kLanes>
 class BlockLanes {
   static constexpr int kWarps = kLanes / 32;

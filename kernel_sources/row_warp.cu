@@ -1,6 +1,6 @@
 // Norms, softmax and what else is computed of a reduction over rows so short
-// that threads hold them in registers: the lanes of a warp, of a part of one, or
-// of several.
+// that threads hold them in registers: the lanes of a warp, of a part of one,
+// or of several.
 //
 //   row statistics = reducer over x = Spec::Read of the row's elements
 //   outputs        = Spec::Element(element, x or power, statistics)

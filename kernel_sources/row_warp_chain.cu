@@ -2,11 +2,11 @@
 // (row_chain.cu), of rows so short that threads hold them in registers.
 //
 // A row is Spec::kRowLength elements, Spec::kPitch apart. Where that is 1,
-// Spec::kLanes lanes of a warp, or so many threads of a block, share a row. Else rows lie side by side: a
-// thread works on Spec::kVector of them, and Spec::kLanes threads above each
-// other share theirs. All that links are made of is read once, and what several
-// of them need is computed once. Only statistics are exchanged. No atomics; one
-// fixed order.
+// Spec::kLanes lanes of a warp, or so many threads of a block, share a row.
+// Else rows lie side by side: a thread works on Spec::kVector of them, and
+// Spec::kLanes threads above each other share theirs. All that links are made
+// of is read once, and what several of them need is computed once. Only
+// statistics are exchanged. No atomics; one fixed order.
 #include "chain_part.cuh"
 #include "held_values.cuh"
 #include "math.cuh"

@@ -52,8 +52,8 @@ __device__ inline void FromFloat(float value, BFloat16* result) {
 #endif
 }
 
-// Two numbers in one word, each rounded to the last argument's type as FromFloat
-// does; `first` is in the lower half.
+// Two numbers in one word, each rounded to the last argument's type as
+// FromFloat does; `first` is in the lower half.
 #if __CUDA_ARCH__ >= 800
 __device__ inline unsigned RoundedPair(float first, float second, Float16) {
   unsigned pair;

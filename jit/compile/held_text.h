@@ -27,8 +27,8 @@ struct HeldText {
   bool any_vector = false;
 };
 
-// How a thread holds neighbours of `tensor`: as kiln::Vector or, if they are only
-// written, kiln::Results.
+// How a thread holds neighbours of `tensor`: as kiln::Vector or, if they are
+// only written, kiln::Results.
 std::string_view HeldType(const KernelTensor& tensor);
 
 HeldText WriteHeld(const ElementCode& code,

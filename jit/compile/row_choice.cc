@@ -81,8 +81,8 @@ constexpr int64_t kChunkElements = 64;
 constexpr double kBytesPerUs = 23'000;
 constexpr double kClockMhz = 1750;
 constexpr double kLaunchUs = 2.5;
-// The others by 645 times of 145 plans (docs/kernel-notes.md, "A sixth survey").
-// From a kernel's start to its end, whatever it does.
+// The others by 645 times of 145 plans (docs/kernel-notes.md, "A sixth
+// survey"). From a kernel's start to its end, whatever it does.
 constexpr double kStartUs = 4.4;
 // Of the bandwidth, what a block alone on a multiprocessor gets, which loads,
 // computes and stores by turns: where it copies, and where threads load. And of
@@ -98,8 +98,8 @@ constexpr double kMostShares = 3;
 constexpr double kSingleUs = 4.7e-5;
 constexpr double kPutUs = 6e-5;
 constexpr double kColumnUs = 1.1e-4;
-// What each of its warps takes to merge a reduction: within itself, with others,
-// and where shared memory has the elements.
+// What each of its warps takes to merge a reduction: within itself, with
+// others, and where shared memory has the elements.
 constexpr double kMergeWarpUs = 0.002;
 constexpr double kMergeUs = 0.006;
 constexpr double kMergeBlockUs = 0.02;
@@ -389,8 +389,8 @@ class Choice {
     for (int64_t steps = most - 1; steps > most / 2; --steps) {
       if (steps * lanes_of(steps) < best * lanes_of(best)) best = steps;
     }
-    geometry->lanes = static_cast<int>(
-        std::min<int64_t>(lanes_of(best), kMaxLanes + 1));
+    geometry->lanes =
+        static_cast<int>(std::min<int64_t>(lanes_of(best), kMaxLanes + 1));
     geometry->threads =
         std::max(1, kWarpRowThreads / geometry->lanes) * geometry->lanes;
   }
@@ -401,11 +401,11 @@ class Choice {
         work_.reductions > 1 ? static_cast<double>(work_.staged.size()) : 1;
     const double registers =
         kOtherRegisters + kRegistersPerHeld * Held(geometry) * tensors;
-    const double threads = std::min<double>(kHeldThreadsPerSm,
-                                            kRegistersPerSm / registers);
-    const double cost = BlocksUs(
-        geometry, static_cast<int64_t>(threads / geometry.threads), 0,
-        geometry.lanes > kWarp ? kMergeUs : kMergeWarpUs);
+    const double threads =
+        std::min<double>(kHeldThreadsPerSm, kRegistersPerSm / registers);
+    const double cost =
+        BlocksUs(geometry, static_cast<int64_t>(threads / geometry.threads), 0,
+                 geometry.lanes > kWarp ? kMergeUs : kMergeWarpUs);
     Offer(std::move(geometry), cost);
   }
 
@@ -528,10 +528,12 @@ class Choice {
     const bool is_chain = work_.reductions > 1;
     const bool puts = !is_chain && work_.pitch == 1 && !work_.copies;
     const bool has_columns = !is_chain && work_.pitch > 1;
-    const double cost = BlocksUs(
-        geometry, Resident(geometry, kept_bytes + beside),
-        has_columns ? kColumnUs : puts ? kPutUs : 0,
-        has_columns ? 0 : kMergeBlockUs);
+    const double cost =
+        BlocksUs(geometry, Resident(geometry, kept_bytes + beside),
+                 has_columns ? kColumnUs
+                 : puts      ? kPutUs
+                             : 0,
+                 has_columns ? 0 : kMergeBlockUs);
     Offer(std::move(geometry), cost);
   }
 
@@ -595,13 +597,14 @@ class Choice {
                   double element_us, double merge_us) const {
     const auto blocks = static_cast<double>(geometry.blocks());
     const double waves =
-        blocks / (static_cast<double>(std::max<int64_t>(resident, 1)) * sm_count_);
+        blocks /
+        (static_cast<double>(std::max<int64_t>(resident, 1)) * sm_count_);
     // Where nothing is kept, few threads keep too little in flight.
     const bool streams = IsOnePass() && !IsInRegisters(geometry);
     const double busy = std::min(streams ? waves : blocks / sm_count_, 1.0);
     const int passes = streams ? 1 : work_.reductions;
     const double memory_us = Microseconds(LoadedBytes() + StoredBytes()) /
-                             (resident > 1          ? 1.0
+                             (resident > 1       ? 1.0
                               : Copies(geometry) ? kAloneCopying
                                                  : kAlone);
     const double warps = blocks * geometry.threads / kWarp;

@@ -106,9 +106,7 @@ struct RowGeometry {
 
   int64_t blocks() const;
   // Of one warp alone.
-  bool is_in_warp() const {
-    return keeper == RowKeeper::kWarp && lanes <= 32;
-  }
+  bool is_in_warp() const { return keeper == RowKeeper::kWarp && lanes <= 32; }
   bool is_chain() const {
     return keeper == RowKeeper::kChain || keeper == RowKeeper::kWarpChain;
   }
