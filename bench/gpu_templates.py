@@ -237,6 +237,8 @@ PLANS = {
     "rows_cluster": "input x: f32[130,60000]\n"
                     "m = amax(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
                     "output y\n",
+    "rows_powers_twice": "input x: f16[250,30000]\n"
+                         "y = softmax(x, dim=1)\noutput y\n",
     "rows_mean": "input x: f32[2,64,28,28]\nn = group_norm(x, num_groups=8)\n"
                  "y = mean(n, dim=[2,3])\noutput y\n",
     "rows_warp_mean": "input x: f16[70,200]\n"

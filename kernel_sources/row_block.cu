@@ -13,7 +13,8 @@
 // atomics; one fixed order.
 //
 // Softmax takes two passes over what is kept, so that each power is computed
-// once: the largest value, then the sum of e^(x - largest).
+// once: the largest value, then the sum of e^(x - largest). Of long rows of 16
+// bits, which are kept as they are, powers are computed twice.
 //
 // Threads load kVector neighbours at once, in one access where the tensors are
 // aligned to 16 bytes.

@@ -129,7 +129,7 @@ class RowSpecWriter {
       element_.Compute(NodeAt(node));
     }
     for (const int node : kernel_.group.epilogue) {
-      if (KeepsPowers() && IsSoftmax(NodeAt(node))) {
+      if (HoldsReciprocal() && IsSoftmax(NodeAt(node))) {
         AddShare(NodeAt(node).results[0]);
       } else {
         AddToElement(NodeAt(node));
@@ -248,19 +248,32 @@ class RowSpecWriter {
            ValueOf(node.operands[1]) == anchor_.results[0];
   }
 
-  // Softmax of the power that is kept in the element's stead: the statistics
-  // hold the reciprocal of the sum, which is between 1 / length and 1.
+  // Softmax of the power that is kept in the element's stead, or is computed of
+  // it again: the statistics hold the reciprocal of the sum, which is between
+  // 1 / length and 1.
   void AddShare(int result) {
+    const std::string power =
+        KeepsPowers()
+            ? "power"
+            : fmt::format("kiln::Exp({} - row.{})", ValueAt(input_).name,
+                          ValueAt(anchor_.results[0]).name);
     element_.Assign(
         ValueAt(result).name,
-        fmt::format("power * row.{}", ValueAt(anchor_.results[1]).name));
+        fmt::format("{} * row.{}", power, ValueAt(anchor_.results[1]).name));
     element_.Define(result);
   }
+
+  // Whether powers are computed for the sum, and once more for the results.
+  bool TakesPowersAgain() const {
+    return anchor_.op == OpKind::kSoftmax && rows_.reads_again;
+  }
+  bool HoldsReciprocal() const { return KeepsPowers() || TakesPowersAgain(); }
 
   // Whether e^(x - largest) may take the place of x: nothing but the softmax
   // itself uses x.
   bool KeepsPowers() const {
     if (IsTeam() || anchor_.op != OpKind::kSoftmax) return false;
+    if (TakesPowersAgain()) return false;
     for (const Store& store : kernel_.stores) {
       if (store.value == input_) return false;
     }
@@ -331,7 +344,7 @@ class RowSpecWriter {
 
   // Of rows side by side, sums of powers, too.
   bool TakesTwoPasses() const {
-    return anchor_.op == OpKind::kSoftmax ||
+    return (anchor_.op == OpKind::kSoftmax && !TakesPowersAgain()) ||
            (anchor_.op == OpKind::kLogSumExp &&
             rows_.keeper == RowKeeper::kColumns);
   }
@@ -364,7 +377,7 @@ class RowSpecWriter {
     Member("};");
     Member("static __device__ Statistics Finish(const Reducer& state) {");
     std::vector<std::string> results = ReducerResults(anchor_, rows_.length);
-    if (KeepsPowers()) results.back() = "1.0f / " + results.back();
+    if (HoldsReciprocal()) results.back() = "1.0f / " + results.back();
     for (size_t i = 0; i < results.size(); ++i) {
       Member(fmt::format("  const float {} = {};",
                          ValueAt(anchor_.results[i]).name, results[i]));

@@ -15,6 +15,9 @@ constexpr int kF32Bytes = 4;
 // Operations that are rather computed twice than that 16-bit values are kept in
 // f32, or that elements that are used as they are are read twice.
 constexpr size_t kMaxComputedAgain = 2;
+// Powers of rows of 16 bits are rather computed twice than that one row takes
+// more of a multiprocessor's shared memory than leaves room for another.
+constexpr int64_t kMaxPowerBytes = 100 * 1024;
 
 bool Contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -150,8 +153,11 @@ class Weighing {
     const OpKind op = NodeAt(group.anchor).op;
     const bool of_powers =
         op == OpKind::kSoftmax || (op == OpKind::kLogSumExp && work->pitch > 1);
+    const bool are_few = work->length * kF32Bytes <= kMaxPowerBytes;
+    const bool keeps_powers =
+        of_powers && (work->pitch > 1 || bytes == kF32Bytes || are_few);
     const bool may_again =
-        !of_powers && reading.prologue.size() <= kMaxComputedAgain;
+        !keeps_powers && reading.prologue.size() <= kMaxComputedAgain;
     work->is_read_beside =
         !reading.prologue.empty() && IsReadBeside(read[0], group, reading);
     work->reads_again =

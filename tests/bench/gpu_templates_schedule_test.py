@@ -22,6 +22,7 @@ _KERNELS = {
     "rows_warp": "kiln_row_warp", "rows_warps": "kiln_row_warp",
     "rows_warps_softmax": "kiln_row_warp", "rows_block": "kiln_row_block",
     "rows_cluster": "kiln_row_block", "rows_mean": "kiln_row_block",
+    "rows_powers_twice": "kiln_row_block",
     "rows_root_mean_square": "kiln_row_block", "rows_team": "kiln_row_team",
     "rows_turns": "kiln_row_block", "rows_backwards": "kiln_row_block",
     "rows_chain": "kiln_row_chain", "rows_chain_images": "kiln_row_chain",

@@ -31,6 +31,10 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_warp_logsumexp", "row_warp.cu",
        "input x: f32[70,100]\nm = logsumexp(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n"},
+      {"rows_powers_twice", "row_block.cu",
+       "input x: f16[9,30000]\na = mul(x, 0.5)\np = softmax(a, dim=1)\n"
+       "y = mul(p, a)\noutput y\n",
+       "sm_90a/8"},
       {"rows_root_mean_square", "row_block.cu",
        "input x: bf16[9,9000]\nparam w: bf16[9000]\nq = mul(x, x)\n"
        "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\n"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/specialize.h"
@@ -194,6 +195,20 @@ y = group_norm(a, num_groups=8)
 output y
 )");
   EXPECT_FALSE(sum.copies);
+}
+
+// Of long rows, for which shared memory would have room once: powers of each
+// element twice rather than one row at a time.
+TEST(RowResidencyTest, LongRowsOf16BitsAreKeptInFrontOfASoftmax) {
+  const auto softmax = [](const std::string& type, int length) {
+    return RowsOf(
+        fmt::format("input x: {}[1024,{}]\ny = softmax(x, dim=1)\noutput y\n",
+                    type, length));
+  };
+  EXPECT_EQ(softmax("f16", 32000).kept_bytes, 2);
+  EXPECT_TRUE(softmax("f16", 32000).reads_again);
+  EXPECT_EQ(softmax("f16", 20000).kept_bytes, 4);
+  EXPECT_FALSE(softmax("f32", 32000).reads_again);
 }
 
 TEST(RowResidencyTest, LongRowsTakeDynamicSharedMemory) {
