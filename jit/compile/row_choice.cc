@@ -612,7 +612,7 @@ class Choice {
         elements_ * (element_us + (vector_ == 1 ? kSingleUs : 0));
     const double issue_us =
         (elements_us + merge_us * passes * warps) / sm_count_;
-    const double fed = std::min(kMostShares * busy, 1.0);
+    const double fed = streams ? busy : std::min(kMostShares * busy, 1.0);
     return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : fed) +
            issue_us / busy + (streams ? 0 : kHeldUs * Held(geometry)) +
            passes * MeetingUs(geometry);
