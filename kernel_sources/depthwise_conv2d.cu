@@ -11,6 +11,8 @@
 // The filter stays in registers; what neighbouring threads share comes from L1.
 // Of a filter that is too large for that (not Spec::kHoldsFilter), a thread has
 // one row at a time, and loads input rows again for each.
+#include "depthwise_taps.cuh"
+#include "depthwise_walk.cuh"
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
@@ -59,54 +61,6 @@ __device__ void LoadRow(const typename Spec::Tensors& t, Index plane, Index h,
   }
 }
 
-// Makes each product only where it should be. `tile` is all zeros.
-template <typename Spec, typename Index>
-__device__ void SumTileWithCare(const typename Spec::Tensors& t,
-                                const Point<Index>& first, Index plane,
-                                DepthwiseTile<Spec>* tile) {
-  using Input = typename Spec::Input;
-#pragma unroll 1
-  for (int k = 0; k < Spec::kKernelH * Spec::kKernelW; ++k) {
-    const float tap =
-        Load(t.weight, first.c * (Spec::kKernelH * Spec::kKernelW) + k);
-    const Index top = first.h * Spec::kStrideH - Spec::kPaddingH +
-                      k / Spec::kKernelW * Spec::kDilationH;
-    const Index left = first.w * Spec::kStrideW - Spec::kPaddingW +
-                       k % Spec::kKernelW * Spec::kDilationW;
-#pragma unroll
-    for (int y = 0; y < Spec::kTileH; ++y) {
-#pragma unroll
-      for (int x = 0; x < Spec::kTileW; ++x) {
-        const Index h = top + y * Spec::kStrideH;
-        const Index w = left + x * Spec::kStrideW;
-        if (h < 0 || h >= Input::kH || w < 0 || w >= Input::kW) continue;
-        const Index i = (plane * Input::kH + h) * Input::kW + w;
-        tile->sums[y][x] = fmaf(Load(t.input, i), tap, tile->sums[y][x]);
-      }
-    }
-  }
-}
-
-// Loads a row of the filter from `from` on.
-template <typename Spec, typename Index>
-__device__ void LoadFilterRow(const typename Spec::Tensors& t, Index from,
-                              float* row) {
-#pragma unroll
-  for (int kx = 0; kx < Spec::kKernelW; ++kx)
-    row[kx] = Load(t.weight, from + kx);
-}
-
-// NaN if a tap is not finite, else 0.
-template <typename Spec>
-__device__ float ZeroOf(const float* filter_row) {
-  float zero = 0.0f;
-#pragma unroll
-  for (int kx = 0; kx < Spec::kKernelW; ++kx) {
-    zero = fmaf(filter_row[kx], 0.0f, zero);
-  }
-  return zero;
-}
-
 // Adds to a row of outputs what a row of the filter makes of one of the input.
 template <typename Spec>
 __device__ void AddRow(const float (&row)[DepthwiseTile<Spec>::kLoaded],
@@ -130,7 +84,7 @@ struct TilePlace {
   Index top, left;  // of the first access
 
   __device__ explicit TilePlace(const Point<Index>& first)
-      : plane(first.n * Spec::Input::kC + first.c / Spec::kMultiplier),
+      : plane(PlaneOf<Spec>(first)),
         top(first.h * Spec::kStrideH - Spec::kPaddingH),
         left(first.w * Spec::kStrideW - Spec::kPaddingW -
              DepthwiseTile<Spec>::kEarly) {}
@@ -143,20 +97,10 @@ __device__ void SumWithFilter(const typename Spec::Tensors& t,
                               const Point<Index>& first, bool is_aligned,
                               DepthwiseTile<Spec>* tile) {
   using Tile = DepthwiseTile<Spec>;
-  constexpr int kTaps = Spec::kKernelH * Spec::kKernelW;
-  float filter[kTaps];
-  float zero = 0.0f;
-#pragma unroll
-  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
-    LoadFilterRow<Spec>(t, first.c * kTaps + ky * Spec::kKernelW,
-                        filter + ky * Spec::kKernelW);
-  }
-#pragma unroll
-  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
-    zero += ZeroOf<Spec>(filter + ky * Spec::kKernelW);
-  }
+  float filter[Spec::kKernelH * Spec::kKernelW];
+  const float zero = LoadFilter<Spec>(t, first.c, filter);
+  if (zero != 0.0f) return SumWithCare<Spec>(t, first, tile->sums);
   const TilePlace<Spec> place(first);
-  if (zero != 0.0f) return SumTileWithCare<Spec>(t, first, place.plane, tile);
 #pragma unroll
   for (int r = 0; r < Tile::kRows; ++r) {
     float row[Tile::kLoaded];
@@ -196,8 +140,7 @@ __device__ void SumByFilterRows(const typename Spec::Tensors& t,
     }
   }
   if (zero == 0.0f) return;
-  *tile = {};
-  SumTileWithCare<Spec>(t, first, place.plane, tile);
+  SumWithCare<Spec>(t, first, tile->sums);
 }
 
 template <typename Spec, typename Index>
@@ -211,23 +154,21 @@ __device__ void SumTile(const typename Spec::Tensors& t,
   }
 }
 
-// What follows for the kVector sums from `sums` on, of neighbours.
 template <typename Spec, typename Index>
-__device__ void FinishVector(const typename Spec::Tensors& t,
-                             const Point<Index>& first, bool is_aligned,
-                             const float* sums) {
-  if constexpr (Spec::kVector == 1) {
-    Spec::Element(t, first, sums[0]);
-  } else {
-    typename Spec::template Held<Spec::kVector> held;
-    Spec::FetchHeld(t, first, is_aligned, &held);
+__device__ void ComputeTile(const typename Spec::Tensors& t,
+                            const Point<Index>& first, bool is_aligned) {
+  using Output = typename Spec::Output;
+  DepthwiseTile<Spec> tile;
+  SumTile<Spec>(t, first, is_aligned, &tile);
 #pragma unroll
-    for (int k = 0; k < Spec::kVector; ++k) {
-      Spec::Element(
-          held, VectorPointOf<typename Spec::Output, Spec::kVector>(first, k),
-          sums[k]);
+  for (int y = 0; y < Spec::kTileH; ++y) {
+    if (first.h + y >= Output::kH) continue;
+#pragma unroll
+    for (int x = 0; x < Spec::kTileW; x += Spec::kVector) {
+      const Point<Index> at = {first.i + y * Output::kW + x, first.n, first.c,
+                               first.h + y, first.w + x};
+      FinishVector<Spec>(t, at, is_aligned, tile.sums[y] + x);
     }
-    Spec::PutHeld(held, first, is_aligned, t);
   }
 }
 
@@ -254,17 +195,10 @@ __device__ void DepthwiseConv2d(const typename Spec::Tensors& t) {
     const Index h = place.h * Spec::kTileH;
     const auto first =
         PointAt<Output, Index>(place.n, place.c, h, place.w * Spec::kTileW);
-    DepthwiseTile<Spec> tile;
-    SumTile<Spec>(t, first, is_aligned, &tile);
-#pragma unroll
-    for (int y = 0; y < Spec::kTileH; ++y) {
-      if (h + y >= Output::kH) continue;
-#pragma unroll
-      for (int x = 0; x < Spec::kTileW; x += Spec::kVector) {
-        const Point<Index> at = {first.i + y * Output::kW + x, first.n, first.c,
-                                 h + y, first.w + x};
-        FinishVector<Spec>(t, at, is_aligned, tile.sums[y] + x);
-      }
+    if constexpr (Spec::kWalks) {
+      DepthwiseWalk<Spec>::Go(t, first, is_aligned);
+    } else {
+      ComputeTile<Spec>(t, first, is_aligned);
     }
   }
 }

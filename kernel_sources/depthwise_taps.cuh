@@ -1,0 +1,117 @@
+// What the ways through a depthwise convolution share: the filter's taps, sums
+// made with care for those that are not finite, and what follows sums.
+//
+//   kiln::LoadFilterRow<Spec>(t, from, row);
+//   if (kiln::ZeroOf<Spec>(row) != 0.0f) kiln::SumWithCare<Spec>(t, first, sums);
+//   kiln::FinishVector<Spec>(t, first, is_aligned, sums[0]);
+#ifndef KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
+#define KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
+
+#include "point.cuh"
+#include "storage_types.cuh"
+#include "vectors.cuh"
+
+namespace kiln {
+
+// Loads a row of the filter from `from` on.
+template <typename Spec, typename Index>
+__device__ void LoadFilterRow(const typename Spec::Tensors& t, Index from,
+                              float* row) {
+#pragma unroll
+  for (int kx = 0; kx < Spec::kKernelW; ++kx)
+    row[kx] = Load(t.weight, from + kx);
+}
+
+// NaN if a tap is not finite, else 0.
+template <typename Spec>
+__device__ float ZeroOf(const float* filter_row) {
+  float zero = 0.0f;
+#pragma unroll
+  for (int kx = 0; kx < Spec::kKernelW; ++kx) {
+    zero = fmaf(filter_row[kx], 0.0f, zero);
+  }
+  return zero;
+}
+
+// Loads the filter of channel `c`; NaN if a tap is not finite, else 0.
+template <typename Spec, typename Index>
+__device__ float LoadFilter(const typename Spec::Tensors& t, Index c,
+                            float* filter) {
+  constexpr int kTaps = Spec::kKernelH * Spec::kKernelW;
+#pragma unroll
+  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
+    LoadFilterRow<Spec>(t, c * kTaps + ky * Spec::kKernelW,
+                        filter + ky * Spec::kKernelW);
+  }
+  float zero = 0.0f;
+#pragma unroll
+  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
+    zero += ZeroOf<Spec>(filter + ky * Spec::kKernelW);
+  }
+  return zero;
+}
+
+// The input's plane that output channel `c` of image `n` reads.
+template <typename Spec, typename Index>
+__device__ Index PlaneOf(const Point<Index>& at) {
+  return at.n * Spec::Input::kC + at.c / Spec::kMultiplier;
+}
+
+// The sums of the outputs from `first` on, with each product made only where
+// it should be.
+template <typename Spec, typename Index, int kRows, int kColumns>
+__device__ void SumWithCare(const typename Spec::Tensors& t,
+                            const Point<Index>& first,
+                            float (&sums)[kRows][kColumns]) {
+  using Input = typename Spec::Input;
+  const Index plane = PlaneOf<Spec>(first);
+#pragma unroll
+  for (int y = 0; y < kRows; ++y) {
+#pragma unroll
+    for (int x = 0; x < kColumns; ++x) sums[y][x] = 0.0f;
+  }
+#pragma unroll 1
+  for (int k = 0; k < Spec::kKernelH * Spec::kKernelW; ++k) {
+    const float tap =
+        Load(t.weight, first.c * (Spec::kKernelH * Spec::kKernelW) + k);
+    const Index top = first.h * Spec::kStrideH - Spec::kPaddingH +
+                      k / Spec::kKernelW * Spec::kDilationH;
+    const Index left = first.w * Spec::kStrideW - Spec::kPaddingW +
+                       k % Spec::kKernelW * Spec::kDilationW;
+#pragma unroll
+    for (int y = 0; y < kRows; ++y) {
+#pragma unroll
+      for (int x = 0; x < kColumns; ++x) {
+        const Index h = top + y * Spec::kStrideH;
+        const Index w = left + x * Spec::kStrideW;
+        if (h < 0 || h >= Input::kH || w < 0 || w >= Input::kW) continue;
+        const Index i = (plane * Input::kH + h) * Input::kW + w;
+        sums[y][x] = fmaf(Load(t.input, i), tap, sums[y][x]);
+      }
+    }
+  }
+}
+
+// What follows for the kVector sums from `sums` on, of neighbours.
+template <typename Spec, typename Index>
+__device__ void FinishVector(const typename Spec::Tensors& t,
+                             const Point<Index>& first, bool is_aligned,
+                             const float* sums) {
+  if constexpr (Spec::kVector == 1) {
+    Spec::Element(t, first, sums[0]);
+  } else {
+    typename Spec::template Held<Spec::kVector> held;
+    Spec::FetchHeld(t, first, is_aligned, &held);
+#pragma unroll
+    for (int k = 0; k < Spec::kVector; ++k) {
+      Spec::Element(
+          held, VectorPointOf<typename Spec::Output, Spec::kVector>(first, k),
+          sums[k]);
+    }
+    Spec::PutHeld(held, first, is_aligned, t);
+  }
+}
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_

@@ -1,0 +1,278 @@
+// Depthwise convolution of stride and dilation 1 by walks: a thread goes down
+// kTileW columns of one channel, from one row of outputs to the next, kTileH of
+// them. It loads each row of the input once, and adds it to the sums of all
+// kKernelH rows of outputs that it touches. The sums of the uppermost are then
+// complete, and those of the others take a place less: the first product of a
+// row reads the sum from one place and leaves it in the other, so that this
+// costs no instruction and the code is that of a single row.
+//
+//   kiln::DepthwiseWalk<Spec>::Go(t, first, is_aligned);
+#ifndef KILN_KERNEL_SOURCES_DEPTHWISE_WALK_CUH_
+#define KILN_KERNEL_SOURCES_DEPTHWISE_WALK_CUH_
+
+#include "depthwise_taps.cuh"
+#include "opaque.cuh"
+
+namespace kiln {
+
+// Element `k` of a word.
+__device__ inline float FloatOf(unsigned word, int k, float) {
+  return __uint_as_float(word);
+}
+__device__ inline float FloatOf(unsigned word, int k, BFloat16) {
+  return __uint_as_float(k == 0 ? word << 16 : word & 0xffff0000u);
+}
+__device__ inline float FloatOf(unsigned word, int k, Float16) {
+  float low, high;
+  asm("{\n\t.reg .b16 low, high;\n\t"
+      "mov.b32 {low, high}, %2;\n\t"
+      "cvt.f32.f16 %0, low;\n\t"
+      "cvt.f32.f16 %1, high;\n\t}"
+      : "=f"(low), "=f"(high)
+      : "r"(word));
+  return k == 0 ? low : high;
+}
+
+__device__ inline unsigned BitsOf(float value) {
+  return __float_as_uint(value);
+}
+__device__ inline unsigned BitsOf(Float16 value) { return value.bits; }
+__device__ inline unsigned BitsOf(BFloat16 value) { return value.bits; }
+
+// The accesses of a row of the input under kTileW outputs.
+template <typename Spec>
+struct WalkRow {
+  using Index = typename Spec::Index;
+  using InputType = typename Spec::InputType;
+  static constexpr int kVector = Spec::kVector;
+  // Loads begin at a whole access: this many columns before the first that is
+  // needed.
+  static constexpr int kEarly = (kVector - Spec::kPaddingW % kVector) % kVector;
+  static constexpr int kColumns = kEarly + Spec::kTileW + Spec::kKernelW - 1;
+  static constexpr int kAccesses = (kColumns + kVector - 1) / kVector;
+
+  static constexpr int kBytes = kVector * static_cast<int>(sizeof(InputType));
+  // Whole words, of which elements are taken when they are needed: the compiler
+  // would take them out when they come, and keep a register for each.
+  static constexpr int kWords = kBytes < 4 ? 1 : kBytes / 4;  // of an access
+  static constexpr int kHalves = kBytes < 4 ? 1 : 4 / sizeof(InputType);
+
+  alignas(kMaxAccessBytes) unsigned words[kAccesses * kWords] = {};
+
+  __device__ float operator[](int column) const {
+    const int at = kEarly + column;
+    return FloatOf(words[at / kHalves], at % kHalves, InputType{});
+  }
+
+  // Whether the column `offset` behind `left`, where the first access is, is
+  // one of the input's: known for those that the outputs are above of.
+  static __device__ bool IsInside(Index left, int offset) {
+    const int of_outputs = offset - kEarly - Spec::kPaddingW;
+    const bool is_in_front = of_outputs < 0 && left + offset < 0;
+    const bool is_behind =
+        (of_outputs >= Spec::kTileW || Spec::Output::kW > Spec::Input::kW) &&
+        left + offset >= Spec::Input::kW;
+    return !is_in_front && !is_behind;
+  }
+
+  // Takes what lies from `from` on, which is column `left` of a row. Accesses
+  // are inside or outside as a whole; what is outside stays 0, for a thread's
+  // columns are the same in all rows.
+  __device__ void Take(const InputType* from, Index left, bool is_aligned) {
+    if (!is_aligned) return TakeElements(from, left);
+#pragma unroll
+    for (int k = 0; k < kAccesses; ++k) {
+      if (IsInside(left, k * kVector)) {
+        const auto* access =
+            reinterpret_cast<const Access<kBytes>*>(from + k * kVector);
+        if constexpr (kBytes < 4) {
+          words[k] = *access;
+        } else {
+          reinterpret_cast<Access<kBytes>*>(words)[k] = *access;
+        }
+      }
+    }
+  }
+
+  // The same where accesses are not aligned. A loop, or it would take slots
+  // even where it is not made.
+  __device__ void TakeElements(const InputType* from, Index left) {
+    constexpr int kLast = kAccesses * kWords - 1;
+#pragma unroll 1
+    for (int k = 0; k < kAccesses * kVector; ++k) {
+      unsigned bits = 0;
+      if (left + k >= 0 && left + k < Spec::Input::kW) bits = BitsOf(from[k]);
+#pragma unroll
+      for (int j = 0; j <= kLast; ++j) {
+        const unsigned next = j < kLast ? words[j + 1] : bits;
+        words[j] = kHalves == 2 ? __funnelshift_r(words[j], next, 16) : next;
+      }
+    }
+  }
+};
+
+template <typename Spec>
+class DepthwiseWalk {
+ public:
+  using Index = typename Spec::Index;
+  using Tensors = typename Spec::Tensors;
+
+  // The outputs of kTileH rows, or as many as there are, from `first` on.
+  static __device__ void Go(const Tensors& t, const Point<Index>& first,
+                            bool is_aligned) {
+    DepthwiseWalk walk(t, first, Opaque(is_aligned));
+    const bool is_careful = LoadFilter<Spec>(t, first.c, walk.filter_) != 0.0f;
+    if (!is_careful) {
+      walk.Approach();
+      walk.WalkDown(t);
+    }
+    walk.GoOn(t, is_careful);
+  }
+
+ private:
+  using Input = typename Spec::Input;
+  using Output = typename Spec::Output;
+  using InputType = typename Spec::InputType;
+  static constexpr int kRows = Spec::kKernelH;  // of sums
+  static constexpr int kColumns = Spec::kTileW + Spec::kKernelW - 1;
+  // Rows of 16 bits are converted when their turn comes, so that their place is
+  // free for the one after the next; of 32 bits they are used where they lie.
+  static constexpr bool kConverts = sizeof(InputType) < 4;
+  static constexpr int kAhead = kConverts ? 2 : 1;
+
+  // Above the image there is nothing to add to sums that are still zero.
+  __device__ DepthwiseWalk(const Tensors& t, const Point<Index>& first,
+                           bool is_aligned)
+      : at_(first),
+        end_(min(first.h + Spec::kTileH, static_cast<Index>(Output::kH))),
+        h_(first.h - Spec::kPaddingH),
+        end_h_(min(end_ + kBelow, static_cast<Index>(Input::kH))),
+        left_(first.w - Spec::kPaddingW - WalkRow<Spec>::kEarly),
+        is_aligned_(is_aligned) {
+    skipped_ = min(max(-h_, Index{0}), Index{kRows - 1});
+    h_ += skipped_;
+    from_ = t.input + (PlaneOf<Spec>(first) * Input::kH + h_) * Input::kW +
+            left_;
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) Take(k, &rows_[k]);
+  }
+
+  // The row of the input that completes one of outputs is so far below it.
+  static constexpr int kBelow = kRows - 1 - Spec::kPaddingH;
+
+  // Takes the next row, which is `ahead` behind h_, if anybody needs it.
+  __device__ void Take(int ahead, WalkRow<Spec>* row) {
+    const Index h = h_ + ahead;
+    const bool is_below_top = Spec::kPaddingH < kRows || h >= 0;
+    if (is_below_top && h < end_h_) row->Take(from_, left_, is_aligned_);
+    from_ += Input::kW;
+  }
+
+  // Adds the next row, which is in rows_[kPlace], to the sums.
+  template <int kPlace>
+  __device__ void Step() {
+    float row[kColumns];
+#pragma unroll
+    for (int x = 0; x < kColumns; ++x) row[x] = rows_[kPlace][x];
+    Take(kAhead, &rows_[kConverts ? kPlace : 1 - kPlace]);
+    Add(row);
+    ++h_;
+  }
+
+  // Adds the products of a row to the sums, which take a place less.
+  __device__ void Add(const float (&row)[kColumns]) {
+#pragma unroll
+    for (int kx = 0; kx < Spec::kKernelW; ++kx) {
+#pragma unroll
+      for (int y = 0; y < kRows; ++y) {
+        const float tap = filter_[(kRows - 1 - y) * Spec::kKernelW + kx];
+        const float* from = sums_[kx == 0 ? y + 1 : y];
+#pragma unroll
+        for (int x = 0; x < Spec::kTileW; ++x) {
+          sums_[y][x] = fmaf(row[x + kx], tap, from[x]);
+        }
+      }
+    }
+  }
+
+  // Goes past a row outside of the image.
+  __device__ void Shift() {
+#pragma unroll
+    for (int y = 0; y < kRows; ++y) {
+#pragma unroll
+      for (int x = 0; x < Spec::kTileW; ++x) sums_[y][x] = sums_[y + 1][x];
+    }
+  }
+
+  // Goes through the rows that are under the first outputs, but for the last.
+  __device__ void Approach() {
+    Index k = skipped_;
+#pragma unroll 1
+    for (; k < kRows - 1 && h_ < end_h_; ++k) {
+      Step<0>();
+      const WalkRow<Spec> next = rows_[1];
+      rows_[1] = rows_[0];
+      rows_[0] = next;
+    }
+#pragma unroll 1
+    for (; k < kRows - 1; ++k) Shift();
+  }
+
+  // Goes on to the end of the image, and finishes a row of outputs for each of
+  // the input.
+  __device__ void WalkDown(const Tensors& t) {
+    if (h_ >= end_h_) return;
+#pragma unroll 1
+    while (true) {
+      Step<0>();
+      Finish(t);
+      if (h_ >= end_h_) break;
+      Step<1>();
+      Finish(t);
+      if (h_ >= end_h_) break;
+    }
+  }
+
+  // Finishes the rows of outputs that are left, which have the end of the image
+  // above their last row: all of them if their products are made with care.
+  __device__ void GoOn(const Tensors& t, bool is_careful) {
+#pragma unroll 1
+    while (at_.h < end_) {
+      Shift();
+      if (is_careful) {
+        float sums[1][Spec::kTileW];
+        SumWithCare<Spec>(t, at_, sums);
+#pragma unroll
+        for (int x = 0; x < Spec::kTileW; ++x) sums_[0][x] = sums[0][x];
+      }
+      Finish(t);
+    }
+  }
+
+  // What follows for the uppermost row of sums. Goes on to the next one.
+  __device__ void Finish(const Tensors& t) {
+#pragma unroll
+    for (int x = 0; x < Spec::kTileW; x += Spec::kVector) {
+      const Point<Index> first = {at_.i + x, at_.n, at_.c, at_.h, at_.w + x};
+      FinishVector<Spec>(t, first, is_aligned_, sums_[0] + x);
+    }
+    at_.i += Output::kW;
+    ++at_.h;
+  }
+
+  Point<Index> at_;  // the next outputs
+  Index end_;        // of their rows
+  Index h_;          // the row of the input that is added next
+  Index end_h_;      // of those that are
+  Index left_;       // its first access
+  Index skipped_;    // rows above the image
+  const InputType* from_;  // what is taken next
+  bool is_aligned_;
+  WalkRow<Spec> rows_[2];
+  float filter_[Spec::kKernelH * Spec::kKernelW];
+  float sums_[kRows + 1][Spec::kTileW] = {};  // the last stay zero
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_DEPTHWISE_WALK_CUH_
