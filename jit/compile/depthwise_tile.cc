@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/compile/depthwise_walk.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -119,18 +120,10 @@ double ComputeCycles(const DepthwiseWork& work, const DepthwiseTile& tile,
   return turns * static_cast<double>(at_once + 1) * cycles;
 }
 
-}  // namespace
-
-std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
-                                                 int sm_count) {
-  if (!Suits(work)) return std::nullopt;
-  const int vector = Vector(work);
-  const bool holds_filter = HoldsFilter(work);
-  DepthwiseTile best = {kMemoryBoundRows, vector, vector, holds_filter};
-  const double memory_cycles =
-      static_cast<double>(work.bytes) / kBytesPerCycle / sm_count;
-  if (ComputeCycles(work, best, sm_count) < memory_cycles) return best;
-  best.rows = kTileRows[0];
+// The tile whose threads compute the fewest cycles.
+DepthwiseTile BestTile(const DepthwiseWork& work, int vector, bool holds_filter,
+                       int sm_count) {
+  DepthwiseTile best = {kTileRows[0], vector, vector, holds_filter};
   const bool are_wide = !holds_filter || work.output[2] <= kTooFewRows;
   const int max_columns = are_wide ? kMaxColumns : vector;
   for (int columns = vector; columns <= max_columns; columns += vector) {
@@ -144,6 +137,24 @@ std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
     }
   }
   return best;
+}
+
+}  // namespace
+
+std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
+                                                 int sm_count) {
+  if (!Suits(work)) return std::nullopt;
+  const int vector = Vector(work);
+  const bool holds_filter = HoldsFilter(work);
+  const DepthwiseTile low = {kMemoryBoundRows, vector, vector, holds_filter};
+  const double memory_cycles =
+      static_cast<double>(work.bytes) / kBytesPerCycle / sm_count;
+  if (ComputeCycles(work, low, sm_count) < memory_cycles) return low;
+  const DepthwiseTile best = BestTile(work, vector, holds_filter, sm_count);
+  if (!holds_filter) return best;
+  const auto walk = ChooseDepthwiseWalk(work, vector, sm_count);
+  const double cycles = ComputeCycles(work, best, sm_count);
+  return walk && walk->cycles < kWorthwhile * cycles ? walk->tile : best;
 }
 
 }  // namespace kiln

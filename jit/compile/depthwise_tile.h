@@ -8,12 +8,16 @@
 
 namespace kiln {
 
-// What a thread of depthwise_conv2d.cu computes of one channel.
+// What a thread of depthwise_conv2d.cu computes of one channel: a tile, or by a
+// walk down `rows` of outputs (depthwise_walk.cuh).
 struct DepthwiseTile {
   int rows = 1;              // of outputs
   int columns = 1;           // of these, whole vectors
   int vector = 1;            // neighbours of an access
   bool holds_filter = true;  // in registers, all of it
+  bool walks = false;        // from row to row, instead of all rows at once
+  int threads = 256;         // of a block
+  int min_blocks = 0;  // on a multiprocessor at once; 0: the compiler's choice
 
   friend bool operator==(const DepthwiseTile&, const DepthwiseTile&) = default;
 };
@@ -26,9 +30,10 @@ struct DepthwiseWork {
   Dims weight;
   Dims output;
   int64_t bytes = 0;
+  int64_t element_bytes = 4;  // of the input
 };
 
-// The tile that `sm_count` multiprocessors of an H100 would take the fewest
+// The tile or walk that `sm_count` multiprocessors of an H100 would take the fewest
 // cycles with; nothing if the convolution is not depthwise, a row of its filter
 // is too long to unroll, or strides are too long for outputs to share loads.
 std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,

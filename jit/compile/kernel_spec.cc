@@ -98,11 +98,11 @@ class SpecWriter {
   }
 
   void AddEntryOf(const std::string& symbol, const std::string& function,
-                  int64_t threads) {
+                  int64_t threads, int of_block = kThreads) {
     const int64_t blocks =
-        std::clamp<int64_t>((threads + kThreads - 1) / kThreads, 1, kMaxBlocks);
+        std::clamp<int64_t>((threads + of_block - 1) / of_block, 1, kMaxBlocks);
     spec_.entries.push_back(
-        {symbol, function, kThreads, {static_cast<uint32_t>(blocks), 1, 1}});
+        {symbol, function, of_block, {static_cast<uint32_t>(blocks), 1, 1}});
   }
 
   void Pointwise() {
@@ -227,10 +227,12 @@ class SpecWriter {
                         "kVector = {};",
                         tile.rows, tile.columns, tile.vector),
             fmt::format("static constexpr bool kHoldsFilter = {};",
-                        tile.holds_filter)});
+                        tile.holds_filter),
+            fmt::format("static constexpr bool kWalks = {};", tile.walks)});
     held_vector_ = tile.vector;
     AddEntryOf("kiln_depthwise_conv2d", "kiln::DepthwiseConv2d",
-               NumElements(tiles));
+               NumElements(tiles), tile.threads);
+    spec_.entries.back().min_blocks = tile.min_blocks;
   }
 
   void Pool(const Node& node) {

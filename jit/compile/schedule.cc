@@ -290,11 +290,17 @@ class Scheduling {
     const DepthwiseWork work = {
         std::get<ConvAttributes>(node.attributes), input.dims,
         DescOf(ValueOf(node.operands[1])).dims, output.dims,
-        SizeBytes(input) + SizeBytes(output)};
+        SizeBytes(input) + SizeBytes(output),
+        SizeBytes(input) / NumElements(input.dims)};
     kernel.depthwise = ChooseDepthwiseTile(work, target_.sm_count);
     if (!kernel.depthwise || room_ == Room::kTight) return;
-    kernel.depthwise->rows = 1;
-    kernel.depthwise->columns = kernel.depthwise->vector;
+    if (kernel.depthwise->walks && room_ == Room::kAmple) {
+      kernel.depthwise->min_blocks = 0;
+      return;
+    }
+    const DepthwiseTile& tile = *kernel.depthwise;
+    kernel.depthwise =
+        DepthwiseTile{1, tile.vector, tile.vector, tile.holds_filter};
   }
 
   // Packed weights of the workspace, and the partial states of a tail that
