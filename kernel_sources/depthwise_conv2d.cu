@@ -172,34 +172,40 @@ __device__ void ComputeTile(const typename Spec::Tensors& t,
   }
 }
 
+// All tiles, each by a thread.
 template <typename Spec>
-__device__ void DepthwiseConv2d(const typename Spec::Tensors& t) {
+__device__ void ComputeTiles(const typename Spec::Tensors& t, bool is_aligned) {
   using Index = typename Spec::Index;
   using Output = typename Spec::Output;
   using Tiles = typename Spec::Tiles;
+  static_assert(Output::kW % Spec::kTileW == 0, "Tiles end with rows.");
+#pragma unroll 1
+  for (Index i = GridStart<Index>(); i < kNumElements<Tiles>;
+       i += GridStride<Index>()) {
+    const auto place = PointOf<Tiles>(i);
+    const auto first = PointAt<Output, Index>(
+        place.n, place.c, place.h * Spec::kTileH, place.w * Spec::kTileW);
+    ComputeTile<Spec>(t, first, is_aligned);
+  }
+}
+
+template <typename Spec>
+__device__ void DepthwiseConv2d(const typename Spec::Tensors& t) {
+  using Output = typename Spec::Output;
   static_assert(Output::kC == Spec::Input::kC * Spec::kMultiplier,
                 "Every input channel has its own filters.");
   static_assert(Spec::kTileW % Spec::kVector == 0 &&
-                    Output::kW % Spec::kTileW == 0 &&
+                    Output::kW % Spec::kVector == 0 &&
                     Spec::Input::kW % Spec::kVector == 0,
                 "Vectors must not cross the end of a row.");
   bool is_aligned = true;
   if constexpr (Spec::kVector > 1) {
     is_aligned = Spec::IsAligned(t) && AreAligned(t.input);
   }
-
-#pragma unroll 1
-  for (Index i = GridStart<Index>(); i < kNumElements<Tiles>;
-       i += GridStride<Index>()) {
-    const auto place = PointOf<Tiles>(i);
-    const Index h = place.h * Spec::kTileH;
-    const auto first =
-        PointAt<Output, Index>(place.n, place.c, h, place.w * Spec::kTileW);
-    if constexpr (Spec::kWalks) {
-      DepthwiseWalk<Spec>::Go(t, first, is_aligned);
-    } else {
-      ComputeTile<Spec>(t, first, is_aligned);
-    }
+  if constexpr (Spec::kWalks) {
+    WalkAll<Spec>(t, is_aligned);
+  } else {
+    ComputeTiles<Spec>(t, is_aligned);
   }
 }
 

@@ -2,8 +2,8 @@
 // made with care for those that are not finite, and what follows sums.
 //
 //   kiln::LoadFilterRow<Spec>(t, from, row);
-//   if (kiln::ZeroOf<Spec>(row) != 0.0f) kiln::SumWithCare<Spec>(t, first, sums);
-//   kiln::FinishVector<Spec>(t, first, is_aligned, sums[0]);
+//   if (kiln::ZeroOf<Spec>(row) != 0.0f) kiln::SumWithCare<Spec>(t, first,
+//   sums); kiln::FinishVector<Spec>(t, first, is_aligned, sums[0]);
 #ifndef KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
 #define KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
 

@@ -6,7 +6,7 @@
 // row reads the sum from one place and leaves it in the other, so that this
 // costs no instruction and the code is that of a single row.
 //
-//   kiln::DepthwiseWalk<Spec>::Go(t, first, is_aligned);
+//   kiln::WalkAll<Spec>(t, is_aligned);
 #ifndef KILN_KERNEL_SOURCES_DEPTHWISE_WALK_CUH_
 #define KILN_KERNEL_SOURCES_DEPTHWISE_WALK_CUH_
 
@@ -69,9 +69,10 @@ struct WalkRow {
   static __device__ bool IsInside(Index left, int offset) {
     const int of_outputs = offset - kEarly - Spec::kPaddingW;
     const bool is_in_front = of_outputs < 0 && left + offset < 0;
-    const bool is_behind =
-        (of_outputs >= Spec::kTileW || Spec::Output::kW > Spec::Input::kW) &&
-        left + offset >= Spec::Input::kW;
+    constexpr bool kAreAbove = Spec::Output::kW <= Spec::Input::kW &&
+                               Spec::Output::kW % Spec::kTileW == 0;
+    const bool is_behind = !(kAreAbove && of_outputs < Spec::kTileW) &&
+                           left + offset >= Spec::Input::kW;
     return !is_in_front && !is_behind;
   }
 
@@ -111,6 +112,54 @@ struct WalkRow {
   }
 };
 
+// The filters of the channels that a block's threads walk through, in shared
+// memory: a thread's neighbours have few channels, and lanes that load from
+// many places wait for each other.
+template <typename Spec>
+struct BlockFilters {
+  using Index = typename Spec::Index;
+  using Tiles = typename Spec::Tiles;
+  static constexpr int kTaps = Spec::kKernelH * Spec::kKernelW;
+  static constexpr int kThreads = Spec::kThreads;
+  static constexpr Index kOfPlane = Tiles::kH * Tiles::kW;  // threads
+  static constexpr int kPlanes =
+      static_cast<int>((kThreads - 1 + kOfPlane - 1) / kOfPlane + 1);
+
+  float taps[kPlanes * kTaps];
+  bool are_finite;
+
+  // To be followed by Load.
+  __device__ void Begin() {
+    if (threadIdx.x == 0) are_finite = true;
+  }
+
+  // Loads those of the block that begins with walk `first`, and notes if one of
+  // their taps, or of those before, is not finite. All threads must come.
+  __device__ void Load(const typename Spec::Tensors& t, Index first) {
+    constexpr Index kAll = Tiles::kC * kTaps;
+    const Index from = first / kOfPlane % Tiles::kC * kTaps;
+    __syncthreads();  // Nobody reads those before any more.
+    float zero = 0.0f;
+    for (int k = threadIdx.x; k < kPlanes * kTaps; k += kThreads) {
+      Index i = from + k;
+      if constexpr (kPlanes <= Tiles::kC) {
+        if (i >= kAll) i -= kAll;
+      } else {
+        i %= kAll;
+      }
+      taps[k] = kiln::Load(t.weight, i);
+      zero = fmaf(taps[k], 0.0f, zero);  // NaN from one that is not finite on
+    }
+    if (zero != 0.0f) are_finite = false;
+    __syncthreads();
+  }
+
+  // Those of walk `i`.
+  __device__ const float* Of(Index first, Index i) const {
+    return taps + (i / kOfPlane - first / kOfPlane) * kTaps;
+  }
+};
+
 template <typename Spec>
 class DepthwiseWalk {
  public:
@@ -118,15 +167,16 @@ class DepthwiseWalk {
   using Tensors = typename Spec::Tensors;
 
   // The outputs of kTileH rows, or as many as there are, from `first` on.
+  // `is_finite`: all of the filter's taps are.
   static __device__ void Go(const Tensors& t, const Point<Index>& first,
+                            const float* filter, bool is_finite,
                             bool is_aligned) {
-    DepthwiseWalk walk(t, first, Opaque(is_aligned));
-    const bool is_careful = LoadFilter<Spec>(t, first.c, walk.filter_) != 0.0f;
-    if (!is_careful) {
+    DepthwiseWalk walk(t, first, filter, Opaque(is_aligned));
+    if (is_finite) {
       walk.Approach();
       walk.WalkDown(t);
     }
-    walk.GoOn(t, is_careful);
+    walk.GoOn(t, !is_finite);
   }
 
  private:
@@ -136,13 +186,16 @@ class DepthwiseWalk {
   static constexpr int kRows = Spec::kKernelH;  // of sums
   static constexpr int kColumns = Spec::kTileW + Spec::kKernelW - 1;
   // Rows of 16 bits are converted when their turn comes, so that their place is
-  // free for the one after the next; of 32 bits they are used where they lie.
+  // free for one that comes later; of 32 bits they are used where they lie.
   static constexpr bool kConverts = sizeof(InputType) < 4;
-  static constexpr int kAhead = kConverts ? 2 : 1;
+  static constexpr int kAhead = Spec::kRowsAhead;  // loaded so early
+  static constexpr int kPlaces = kConverts ? kAhead : 2;
+  static_assert(kAhead == 1 || (kConverts && kAhead == 2),
+                "There is a place for each row.");
 
   // Above the image there is nothing to add to sums that are still zero.
   __device__ DepthwiseWalk(const Tensors& t, const Point<Index>& first,
-                           bool is_aligned)
+                           const float* filter, bool is_aligned)
       : at_(first),
         end_(min(first.h + Spec::kTileH, static_cast<Index>(Output::kH))),
         h_(first.h - Spec::kPaddingH),
@@ -151,10 +204,12 @@ class DepthwiseWalk {
         is_aligned_(is_aligned) {
     skipped_ = min(max(-h_, Index{0}), Index{kRows - 1});
     h_ += skipped_;
-    from_ = t.input + (PlaneOf<Spec>(first) * Input::kH + h_) * Input::kW +
-            left_;
+    from_ =
+        t.input + (PlaneOf<Spec>(first) * Input::kH + h_) * Input::kW + left_;
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) Take(k, &rows_[k]);
+#pragma unroll
+    for (int k = 0; k < kRows * Spec::kKernelW; ++k) filter_[k] = filter[k];
   }
 
   // The row of the input that completes one of outputs is so far below it.
@@ -210,8 +265,8 @@ class DepthwiseWalk {
 #pragma unroll 1
     for (; k < kRows - 1 && h_ < end_h_; ++k) {
       Step<0>();
-      const WalkRow<Spec> next = rows_[1];
-      rows_[1] = rows_[0];
+      const WalkRow<Spec> next = rows_[kPlaces - 1];
+      rows_[kPlaces - 1] = rows_[0];
       rows_[0] = next;
     }
 #pragma unroll 1
@@ -227,7 +282,8 @@ class DepthwiseWalk {
       Step<0>();
       Finish(t);
       if (h_ >= end_h_) break;
-      Step<1>();
+      if (kPlaces == 1) continue;
+      Step<kPlaces - 1>();
       Finish(t);
       if (h_ >= end_h_) break;
     }
@@ -253,6 +309,7 @@ class DepthwiseWalk {
   __device__ void Finish(const Tensors& t) {
 #pragma unroll
     for (int x = 0; x < Spec::kTileW; x += Spec::kVector) {
+      if (Output::kW % Spec::kTileW != 0 && at_.w + x >= Output::kW) continue;
       const Point<Index> first = {at_.i + x, at_.n, at_.c, at_.h, at_.w + x};
       FinishVector<Spec>(t, first, is_aligned_, sums_[0] + x);
     }
@@ -260,18 +317,41 @@ class DepthwiseWalk {
     ++at_.h;
   }
 
-  Point<Index> at_;  // the next outputs
-  Index end_;        // of their rows
-  Index h_;          // the row of the input that is added next
-  Index end_h_;      // of those that are
-  Index left_;       // its first access
-  Index skipped_;    // rows above the image
+  Point<Index> at_;        // the next outputs
+  Index end_;              // of their rows
+  Index h_;                // the row of the input that is added next
+  Index end_h_;            // of those that are
+  Index left_;             // its first access
+  Index skipped_;          // rows above the image
   const InputType* from_;  // what is taken next
   bool is_aligned_;
-  WalkRow<Spec> rows_[2];
+  WalkRow<Spec> rows_[kPlaces];
   float filter_[Spec::kKernelH * Spec::kKernelW];
   float sums_[kRows + 1][Spec::kTileW] = {};  // the last stay zero
 };
+
+// All walks, in blocks of Spec::kThreads.
+template <typename Spec>
+__device__ void WalkAll(const typename Spec::Tensors& t, bool is_aligned) {
+  using Index = typename Spec::Index;
+  using Tiles = typename Spec::Tiles;
+  using Output = typename Spec::Output;
+  __shared__ BlockFilters<Spec> filters;
+  filters.Begin();
+  const Index stride = static_cast<Index>(gridDim.x) * Spec::kThreads;
+#pragma unroll 1
+  for (Index first = static_cast<Index>(blockIdx.x) * Spec::kThreads;
+       first < kNumElements<Tiles>; first += stride) {
+    filters.Load(t, first);
+    const Index i = first + threadIdx.x;
+    if (i >= kNumElements<Tiles>) continue;
+    const auto place = PointOf<Tiles>(i);
+    const auto at = PointAt<Output, Index>(
+        place.n, place.c, place.h * Spec::kTileH, place.w * Spec::kTileW);
+    DepthwiseWalk<Spec>::Go(t, at, filters.Of(first, i), filters.are_finite,
+                            is_aligned);
+  }
+}
 
 }  // namespace kiln
 

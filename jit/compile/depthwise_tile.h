@@ -16,6 +16,7 @@ struct DepthwiseTile {
   int vector = 1;            // neighbours of an access
   bool holds_filter = true;  // in registers, all of it
   bool walks = false;        // from row to row, instead of all rows at once
+  int rows_ahead = 0;        // that a walk has loaded before their turn
   int threads = 256;         // of a block
   int min_blocks = 0;  // on a multiprocessor at once; 0: the compiler's choice
 
@@ -33,9 +34,10 @@ struct DepthwiseWork {
   int64_t element_bytes = 4;  // of the input
 };
 
-// The tile or walk that `sm_count` multiprocessors of an H100 would take the fewest
-// cycles with; nothing if the convolution is not depthwise, a row of its filter
-// is too long to unroll, or strides are too long for outputs to share loads.
+// The tile or walk that `sm_count` multiprocessors of an H100 would take the
+// fewest cycles with; nothing if the convolution is not depthwise, a row of its
+// filter is too long to unroll, or strides are too long for outputs to share
+// loads.
 std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
                                                  int sm_count);
 

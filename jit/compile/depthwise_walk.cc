@@ -18,113 +18,143 @@ constexpr int64_t kMaxRegisters = 168;  // or few warps are left
 constexpr int64_t kMinKernelRows = 3;
 constexpr int64_t kMaxParts = 16;
 
+// Columns of a thread of several vectors, as where rows are no multiple of 4.
+// Some may be past the end of a row.
+constexpr int kMaxColumns = 4;
+
 // Registers beside taps, sums and rows.
-constexpr int64_t kOtherRegisters = 16;
+constexpr int64_t kOtherRegisters = 17;
 // Instructions of a row: of an access with its checks, of an output, and the
-// others; of a tap and of the thread.
+// others; of a tap that comes to shared memory, and of the thread.
 constexpr double kPerAccess = 2.5;
 constexpr double kPerOutput = 4;
 constexpr double kPerRow = 8;
-constexpr double kPerTap = 3;
+constexpr double kPerTap = 9;
 constexpr double kPerThread = 60;
 // Cycles from a load to what comes of it, of memory that others use, too.
 constexpr double kLatency = 700;
 
-bool IsNarrow(const DepthwiseWork& work) { return work.element_bytes < 4; }
+// Of what a walk does for each row of the input.
+struct Row {
+  int64_t taps;     // of the filter
+  int64_t columns;  // of the input
+  int64_t outputs;
+  int64_t accesses;
+  int64_t words;      // of an access
+  bool is_converted;  // from 16 bits
 
-// Of a row.
-int64_t Columns(const DepthwiseWork& work, int vector) {
-  return vector + work.weight[3] - 1;
-}
+  Row(const DepthwiseWork& work, const DepthwiseTile& walk)
+      : taps(work.weight[2] * work.weight[3]),
+        columns(walk.columns + work.weight[3] - 1),
+        outputs(walk.columns),
+        words(CeilDiv(walk.vector * work.element_bytes, 4)),
+        is_converted(work.element_bytes < 4) {
+    const int64_t vector = walk.vector;
+    const int64_t early = (vector - work.conv.padding[1] % vector) % vector;
+    accesses = CeilDiv(early + columns, vector);
+  }
 
-int64_t Accesses(const DepthwiseWork& work, int vector) {
-  const int64_t early = (vector - work.conv.padding[1] % vector) % vector;
-  return CeilDiv(early + Columns(work, vector), vector);
-}
+  double Instructions() const {
+    return static_cast<double>(taps * outputs + (is_converted ? columns : 0)) +
+           kPerAccess * static_cast<double>(accesses) +
+           kPerOutput * static_cast<double>(outputs) + kPerRow;
+  }
+};
 
-int64_t Taps(const DepthwiseWork& work) {
-  return work.weight[2] * work.weight[3];
-}
-
-// About what ptxas takes: two rows as they lie in memory, of which 16-bit ones
-// are converted, half of a row at a time.
-int64_t Registers(const DepthwiseWork& work, int vector) {
-  const int64_t accesses = Accesses(work, vector);
-  const int64_t words = CeilDiv(vector * work.element_bytes, 4);
-  const int64_t converted = IsNarrow(work) ? Columns(work, vector) / 2 : 0;
-  return RoundUp(Taps(work) + work.weight[2] * vector + 2 * words * accesses +
-                     converted + accesses + kOtherRegisters,
+// About what ptxas takes. Rows that are not converted have two places.
+int64_t Registers(const DepthwiseWork& work, const DepthwiseTile& walk) {
+  const Row row(work, walk);
+  const int64_t places = row.is_converted ? walk.rows_ahead : 2;
+  return RoundUp(row.taps + work.weight[2] * row.outputs +
+                     places * row.words * row.accesses + row.accesses * 3 / 2 +
+                     kOtherRegisters,
                  8);
 }
 
-double InstructionsOfRow(const DepthwiseWork& work, int vector) {
-  const int64_t converted = IsNarrow(work) ? Columns(work, vector) : 0;
-  return static_cast<double>(Taps(work) * vector + converted) +
-         kPerAccess * static_cast<double>(Accesses(work, vector)) +
-         kPerOutput * vector + kPerRow;
+// A walk down the whole image or a part of it, of all that there are.
+int64_t Parts(const DepthwiseWork& work, const DepthwiseTile& walk) {
+  return CeilDiv(work.output[2], walk.rows);
 }
 
-// The rows of the input that one of `parts` of the image's walks goes through.
-double Rows(const DepthwiseWork& work, int64_t parts) {
-  const auto shared =
-      static_cast<double>((parts - 1) * (work.weight[2] - 1));
-  return static_cast<double>(work.input[2]) / static_cast<double>(parts) +
-         shared / static_cast<double>(parts);
+int64_t ThreadsOfPlane(const DepthwiseWork& work, const DepthwiseTile& walk) {
+  return Parts(work, walk) * CeilDiv(work.output[3], walk.columns);
 }
 
-// Of `blocks` on a multiprocessor, all at once. Loads are made a row ahead, or
-// two.
-double CyclesAtOnce(const DepthwiseWork& work, int vector, int64_t blocks,
-                    double rows) {
+// The rows of the input that a walk goes through, in the mean.
+double Rows(const DepthwiseWork& work, const DepthwiseTile& walk) {
+  const int64_t parts = Parts(work, walk);
+  const int64_t twice = (parts - 1) * (work.weight[2] - 1);
+  return static_cast<double>(work.input[2] + twice) /
+         static_cast<double>(parts);
+}
+
+// Before the first row. A block brings the filters of its planes.
+double InstructionsOfStart(const DepthwiseWork& work,
+                           const DepthwiseTile& walk) {
+  const auto taps = static_cast<double>(work.weight[2] * work.weight[3]);
+  const double planes =
+      1 + kThreads / static_cast<double>(ThreadsOfPlane(work, walk));
+  return kPerThread + taps + kPerTap * planes * taps / kThreads;
+}
+
+// Of `blocks` on a multiprocessor, all at once.
+double CyclesAtOnce(const DepthwiseWork& work, const DepthwiseTile& walk,
+                    int64_t blocks) {
   const auto warps = static_cast<double>(blocks);
-  const double latency = IsNarrow(work) ? kLatency / 2 : kLatency;
-  const double of_row = warps * InstructionsOfRow(work, vector);
-  const double of_start =
-      kPerTap * static_cast<double>(Taps(work)) + kPerThread;
-  return rows * std::max(of_row, latency) + warps * of_start + 2 * kLatency;
+  const double of_row = std::max(warps * Row(work, walk).Instructions(),
+                                 kLatency / walk.rows_ahead);
+  return Rows(work, walk) * of_row + warps * InstructionsOfStart(work, walk) +
+         2 * kLatency;
 }
 
-DepthwiseWalk Walk(const DepthwiseWork& work, int vector, int64_t parts,
-                   int sm_count) {
-  const int64_t length = CeilDiv(work.output[2], parts);
-  const int64_t threads = work.output[0] * work.output[1] *
-                          CeilDiv(work.output[2], length) *
-                          (work.output[3] / vector);
+// Also says how many blocks there are at once.
+double Cycles(const DepthwiseWork& work, int sm_count, DepthwiseTile* walk) {
+  const int64_t threads =
+      work.output[0] * work.output[1] * ThreadsOfPlane(work, *walk);
   const int64_t blocks = CeilDiv(CeilDiv(threads, kThreads), sm_count);
-  const int64_t room = kRegisters / (kThreads * Registers(work, vector));
+  const int64_t room = kRegisters / (kThreads * Registers(work, *walk));
   const int64_t at_once = std::min({blocks, room, kMaxBlocks});
-  const double rows = Rows(work, CeilDiv(work.output[2], length));
-  const double turn = CyclesAtOnce(work, vector, at_once, rows);
-  double cycles = static_cast<double>(blocks / at_once) * turn;
+  walk->min_blocks = static_cast<int>(at_once);
+  double cycles = static_cast<double>(blocks / at_once) *
+                  CyclesAtOnce(work, *walk, at_once);
   if (blocks % at_once != 0) {
-    cycles += CyclesAtOnce(work, vector, blocks % at_once, rows);
+    cycles += CyclesAtOnce(work, *walk, blocks % at_once);
   }
-  const DepthwiseTile tile = {.rows = static_cast<int>(length),
-                              .columns = vector,
-                              .vector = vector,
-                              .walks = true,
-                              .threads = kThreads,
-                              .min_blocks = static_cast<int>(at_once)};
-  return {tile, cycles};
+  return cycles;
 }
 
-bool CanWalk(const DepthwiseWork& work, int vector) {
+bool CanWalk(const DepthwiseWork& work) {
   const Pair one = {1, 1};
   return work.conv.stride == one && work.conv.dilation == one &&
-         work.weight[2] >= kMinKernelRows &&
-         Registers(work, vector) <= kMaxRegisters;
+         work.weight[2] >= kMinKernelRows;
+}
+
+// Takes the walk instead of the best so far if it is faster.
+void Offer(const DepthwiseWork& work, int sm_count, DepthwiseTile walk,
+           std::optional<DepthwiseWalk>* best) {
+  if (Registers(work, walk) > kMaxRegisters) return;
+  const double cycles = Cycles(work, sm_count, &walk);
+  if (!*best || cycles < (*best)->cycles) *best = {walk, cycles};
 }
 
 }  // namespace
 
 std::optional<DepthwiseWalk> ChooseDepthwiseWalk(const DepthwiseWork& work,
                                                  int vector, int sm_count) {
-  if (!CanWalk(work, vector)) return std::nullopt;
-  DepthwiseWalk best = Walk(work, vector, 1, sm_count);
+  std::optional<DepthwiseWalk> best;
+  if (!CanWalk(work)) return best;
+  const int max_ahead = work.element_bytes < 4 ? 2 : 1;
   const int64_t max_parts = std::min(kMaxParts, work.output[2]);
-  for (int64_t parts = 2; parts <= max_parts; ++parts) {
-    const DepthwiseWalk walk = Walk(work, vector, parts, sm_count);
-    if (walk.cycles < best.cycles) best = walk;
+  DepthwiseTile walk = {.vector = vector, .walks = true, .threads = kThreads};
+  for (int columns = vector; columns <= kMaxColumns; columns *= 2) {
+    for (int ahead = 1; ahead <= max_ahead; ++ahead) {
+      for (int64_t parts = 1; parts <= max_parts; ++parts) {
+        walk.rows = static_cast<int>(CeilDiv(work.output[2], parts));
+        walk.columns = columns;
+        walk.rows_ahead = ahead;
+        Offer(work, sm_count, walk, &best);
+      }
+    }
   }
   return best;
 }

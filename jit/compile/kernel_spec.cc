@@ -216,9 +216,8 @@ class SpecWriter {
     const Dims& domain = kernel_.group.domain;
     spec_.source_file = "depthwise_conv2d.cu";
     Conv(node);
-    const Dims tiles = {domain[0], domain[1],
-                        (domain[2] + tile.rows - 1) / tile.rows,
-                        domain[3] / tile.columns};
+    const Dims tiles = {domain[0], domain[1], CeilDiv(domain[2], tile.rows),
+                        CeilDiv(domain[3], tile.columns)};
     Append(ShapeText("Tiles", tiles));
     Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
             fmt::format("static constexpr Index kMultiplier = {};",
@@ -229,6 +228,12 @@ class SpecWriter {
             fmt::format("static constexpr bool kHoldsFilter = {};",
                         tile.holds_filter),
             fmt::format("static constexpr bool kWalks = {};", tile.walks)});
+    if (tile.walks) {
+      Append(
+          {fmt::format("static constexpr int kThreads = {}, "
+                       "kRowsAhead = {};",
+                       tile.threads, tile.rows_ahead)});
+    }
     held_vector_ = tile.vector;
     AddEntryOf("kiln_depthwise_conv2d", "kiln::DepthwiseConv2d",
                NumElements(tiles), tile.threads);
