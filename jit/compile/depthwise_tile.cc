@@ -120,10 +120,24 @@ double ComputeCycles(const DepthwiseWork& work, const DepthwiseTile& tile,
   return turns * static_cast<double>(at_once + 1) * cycles;
 }
 
-// The tile whose threads compute the fewest cycles.
-DepthwiseTile BestTile(const DepthwiseWork& work, int vector, bool holds_filter,
-                       int sm_count) {
-  DepthwiseTile best = {kTileRows[0], vector, vector, holds_filter};
+DepthwiseTile LowTile(const DepthwiseWork& work, int vector) {
+  return {kMemoryBoundRows, vector, vector, HoldsFilter(work)};
+}
+
+// Whether low tiles compute sooner than memory brings and takes `bytes`.
+bool IsMemoryBound(const DepthwiseWork& work, int vector, int64_t bytes,
+                   int sm_count) {
+  return ComputeCycles(work, LowTile(work, vector), sm_count) <
+         static_cast<double>(bytes) / kBytesPerCycle / sm_count;
+}
+
+// Low where that is memory's time, else the one whose threads compute the
+// fewest cycles.
+DepthwiseTile BestTile(const DepthwiseWork& work, int vector, int sm_count) {
+  DepthwiseTile best = LowTile(work, vector);
+  if (IsMemoryBound(work, vector, work.bytes, sm_count)) return best;
+  const bool holds_filter = best.holds_filter;
+  best.rows = kTileRows[0];
   const bool are_wide = !holds_filter || work.output[2] <= kTooFewRows;
   const int max_columns = are_wide ? kMaxColumns : vector;
   for (int columns = vector; columns <= max_columns; columns += vector) {
@@ -145,16 +159,14 @@ std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
                                                  int sm_count) {
   if (!Suits(work)) return std::nullopt;
   const int vector = Vector(work);
-  const bool holds_filter = HoldsFilter(work);
-  const DepthwiseTile low = {kMemoryBoundRows, vector, vector, holds_filter};
-  const double memory_cycles =
-      static_cast<double>(work.bytes) / kBytesPerCycle / sm_count;
-  if (ComputeCycles(work, low, sm_count) < memory_cycles) return low;
-  const DepthwiseTile best = BestTile(work, vector, holds_filter, sm_count);
-  if (!holds_filter) return best;
+  const DepthwiseTile tile = BestTile(work, vector, sm_count);
+  const int64_t narrowest =  // if what follows rounds to the input's type
+      (NumElements(work.input) + NumElements(work.output)) * work.element_bytes;
+  if (!tile.holds_filter) return tile;
+  if (IsMemoryBound(work, vector, narrowest, sm_count)) return tile;
   const auto walk = ChooseDepthwiseWalk(work, vector, sm_count);
-  const double cycles = ComputeCycles(work, best, sm_count);
-  return walk && walk->cycles < kWorthwhile * cycles ? walk->tile : best;
+  const double cycles = kWorthwhile * ComputeCycles(work, tile, sm_count);
+  return walk && walk->cycles < cycles ? walk->tile : tile;
 }
 
 }  // namespace kiln

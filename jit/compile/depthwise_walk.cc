@@ -22,8 +22,10 @@ constexpr int64_t kMaxParts = 16;
 // Some may be past the end of a row.
 constexpr int kMaxColumns = 4;
 
-// Registers beside taps, sums and rows.
+// Registers beside taps, sums and rows, and of a tensor that what follows
+// reads.
 constexpr int64_t kOtherRegisters = 17;
+constexpr int64_t kPerOperand = 4;
 // Instructions of a row: of an access with its checks, of an output, and the
 // others; of a tap that comes to shared memory, and of the thread.
 constexpr double kPerAccess = 2.5;
@@ -67,7 +69,7 @@ int64_t Registers(const DepthwiseWork& work, const DepthwiseTile& walk) {
   const int64_t places = row.is_converted ? walk.rows_ahead : 2;
   return RoundUp(row.taps + work.weight[2] * row.outputs +
                      places * row.words * row.accesses + row.accesses * 3 / 2 +
-                     kOtherRegisters,
+                     kPerOperand * work.operands + kOtherRegisters,
                  8);
 }
 

@@ -287,11 +287,13 @@ class Scheduling {
     if (node.wraps_rows) return;  // of which depthwise_conv2d.cu knows nothing
     const TensorDesc& input = DescOf(ValueOf(node.operands[0]));
     const TensorDesc& output = DescOf(node.results[0]);
-    const DepthwiseWork work = {
-        std::get<ConvAttributes>(node.attributes), input.dims,
-        DescOf(ValueOf(node.operands[1])).dims, output.dims,
-        SizeBytes(input) + SizeBytes(output),
-        SizeBytes(input) / NumElements(input.dims)};
+    const DepthwiseWork work = {std::get<ConvAttributes>(node.attributes),
+                                input.dims,
+                                DescOf(ValueOf(node.operands[1])).dims,
+                                output.dims,
+                                SizeBytes(input) + SizeBytes(output),
+                                SizeBytes(input) / NumElements(input.dims),
+                                CountOperands(kernel.group.epilogue)};
     kernel.depthwise = ChooseDepthwiseTile(work, target_.sm_count);
     if (!kernel.depthwise || room_ == Room::kTight) return;
     if (kernel.depthwise->walks && room_ == Room::kAmple) {
@@ -301,6 +303,20 @@ class Scheduling {
     const DepthwiseTile& tile = *kernel.depthwise;
     kernel.depthwise =
         DepthwiseTile{1, tile.vector, tile.vector, tile.holds_filter};
+  }
+
+  // The plan's inputs that these nodes read.
+  int64_t CountOperands(const std::vector<int>& nodes) const {
+    std::set<int> values;
+    for (const int node : nodes) {
+      for (const Operand& operand : NodeAt(node).operands) {
+        const int value = ValueOf(operand);
+        if (value < 0 || schedule_.lowered.values[value].producer >= 0)
+          continue;
+        values.insert(value);
+      }
+    }
+    return static_cast<int64_t>(values.size());
   }
 
   // Packed weights of the workspace, and the partial states of a tail that

@@ -218,6 +218,7 @@ TEST(PtxSchedulesTest, DepthwiseTilesHaveMoreThanOneVector) {
     const DepthwiseTile& tile = *schedule.kernels[0].depthwise;
     EXPECT_GT(tile.rows * tile.columns, tile.vector) << plan.name;
     EXPECT_EQ(tile.holds_filter, plan.name != "depthwise_by_rows") << plan.name;
+    EXPECT_EQ(tile.walks, plan.name.starts_with("depthwise_walk")) << plan.name;
   }
 }
 
@@ -315,7 +316,10 @@ TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
                            "pointwise",
                            "depthwise_tall",
                            "depthwise_pairs",
-                           "depthwise_by_rows"}) {
+                           "depthwise_by_rows",
+                           "depthwise_walk",
+                           "depthwise_walk_parts",
+                           "depthwise_walk_pairs"}) {
     SCOPED_TRACE(name);
     Check(Compile(PlanNamed(name), ""), {}, options);
   }

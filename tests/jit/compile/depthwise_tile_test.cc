@@ -22,12 +22,65 @@ DepthwiseWork Same(const Dims& images, int64_t kernel, int64_t element_bytes) {
   work.input = work.output = images;
   work.weight = {images[1], 1, kernel, kernel};
   work.bytes = 2 * element_bytes * NumElements(images);
+  work.element_bytes = element_bytes;
+  return work;
+}
+
+// The same of dilation 2, for which there are no walks.
+DepthwiseWork Dilated(const Dims& images, int64_t kernel,
+                      int64_t element_bytes) {
+  DepthwiseWork work = Same(images, kernel, element_bytes);
+  work.conv.dilation = {2, 2};
+  work.conv.padding = {kernel / 2 * 2, kernel / 2 * 2};
   return work;
 }
 
 TEST(DepthwiseTileTest, LargeFiltersHaveTallTiles) {
-  const auto tile = ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, kF32), kSms);
-  EXPECT_EQ(tile, (DepthwiseTile{4, 4, 4, true}));
+  const auto tile =
+      ChooseDepthwiseTile(Dilated({32, 96, 56, 56}, 7, kF32), kSms);
+  ASSERT_TRUE(tile.has_value());
+  EXPECT_FALSE(tile->walks);
+  EXPECT_GT(tile->rows, 2);
+}
+
+TEST(DepthwiseTileTest, LargeFiltersWalkDownWholeImages) {
+  for (const int64_t bytes : {kF32, kF16}) {
+    const auto walk =
+        ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, bytes), kSms);
+    ASSERT_TRUE(walk.has_value());
+    EXPECT_TRUE(walk->walks);
+    EXPECT_EQ(walk->rows, 56);
+    EXPECT_EQ(walk->columns, 4);
+  }
+}
+
+TEST(DepthwiseTileTest, AllWalksAreThereAtOnceIfTheyFit) {
+  const auto walk = ChooseDepthwiseTile(Same({64, 128, 56, 56}, 5, kF16), kSms);
+  ASSERT_TRUE(walk.has_value());
+  EXPECT_TRUE(walk->walks);
+  EXPECT_EQ(walk->min_blocks, 7);
+}
+
+TEST(DepthwiseTileTest, WalksOfSmallImagesHaveSeveralVectors) {
+  const auto even = ChooseDepthwiseTile(Same({32, 384, 14, 14}, 7, kF32), kSms);
+  ASSERT_TRUE(even.has_value());
+  EXPECT_TRUE(even->walks);
+  EXPECT_EQ(even->vector, 2);
+  EXPECT_EQ(even->columns, 4);
+  const auto odd = ChooseDepthwiseTile(Same({32, 768, 7, 7}, 7, kF16), kSms);
+  ASSERT_TRUE(odd.has_value());
+  EXPECT_TRUE(odd->walks);
+  EXPECT_EQ(odd->vector, 1);
+  EXPECT_EQ(odd->columns, 4);
+}
+
+TEST(DepthwiseTileTest, WhatFollowsTakesRegistersOfWalks) {
+  DepthwiseWork work = Same({64, 144, 56, 56}, 3, kF16);
+  const auto few = ChooseDepthwiseTile(work, kSms);
+  work.operands = 8;
+  const auto many = ChooseDepthwiseTile(work, kSms);
+  ASSERT_TRUE(few->walks && many->walks);
+  EXPECT_GT(few->min_blocks, many->min_blocks);
 }
 
 TEST(DepthwiseTileTest, WhereMemoryTakesLongestTilesAreShort) {
@@ -37,9 +90,10 @@ TEST(DepthwiseTileTest, WhereMemoryTakesLongestTilesAreShort) {
 }
 
 TEST(DepthwiseTileTest, TilesDivideSmallImages) {
-  const auto even = ChooseDepthwiseTile(Same({32, 384, 14, 14}, 7, kF16), kSms);
+  const auto even =
+      ChooseDepthwiseTile(Dilated({32, 384, 14, 14}, 7, kF16), kSms);
   EXPECT_EQ(even, (DepthwiseTile{7, 2, 2, true}));
-  const auto odd = ChooseDepthwiseTile(Same({64, 768, 7, 7}, 7, kF16), kSms);
+  const auto odd = ChooseDepthwiseTile(Dilated({64, 768, 7, 7}, 7, kF16), kSms);
   EXPECT_EQ(odd, (DepthwiseTile{7, 1, 1, true}));
 }
 

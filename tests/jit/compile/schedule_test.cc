@@ -263,7 +263,8 @@ TEST(ScheduleTest, EachNodeIsInOneKernel) {
   }
 }
 
-// A kernel that spills is tried again with a smaller tile, and at last without.
+// A walk that spills is tried again with all registers that it asks for, a tile
+// with a smaller one, and at last there is none.
 TEST(ScheduleTest, DepthwiseTilesLeaveRoom) {
   const CanonicalPlan plan = *Canonicalize(
       *ParsePlanText("input x: f32[32,96,56,56]\nparam w: f32[96,1,7,7]\n"
@@ -271,11 +272,13 @@ TEST(ScheduleTest, DepthwiseTilesLeaveRoom) {
   const auto tile = [&](Room room) {
     return MakeSchedules(plan, kTarget, room)[0].kernels[0].depthwise;
   };
-  EXPECT_GT(tile(Room::kTight)->rows, 1);
-  for (const Room room : {Room::kAmple, Room::kVast}) {
-    EXPECT_EQ(tile(room)->rows, 1);
-    EXPECT_EQ(tile(room)->columns, tile(room)->vector);
-  }
+  EXPECT_TRUE(tile(Room::kTight)->walks);
+  EXPECT_GT(tile(Room::kTight)->min_blocks, 0);
+  EXPECT_TRUE(tile(Room::kAmple)->walks);
+  EXPECT_EQ(tile(Room::kAmple)->min_blocks, 0);
+  EXPECT_FALSE(tile(Room::kVast)->walks);
+  EXPECT_EQ(tile(Room::kVast)->rows, 1);
+  EXPECT_EQ(tile(Room::kVast)->columns, tile(Room::kVast)->vector);
   EXPECT_FALSE(tile(Room::kPlain).has_value());
 }
 
