@@ -11,6 +11,9 @@
 // The filter stays in registers; what neighbouring threads share comes from L1.
 // Of a filter that is too large for that (not Spec::kHoldsFilter), a thread has
 // one row at a time, and loads input rows again for each.
+//
+// Where Spec::kWalks, a thread goes down kTileH rows one after the other
+// instead, and loads none twice: depthwise_walk.cuh.
 #include "depthwise_taps.cuh"
 #include "depthwise_walk.cuh"
 #include "math.cuh"

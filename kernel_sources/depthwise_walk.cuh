@@ -4,7 +4,8 @@
 // kKernelH rows of outputs that it touches. The sums of the uppermost are then
 // complete, and those of the others take a place less: the first product of a
 // row reads the sum from one place and leaves it in the other, so that this
-// costs no instruction and the code is that of a single row.
+// costs no instruction and the code is that of a single row. Above and below
+// the image nothing is added.
 //
 //   kiln::WalkAll<Spec>(t, is_aligned);
 #ifndef KILN_KERNEL_SOURCES_DEPTHWISE_WALK_CUH_
@@ -65,13 +66,13 @@ struct WalkRow {
   }
 
   // Whether the column `offset` behind `left`, where the first access is, is
-  // one of the input's: known for those that the outputs are above of.
+  // one of the input's: known of those that have outputs.
   static __device__ bool IsInside(Index left, int offset) {
     const int of_outputs = offset - kEarly - Spec::kPaddingW;
     const bool is_in_front = of_outputs < 0 && left + offset < 0;
-    constexpr bool kAreAbove = Spec::Output::kW <= Spec::Input::kW &&
-                               Spec::Output::kW % Spec::kTileW == 0;
-    const bool is_behind = !(kAreAbove && of_outputs < Spec::kTileW) &&
+    constexpr bool kHaveOutputs = Spec::Output::kW <= Spec::Input::kW &&
+                                  Spec::Output::kW % Spec::kTileW == 0;
+    const bool is_behind = !(kHaveOutputs && of_outputs < Spec::kTileW) &&
                            left + offset >= Spec::Input::kW;
     return !is_in_front && !is_behind;
   }
@@ -80,7 +81,7 @@ struct WalkRow {
   // are inside or outside as a whole; what is outside stays 0, for a thread's
   // columns are the same in all rows.
   __device__ void Take(const InputType* from, Index left, bool is_aligned) {
-    if (!is_aligned) return TakeElements(from, left);
+    if (kVector > 1 && !is_aligned) return TakeElements(from, left);
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {
       if (IsInside(left, k * kVector)) {
@@ -166,17 +167,18 @@ class DepthwiseWalk {
   using Index = typename Spec::Index;
   using Tensors = typename Spec::Tensors;
 
-  // The outputs of kTileH rows, or as many as there are, from `first` on.
-  // `is_finite`: all of the filter's taps are.
+  // The outputs of kTileH rows, or as many as there are, from `first` on. Zeros
+  // stand in for the padding if the filter's taps `are_finite`; else each
+  // product is made only where it should be.
   static __device__ void Go(const Tensors& t, const Point<Index>& first,
-                            const float* filter, bool is_finite,
+                            const float* filter, bool are_finite,
                             bool is_aligned) {
     DepthwiseWalk walk(t, first, filter, Opaque(is_aligned));
-    if (is_finite) {
+    if (are_finite) {
       walk.Approach();
       walk.WalkDown(t);
     }
-    walk.GoOn(t, !is_finite);
+    walk.GoOn(t, !are_finite);
   }
 
  private:
@@ -192,6 +194,9 @@ class DepthwiseWalk {
   static constexpr int kPlaces = kConverts ? kAhead : 2;
   static_assert(kAhead == 1 || (kConverts && kAhead == 2),
                 "There is a place for each row.");
+  static_assert(Spec::kStrideH == 1 && Spec::kStrideW == 1 &&
+                    Spec::kDilationH == 1 && Spec::kDilationW == 1,
+                "A walk goes from each row to the next.");
 
   // Above the image there is nothing to add to sums that are still zero.
   __device__ DepthwiseWalk(const Tensors& t, const Point<Index>& first,

@@ -34,7 +34,7 @@ constexpr double kPerRow = 8;
 constexpr double kPerTap = 9;
 constexpr double kPerThread = 60;
 // Cycles from a load to what comes of it, of memory that others use, too.
-constexpr double kLatency = 700;
+constexpr double kLatency = 800;
 
 // Of what a walk does for each row of the input.
 struct Row {

@@ -29,7 +29,7 @@ std::vector<TemplatePlan> PlainPlans() {
        Conv("8,32,15,20", "32,1,7,7", "padding=3, groups=32", "y = silu(c)"),
        "sm_90a/1"},
       {"depthwise_walk_parts", "depthwise_conv2d.cu",
-       Conv("2,6,61,8", "6,1,5,5", "padding=2, groups=6",
+       Conv("4,12,122,8", "12,1,7,7", "padding=3, groups=12",
             "r = add(c, x)\ny = relu(r)", "bf16"),
        "sm_90a/1"},
       {"depthwise_walk_pairs", "depthwise_conv2d.cu",
@@ -37,10 +37,7 @@ std::vector<TemplatePlan> PlainPlans() {
             "f16"),
        "sm_90a/1"},
       {"depthwise_walk_singles", "depthwise_conv2d.cu",
-       "input x: f32[9,24,7,7]\nparam w: f32[24,1,7,5]\nparam s: f32[24]\n"
-       "param v: f32[24]\nparam g: f32[24]\nparam b: f32[24]\n"
-       "c = conv2d(x, w, padding=[3,2], groups=24)\n"
-       "y = batch_norm(c, s, v, g, b)\noutput y\n",
+       Conv("9,24,7,7", "24,1,7,5", "padding=[3,2], groups=24", "y = elu(c)"),
        "sm_90a/1"},
       {"depthwise_walk_below", "depthwise_conv2d.cu",
        Conv("40,24,5,8", "24,1,3,5", "padding=[3,1], groups=24", "y = gelu(c)",
