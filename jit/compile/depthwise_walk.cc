@@ -17,6 +17,9 @@ constexpr int64_t kMaxRegisters = 168;  // or few warps are left
 // Through fewer rows there is nothing to walk.
 constexpr int64_t kMinKernelRows = 3;
 constexpr int64_t kMaxParts = 16;
+// Parts of an image load rows that others load, and rows further ahead take
+// more code: they must save this share.
+constexpr double kWorthwhile = 0.95;
 
 // Columns of a thread of several vectors, as where rows are no multiple of 4.
 // Some may be past the end of a row.
@@ -136,7 +139,7 @@ void Offer(const DepthwiseWork& work, int sm_count, DepthwiseTile walk,
            std::optional<DepthwiseWalk>* best) {
   if (Registers(work, walk) > kMaxRegisters) return;
   const double cycles = Cycles(work, sm_count, &walk);
-  if (!*best || cycles < (*best)->cycles) *best = {walk, cycles};
+  if (!*best || cycles < kWorthwhile * (*best)->cycles) *best = {walk, cycles};
 }
 
 }  // namespace
