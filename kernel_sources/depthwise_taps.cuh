@@ -92,7 +92,22 @@ __device__ void SumWithCare(const typename Spec::Tensors& t,
   }
 }
 
-// What follows for the kVector sums from `sums` on, of neighbours.
+// What follows for the kVector sums from `sums` on, of neighbours, with what
+// FetchHeld brought.
+template <typename Spec, typename Index, typename Held>
+__device__ void FinishHeld(const typename Spec::Tensors& t,
+                           const Point<Index>& first, bool is_aligned,
+                           const float* sums, Held* held) {
+#pragma unroll
+  for (int k = 0; k < Spec::kVector; ++k) {
+    Spec::Element(*held,
+                  VectorPointOf<typename Spec::Output, Spec::kVector>(first, k),
+                  sums[k]);
+  }
+  Spec::PutHeld(*held, first, is_aligned, t);
+}
+
+// The same, which also fetches.
 template <typename Spec, typename Index>
 __device__ void FinishVector(const typename Spec::Tensors& t,
                              const Point<Index>& first, bool is_aligned,
@@ -102,13 +117,7 @@ __device__ void FinishVector(const typename Spec::Tensors& t,
   } else {
     typename Spec::template Held<Spec::kVector> held;
     Spec::FetchHeld(t, first, is_aligned, &held);
-#pragma unroll
-    for (int k = 0; k < Spec::kVector; ++k) {
-      Spec::Element(
-          held, VectorPointOf<typename Spec::Output, Spec::kVector>(first, k),
-          sums[k]);
-    }
-    Spec::PutHeld(held, first, is_aligned, t);
+    FinishHeld<Spec>(t, first, is_aligned, sums, &held);
   }
 }
 

@@ -24,6 +24,8 @@ constexpr int kMaxColumns = 16;
 constexpr int kTooFewRows = 2;
 // Taller tiles take longer to compile: they must save this share.
 constexpr double kWorthwhile = 0.95;
+// Walks have barriers, and threads that wait for them.
+constexpr double kClearly = 0.92;
 constexpr int kMemoryBoundRows = 2;
 
 constexpr int64_t kThreads = 256;  // of a block
@@ -165,7 +167,7 @@ std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
   if (!tile.holds_filter) return tile;
   if (IsMemoryBound(work, vector, narrowest, sm_count)) return tile;
   const auto walk = ChooseDepthwiseWalk(work, vector, sm_count);
-  const double cycles = kWorthwhile * ComputeCycles(work, tile, sm_count);
+  const double cycles = kClearly * ComputeCycles(work, tile, sm_count);
   return walk && walk->cycles < cycles ? walk->tile : tile;
 }
 

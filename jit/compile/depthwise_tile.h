@@ -31,8 +31,9 @@ struct DepthwiseWork {
   Dims weight;
   Dims output;
   int64_t bytes = 0;
-  int64_t element_bytes = 4;  // of the input
-  int64_t operands = 0;       // inputs of the plan that what follows reads
+  int64_t element_bytes = 4;     // of the input
+  int64_t operands = 0;          // inputs of the plan that what follows reads
+  bool has_async_copies = true;  // sm_80 and up
 };
 
 // The tile or walk that `sm_count` multiprocessors of an H100 would take the

@@ -14,8 +14,9 @@ struct DepthwiseWalk {
 };
 
 // The walk of threads with `vector` columns that takes the fewest cycles of
-// `sm_count` multiprocessors; nothing if strides or dilations are not 1, or a
-// thread has no room for as many rows of sums as the filter has.
+// `sm_count` multiprocessors; nothing if strides or dilations are not 1, a
+// thread has no room for as many rows of sums as the filter has, copies are too
+// narrow to go on by themselves, or images or filters too small.
 std::optional<DepthwiseWalk> ChooseDepthwiseWalk(const DepthwiseWork& work,
                                                  int vector, int sm_count);
 

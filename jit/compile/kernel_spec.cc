@@ -211,13 +211,22 @@ class SpecWriter {
     element_.Define(result);
   }
 
+  // Blocks have whole rows, of as many planes as there is room for.
+  static int64_t ThreadsOfWalks(const Dims& tiles, int of_block) {
+    const int64_t planes = of_block / tiles[3];
+    return CeilDiv(tiles[0] * tiles[1], planes) * tiles[2] * of_block;
+  }
+
   void Depthwise(const Node& node, const DepthwiseTile& tile) {
     const int input = ValueOf(node.operands[0]);
     const Dims& domain = kernel_.group.domain;
     spec_.source_file = "depthwise_conv2d.cu";
     Conv(node);
+    const int64_t width = tile.walks  // whose threads are the input's, too
+                              ? std::max(domain[3], DimsOf(input)[3])
+                              : domain[3];
     const Dims tiles = {domain[0], domain[1], CeilDiv(domain[2], tile.rows),
-                        CeilDiv(domain[3], tile.columns)};
+                        CeilDiv(width, tile.columns)};
     Append(ShapeText("Tiles", tiles));
     Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
             fmt::format("static constexpr Index kMultiplier = {};",
@@ -235,8 +244,10 @@ class SpecWriter {
                        tile.threads, tile.rows_ahead)});
     }
     held_vector_ = tile.vector;
-    AddEntryOf("kiln_depthwise_conv2d", "kiln::DepthwiseConv2d",
-               NumElements(tiles), tile.threads);
+    const int64_t threads =
+        tile.walks ? ThreadsOfWalks(tiles, tile.threads) : NumElements(tiles);
+    AddEntryOf("kiln_depthwise_conv2d", "kiln::DepthwiseConv2d", threads,
+               tile.threads);
     spec_.entries.back().min_blocks = tile.min_blocks;
   }
 

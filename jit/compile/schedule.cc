@@ -293,7 +293,8 @@ class Scheduling {
                                 output.dims,
                                 SizeBytes(input) + SizeBytes(output),
                                 SizeBytes(input) / NumElements(input.dims),
-                                CountOperands(kernel.group.epilogue)};
+                                CountOperands(kernel.group.epilogue),
+                                ComputeCapability(target_) >= 80};
     kernel.depthwise = ChooseDepthwiseTile(work, target_.sm_count);
     if (!kernel.depthwise || room_ == Room::kTight) return;
     if (kernel.depthwise->walks && room_ == Room::kAmple) {

@@ -55,27 +55,37 @@ TEST(DepthwiseTileTest, LargeFiltersWalkDownWholeImages) {
 }
 
 TEST(DepthwiseTileTest, AllWalksAreThereAtOnceIfTheyFit) {
-  const auto walk = ChooseDepthwiseTile(Same({64, 128, 56, 56}, 5, kF16), kSms);
+  const auto walk = ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, kF16), kSms);
   ASSERT_TRUE(walk.has_value());
   EXPECT_TRUE(walk->walks);
-  EXPECT_EQ(walk->min_blocks, 7);
+  EXPECT_EQ(walk->min_blocks, 3);
 }
 
-TEST(DepthwiseTileTest, WalksOfSmallImagesHaveSeveralVectors) {
+TEST(DepthwiseTileTest, WalksHaveOneVector) {
   const auto even = ChooseDepthwiseTile(Same({32, 384, 14, 14}, 7, kF32), kSms);
   ASSERT_TRUE(even.has_value());
   EXPECT_TRUE(even->walks);
   EXPECT_EQ(even->vector, 2);
-  EXPECT_EQ(even->columns, 4);
-  const auto odd = ChooseDepthwiseTile(Same({32, 768, 7, 7}, 7, kF16), kSms);
-  ASSERT_TRUE(odd.has_value());
-  EXPECT_TRUE(odd->walks);
-  EXPECT_EQ(odd->vector, 1);
-  EXPECT_EQ(odd->columns, 4);
+  EXPECT_EQ(even->columns, 2);
+}
+
+TEST(DepthwiseTileTest, NothingWalksWhereThatIsNotWorthwhile) {
+  const auto walks = [](const DepthwiseWork& work) {
+    return ChooseDepthwiseTile(work, kSms)->walks;
+  };
+  EXPECT_FALSE(walks(Same({32, 384, 14, 14}, 7, kF16)));  // 4 bytes a copy
+  EXPECT_FALSE(walks(Same({32, 768, 7, 7}, 7, kF16)));
+  EXPECT_FALSE(walks(Same({32, 144, 56, 56}, 3, kF16)));
+  EXPECT_FALSE(walks(Same({32, 120, 28, 28}, 5, kF32)));
+  EXPECT_FALSE(walks(Same({4, 96, 2048, 2048}, 7, kF16)));  // no whole row
+  DepthwiseWork wide = Same({32, 96, 56, 56}, 7, kF16);
+  EXPECT_TRUE(walks(wide));
+  wide.has_async_copies = false;
+  EXPECT_FALSE(walks(wide));
 }
 
 TEST(DepthwiseTileTest, WhatFollowsTakesRegistersOfWalks) {
-  DepthwiseWork work = Same({64, 144, 56, 56}, 3, kF16);
+  DepthwiseWork work = Same({64, 128, 56, 56}, 5, kF16);
   const auto few = ChooseDepthwiseTile(work, kSms);
   work.operands = 8;
   const auto many = ChooseDepthwiseTile(work, kSms);
