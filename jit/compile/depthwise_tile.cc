@@ -25,7 +25,7 @@ constexpr int kTooFewRows = 2;
 // Taller tiles take longer to compile: they must save this share.
 constexpr double kWorthwhile = 0.95;
 // Walks have barriers, and threads that wait for them.
-constexpr double kClearly = 0.92;
+constexpr double kClearly = 0.88;
 constexpr int kMemoryBoundRows = 2;
 
 constexpr int64_t kThreads = 256;  // of a block

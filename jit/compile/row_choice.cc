@@ -91,7 +91,7 @@ constexpr double kAloneCopying = 0.92;
 constexpr double kAlone = 0.8;
 constexpr double kShareOfBegun = 0.1;
 // Where others have no block, a multiprocessor gets so many times its share.
-constexpr double kMostShares = 3;
+constexpr double kMostShares = 2;
 // What a multiprocessor takes for each element that threads load one at a time;
 // that they put into shared memory once it is computed; and where rows lie side
 // by side there.

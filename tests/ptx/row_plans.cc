@@ -119,7 +119,8 @@ std::vector<TemplatePlan> RowPlans() {
        "input x: f32[2,697,7,12]\nparam w: f32[697,1,1]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
        "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
-       "n = div(d, s)\ny = mul(n, w)\noutput y\n"},
+       "n = div(d, s)\ny = mul(n, w)\noutput y\n",
+       "sm_90a/8"},
       {"columns_chain_softmax", "row_chain.cu",
        "input x: f32[2,651,6,8]\np = softmax(x, dim=1)\n"
        "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"

@@ -62,7 +62,7 @@ TEST(DepthwiseTileTest, AllWalksAreThereAtOnceIfTheyFit) {
 }
 
 TEST(DepthwiseTileTest, WalksHaveOneVector) {
-  const auto even = ChooseDepthwiseTile(Same({32, 384, 14, 14}, 7, kF32), kSms);
+  const auto even = ChooseDepthwiseTile(Same({32, 384, 30, 30}, 7, kF32), kSms);
   ASSERT_TRUE(even.has_value());
   EXPECT_TRUE(even->walks);
   EXPECT_EQ(even->vector, 2);
@@ -74,6 +74,7 @@ TEST(DepthwiseTileTest, NothingWalksWhereThatIsNotWorthwhile) {
     return ChooseDepthwiseTile(work, kSms)->walks;
   };
   EXPECT_FALSE(walks(Same({32, 384, 14, 14}, 7, kF16)));  // 4 bytes a copy
+  EXPECT_FALSE(walks(Same({32, 384, 14, 14}, 7, kF32)));
   EXPECT_FALSE(walks(Same({32, 768, 7, 7}, 7, kF16)));
   EXPECT_FALSE(walks(Same({32, 144, 56, 56}, 3, kF16)));
   EXPECT_FALSE(walks(Same({32, 120, 28, 28}, 5, kF32)));
