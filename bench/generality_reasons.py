@@ -10,7 +10,7 @@ REASONS = {
     "dice_of_images": "its one pass by clusters takes 1.5 times as long as "
                       "predicted, and why was not looked into",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
-                            "changed nothing",
+                            "change nothing",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
 }
 # A run in which a tenth of the times is this many times the median was shared

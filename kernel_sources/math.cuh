@@ -380,7 +380,8 @@ __device__ inline float DivBy(float a, Divisor b) {
   return (is_finite ? better : quotient) * b.scale;
 }
 
-// a / b to 1.5 ulp, which results of 16 bits do not show
+// a / b to 1.5 ulp, where errors relative to it count from 16 bits on alone: it
+// need not be 1 where a is b
 __device__ inline float DivNearlyBy(float a, Divisor b) {
   return a * b.reciprocal * b.scale;
 }

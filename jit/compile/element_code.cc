@@ -391,11 +391,12 @@ std::string ElementCode::Expression(const Node& node) {
   if (node.op == OpKind::kDiv) {
     const auto divisor = divisors_.find(ValueOf(node.operands[1]));
     if (divisor != divisors_.end()) {
-      return fmt::format("kiln::{}({}, {})",
-                         schedule_.lowered.values[node.results[0]].ends_in_half
-                             ? "DivNearlyBy"
-                             : "DivBy",
-                         operands[0], divisor->second);
+      const Exactness exactness =
+          schedule_.lowered.values[node.results[0]].exactness;
+      return fmt::format(
+          "kiln::{}({}, {})",
+          exactness == Exactness::kHalf ? "DivNearlyBy" : "DivBy", operands[0],
+          divisor->second);
     }
   }
   const std::optional<CallRewrite> rewrite =

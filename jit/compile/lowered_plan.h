@@ -45,8 +45,7 @@ struct LoweredValue {
   int producer = -1;      // index into LoweredPlan::nodes; -1 for inputs
   int view_of = -1;       // an input that is this tensor by other dims
   ValueRange range = {};  // FindRanges fills it in
-  Exactness exactness = Exactness::kUlps;  // and these, FindDemands
-  bool ends_in_half = false;  // all outputs that are made of it have 16 bits
+  Exactness exactness = Exactness::kUlps;  // and this, FindDemands
 };
 
 // A step that is either a barrier of its own or pointwise. The operands are:

@@ -356,7 +356,8 @@ class Choice {
   // `most` elements, a half of that, a quarter.
   void TryRegisters(RowKeeper keeper, int64_t most) {
     int lanes = 0;
-    for (int64_t held = most; held >= std::min(most, kMinKept); held /= 2) {
+    const int64_t least = std::max<int64_t>(std::min(most, kMinKept), 1);
+    for (int64_t held = most; held >= least; held /= 2) {
       RowGeometry geometry = KeptBy(keeper);
       ShareRegisters(held, &geometry);
       if (geometry.lanes == lanes || geometry.lanes > kMaxLanes) continue;

@@ -17,7 +17,6 @@ class DemandSearch {
       : grade_(grade),
         plan_(plan),
         is_rounded_(plan->values.size()),
-        ends_in_half_(plan->values.size(), true),
         demands_(plan->values.size()) {}
 
   // From the outputs back, so that readers come before what they read.
@@ -26,20 +25,16 @@ class DemandSearch {
     for (const PlanOutput& output : plan_->outputs) {
       Demand(output.value.index,
              IsHalf(output.dtype) ? Exactness::kHalf : Exactness::kUlps);
-      if (!IsHalf(output.dtype)) ends_in_half_[output.value.index] = false;
     }
     for (auto node = plan_->nodes.rbegin(); node != plan_->nodes.rend();
          ++node) {
       for (size_t i = 0; i < node->operands.size(); ++i) {
         const int value = ValueOf(node->operands[i]);
-        if (value < 0) continue;
-        Demand(value, DemandOf(*node, i));
-        if (!EndInHalf(node->results)) ends_in_half_[value] = false;
+        if (value >= 0) Demand(value, DemandOf(*node, i));
       }
     }
     for (size_t i = 0; i < demands_.size(); ++i) {
       plan_->values[i].exactness = ExactnessOf(static_cast<int>(i));
-      plan_->values[i].ends_in_half = ends_in_half_[i];
     }
   }
 
@@ -57,11 +52,6 @@ class DemandSearch {
   }
 
   static bool IsHalf(DataType type) { return type != DataType::kF32; }
-
-  bool EndInHalf(const std::vector<int>& values) const {
-    return std::all_of(values.begin(), values.end(),
-                       [&](int value) { return ends_in_half_[value]; });
-  }
 
   // What meets both demands. Beside 1 and relative to 16 bits different errors
   // count, so that of the two together all do.
@@ -192,7 +182,6 @@ class DemandSearch {
   const Grade grade_;
   LoweredPlan* const plan_;
   std::vector<bool> is_rounded_;  // by value
-  std::vector<bool> ends_in_half_;
   std::vector<std::optional<Exactness>> demands_;
 };
 

@@ -22,7 +22,7 @@ namespace kiln {
 // Not so what the plan rounds on its way to more exact results: an error that
 // turns a rounding the other way is as large as the rounding.
 //
-// Fills in LoweredValue::exactness and ends_in_half. FindRanges must have run.
+// Fills in LoweredValue::exactness. FindRanges must have run.
 void FindDemands(Grade grade, LoweredPlan* plan);
 
 }  // namespace kiln

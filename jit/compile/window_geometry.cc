@@ -46,7 +46,8 @@ int PoolVector(const PoolAttributes& pool, const Dims& input,
 
 int PoolTall(const PoolAttributes& pool, const Dims& output) {
   const Dims4 to = AlignDims(output);
-  if (pool.dilation[0] != 1) return 1;
+  // Windows of one row have none in common with those below.
+  if (pool.dilation[0] != 1 || pool.kernel_size[0] == 1) return 1;
   int64_t best = 1;
   int64_t least = 0;
   for (int64_t tall = 1; tall <= kMaxTall; ++tall) {

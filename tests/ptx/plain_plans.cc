@@ -46,6 +46,10 @@ std::vector<TemplatePlan> PlainPlans() {
       {"pointwise_channels", "pointwise.cu",
        "input x: f32[32,8,23,23]\nparam s: f32[8,1,1]\n"
        "m = mul(x, s)\ny = relu(m)\noutput y\n"},
+      {"pool_of_one_row", "pool2d.cu",
+       "input x: f32[8,32,37,37]\n"
+       "y = avg_pool2d(x, kernel_size=[1,3], stride=1, padding=[0,1])\n"
+       "output y\n"},
       {"pool", "pool2d.cu",
        "input x: f32[2,8,21,23]\n"
        "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},

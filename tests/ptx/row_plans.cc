@@ -31,6 +31,18 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_warp_logsumexp", "row_warp.cu",
        "input x: f32[70,100]\nm = logsumexp(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n"},
+      // Exactly 0 where a number is the largest of its row.
+      {"rows_less_themselves", "row_warp.cu",
+       "input x: f32[200,64]\n"
+       "a = abs(x)\n"
+       "m = amax(a, dim=[1], keepdim=true)\n"
+       "p = div(a, m)\n"
+       "q = mul(p, p)\n"
+       "d = sub(1, q)\n"
+       "y = sqrt(d)\n"
+       "e = minimum(y, 0.001)\n"
+       "o = cast(e, dtype=f16)\n"
+       "output o\n"},
       {"rows_powers_twice", "row_block.cu",
        "input x: f16[9,30000]\na = mul(x, 0.5)\np = softmax(a, dim=1)\n"
        "y = mul(p, a)\noutput y\n",

@@ -332,6 +332,47 @@ TEST(RowChainsTest, WhatIsHeldSharesTheRegisters) {
   EXPECT_EQ(RowsOfChain(LayerNorm("65536,256", "1")).lanes, 16);
 }
 
+// More values to be held than a thread has registers for: 22 outputs, made of
+// what 28 operands of norms make of the first reduction.
+TEST(RowChainsTest, WhatCannotBeHeldIsNot) {
+  std::string inputs = "input x: f32[64,4,8,8]\n";
+  std::string ops = "m = mean(x, dim=[1,2,3], keepdim=true)\nz0 = sub(x, m)\n";
+  std::string outputs;
+  const auto normalise = [&](const std::string& name, const std::string& of,
+                             int i) {
+    ops += fmt::format("{0} = batch_norm({1}, m{2}, v{2}, w{2}, b{2})\n", name,
+                       of, i);
+    outputs += fmt::format("output {}\n", name);
+  };
+  std::string last = "z0";
+  for (int i = 0; i < 7; ++i) {
+    for (const char* kind : {"m", "v", "w", "b"}) {
+      inputs += fmt::format("input {}{}: f32[4]\n", kind, i);
+    }
+    normalise(fmt::format("p{}", i), last, i);
+    last = fmt::format("p{}", i);
+  }
+  for (int i = 1; i < 15; ++i) {
+    ops += fmt::format("z{} = add({}, 0.{})\n", i, last, i);
+    last = fmt::format("z{}", i);
+    outputs += fmt::format("output {}\n", last);
+  }
+  ops += fmt::format(
+      "s = mean({0}, dim=[1,2,3], keepdim=true)\nq = sub({0}, s)\n", last);
+  last = "q";
+  for (int i = 0; i < 7; ++i) {
+    ops += fmt::format("q{0} = batch_norm({1}, m{0}, v{0}, w{0}, b{0})\n", i,
+                       last);
+    last = fmt::format("q{}", i);
+  }
+  const Schedule schedule =
+      Fastest(inputs + ops + outputs + "output " + last + "\n");
+  for (const Kernel& kernel : schedule.kernels) {
+    EXPECT_FALSE(kernel.rows.has_value() &&
+                 kernel.rows->keeper == RowKeeper::kWarpChain);
+  }
+}
+
 // Where registers did not suffice, shared memory has the rows.
 TEST(RowChainsTest, RegistersAreSparedWhereTheyDidNotSuffice) {
   for (const std::string& plan :
