@@ -2,8 +2,9 @@
 // made with care for those that are not finite, and what follows sums.
 //
 //   kiln::LoadFilterRow<Spec>(t, from, row);
-//   if (kiln::ZeroOf<Spec>(row) != 0.0f) kiln::SumWithCare<Spec>(t, first,
-//   sums); kiln::FinishVector<Spec>(t, first, is_aligned, sums[0]);
+//   const bool is_finite = kiln::ZeroOf<Spec>(row) == 0.0f;
+//   if (!is_finite) kiln::SumWithCare<Spec>(t, first, sums);
+//   kiln::FinishVector<Spec>(t, first, is_aligned, sums[0]);
 #ifndef KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
 #define KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
 

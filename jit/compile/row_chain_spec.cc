@@ -122,8 +122,7 @@ class RowChainSpecWriter {
     return ValueAt(value).name + "_divisor";
   }
 
-  // Computes the elements that make `roots`.
-  // The last link that they need.
+  // Computes the elements that make `roots`; the last link that they need.
   int ComputeElements(const std::vector<int>& roots, ElementCode* code) {
     std::set<int> needed(roots.begin(), roots.end());
     std::vector<int> makers;
