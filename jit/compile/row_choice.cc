@@ -1,12 +1,12 @@
 // Longer than 400 lines because one class weighs all keepers of rows alike.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <string>
 
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/rounding.h"
+#include "jit/compile/row_cost.h"
 #include "jit/compile/row_geometry.h"
 
 namespace kiln {
@@ -76,74 +76,9 @@ constexpr int64_t kShortSlice = 4096;
 // type: 10 % of group_norm in f16, 1 % of P1.
 constexpr int64_t kChunkElements = 64;
 
-// The cost model. One multiprocessor's share of the memory bandwidth, and what
-// starting one more kernel costs, on an H100.
-constexpr double kBytesPerUs = 23'000;
-constexpr double kClockMhz = 1750;
-constexpr double kLaunchUs = 2.5;
-// The others by 645 times of 145 plans (docs/kernel-notes.md, "A sixth
-// survey"). From a kernel's start to its end, whatever it does.
-constexpr double kStartUs = 4.4;
-// Of the bandwidth, what a block alone on a multiprocessor gets, which loads,
-// computes and stores by turns: where it copies, and where threads load. And of
-// a last wave of blocks, what it takes of a whole one, beside its share.
-constexpr double kAloneCopying = 0.92;
-constexpr double kAlone = 0.8;
-constexpr double kShareOfBegun = 0.1;
-// Where others have no block, a multiprocessor gets so many times its share.
-constexpr double kMostShares = 2;
-// What a multiprocessor takes for each element that threads load one at a time;
-// that they put into shared memory once it is computed; and where rows lie side
-// by side there.
-constexpr double kSingleUs = 4.7e-5;
-constexpr double kPutUs = 6e-5;
-constexpr double kColumnUs = 1.1e-4;
-// What each of its warps takes to merge a reduction: within itself, with
-// others, and where shared memory has the elements.
-constexpr double kMergeWarpUs = 0.002;
-constexpr double kMergeUs = 0.006;
-constexpr double kMergeBlockUs = 0.02;
-// What a thread takes for each of its elements, one behind the other. And for
-// each reduction what blocks take that have the elements in shared memory, and
-// what clusters take besides.
-constexpr double kHeldUs = 0.018;
-constexpr double kMeetUs = 0.6;
-constexpr double kClusterUs = 5.7;
-// What statistics and results in kernels of their own take beside their bytes
-// and launches: more where rows lie side by side.
-constexpr double kPlainUs = 0.9;
-constexpr double kPlainShare = 1.12;
-constexpr double kPlainColumnShare = 1.4;
-// For each element a multiprocessor computes what the statistics are taken of
-// twice: so much for an operation.
-constexpr double kAgainUs = 3e-5;
-// Teams take so much of what their own model says.
-constexpr double kTeamShare = 0.96;
-// Registers of a thread that holds a row's elements.
-constexpr int64_t kOtherRegisters = 32;
-constexpr double kRegistersPerHeld = 1.5;
-constexpr double kRegistersPerSm = 65536;
-constexpr int kHeldThreadsPerSm = 1536;
-// A second read is served by the L2 cache up to this size, so much cheaper.
-constexpr int64_t kCachedBytes = 30'000'000;
-constexpr double kCachedCost = 0.3;
-// What a team takes for a row at least, however short, and until its ring is
-// full and behind its last row: for each member, and of what a slice takes. By
-// 60 times of seven plans in teams of 8 to 132 (docs/kernel-notes.md).
-constexpr double kTeamRowUs = 0.4;
-constexpr double kExchangeUs = 10;
-constexpr double kTeamFillUs = 8;
-constexpr double kMemberUs = 0.03;
-constexpr double kShareOfFirst = 0.6;
-constexpr double kTeamEfficiency = 0.93;
 // Smaller teams are no faster than clusters.
 constexpr int kSmallestTeam = 8;
 constexpr size_t kTeamsWeighed = 3;
-
-template <typename Container>
-double Sum(const Container& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0);
-}
 
 class Choice {
  public:
@@ -154,8 +89,7 @@ class Choice {
         arch_(ComputeCapability(target)),
         max_shared_bytes_(MaxSharedBytes(target)),
         sm_count_(std::max(target.sm_count, 1)),
-        elements_(static_cast<double>(work.rows) *
-                  static_cast<double>(work.length)) {
+        cost_(work, sm_count_) {
     const int64_t run = work.pitch > 1 ? work.pitch : work.length;
     vector_ = kAccessBytes / WidestBytes();
     // A thread has the numbers of each row of a vector.
@@ -170,7 +104,7 @@ class Choice {
   }
 
   std::optional<RowGeometry> Run() && {
-    best_cost_ = PlainCost();
+    best_cost_ = cost_.PlainUs();
     if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
     if (work_.reductions > 1) TryWarpChain();
     if (work_.pitch > 1) {
@@ -201,11 +135,10 @@ class Choice {
   }
 
  private:
-  double LoadedBytes() const { return elements_ * Sum(work_.staged_bytes); }
-  double StoredBytes() const { return elements_ * Sum(work_.stored_bytes); }
-
-  double Microseconds(double bytes) const {
-    return bytes / (kBytesPerUs * sm_count_);
+  // Of an element of all operands.
+  int64_t StagedBytes() const {
+    return std::accumulate(work_.staged_bytes.begin(), work_.staged_bytes.end(),
+                           int64_t{0});
   }
 
   // Of an access's element: operands that are kept have one vector in common.
@@ -213,23 +146,6 @@ class Choice {
     if (work_.reductions == 1) return work_.staged_bytes[0];
     return *std::max_element(work_.staged_bytes.begin(),
                              work_.staged_bytes.end());
-  }
-
-  // Two kernels, or three where rows are split; of several reductions each its
-  // own.
-  double PlainCost() const {
-    const double share = work_.pitch > 1 ? kPlainColumnShare : kPlainShare;
-    const double again = LoadedBytes() <= kCachedBytes ? kCachedCost : 1.0;
-    if (work_.reductions > 1) {
-      const double once = LoadedBytes() + StoredBytes();
-      const double more = elements_ * work_.apart_bytes - once;
-      return kPlainUs +
-             share * (Microseconds(once + again * std::max(more, 0.0)) +
-                      kLaunchUs * work_.apart_kernels);
-    }
-    return kPlainUs + kAgainUs * work_.prologue * elements_ / sm_count_ +
-           share * (Microseconds(LoadedBytes() * (1 + again) + StoredBytes()) +
-                    kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2));
   }
 
   // Several reductions that one pass over the rows is enough for.
@@ -282,7 +198,7 @@ class Choice {
   // keep four accesses in flight, or as registers hold the values of.
   int AtOnceOfChain() const {
     if (!IsOnePass() || work_.prologue > 3) return AtOnce(true);
-    const auto bytes = static_cast<int>(Sum(work_.staged_bytes)) * vector_;
+    const auto bytes = static_cast<int>(StagedBytes()) * vector_;
     const int for_memory = kPassBytesInFlight / bytes;
     const int for_registers =
         kPassValuesInFlight / (vector_ * work_.reductions);
@@ -398,15 +314,7 @@ class Choice {
 
   void OfferRegisters(RowGeometry geometry) {
     if (geometry.blocks() >= int64_t{1} << 31) return;
-    const double tensors =
-        work_.reductions > 1 ? static_cast<double>(work_.staged.size()) : 1;
-    const double registers =
-        kOtherRegisters + kRegistersPerHeld * Held(geometry) * tensors;
-    const double threads =
-        std::min<double>(kHeldThreadsPerSm, kRegistersPerSm / registers);
-    const double cost =
-        BlocksUs(geometry, static_cast<int64_t>(threads / geometry.threads), 0,
-                 geometry.lanes > kWarp ? kMergeUs : kMergeWarpUs);
+    const double cost = cost_.RegistersUs(geometry);
     Offer(std::move(geometry), cost);
   }
 
@@ -483,8 +391,7 @@ class Choice {
     }
     geometry->turns = static_cast<int>(resident);
     geometry->turn_blocks = sm_count_;
-    geometry->turn_cycles = static_cast<int>(static_cast<double>(kept_bytes) /
-                                             kBytesPerUs * kClockMhz);
+    geometry->turn_cycles = static_cast<int>(RowCost::LoadCycles(kept_bytes));
   }
 
   // As RowPart<Spec>::kKept of row_block.cu.
@@ -526,15 +433,8 @@ class Choice {
       geometry.dynamic_shared_bytes = kept_bytes;
     }
     if (geometry.blocks() >= int64_t{1} << 31) return;
-    const bool is_chain = work_.reductions > 1;
-    const bool puts = !is_chain && work_.pitch == 1 && !work_.copies;
-    const bool has_columns = !is_chain && work_.pitch > 1;
     const double cost =
-        BlocksUs(geometry, Resident(geometry, kept_bytes + beside),
-                 has_columns ? kColumnUs
-                 : puts      ? kPutUs
-                             : 0,
-                 has_columns ? 0 : kMergeBlockUs);
+        cost_.BlocksUs(geometry, Resident(geometry, kept_bytes + beside));
     Offer(std::move(geometry), cost);
   }
 
@@ -592,64 +492,6 @@ class Choice {
                              kThreadsPerSm / geometry.threads);
   }
 
-  // Of blocks, `resident` of them on a multiprocessor at once. What follows the
-  // loads hides behind others' only where there are others.
-  double BlocksUs(const RowGeometry& geometry, int64_t resident,
-                  double element_us, double merge_us) const {
-    const auto blocks = static_cast<double>(geometry.blocks());
-    const double waves =
-        blocks /
-        (static_cast<double>(std::max<int64_t>(resident, 1)) * sm_count_);
-    // Where nothing is kept, few threads keep too little in flight.
-    const bool streams = IsOnePass() && !IsInRegisters(geometry);
-    const double busy = std::min(streams ? waves : blocks / sm_count_, 1.0);
-    const int passes = streams ? 1 : work_.reductions;
-    const double memory_us = Microseconds(LoadedBytes() + StoredBytes()) /
-                             (resident > 1       ? 1.0
-                              : Copies(geometry) ? kAloneCopying
-                                                 : kAlone);
-    const double warps = blocks * geometry.threads / kWarp;
-    const double elements_us =
-        elements_ * (element_us + (vector_ == 1 ? kSingleUs : 0));
-    const double issue_us =
-        (elements_us + merge_us * passes * warps) / sm_count_;
-    const double fed = streams ? busy : std::min(kMostShares * busy, 1.0);
-    return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : fed) +
-           issue_us / busy + (streams ? 0 : kHeldUs * Held(geometry)) +
-           passes * MeetingUs(geometry);
-  }
-
-  static bool IsInRegisters(const RowGeometry& geometry) {
-    return geometry.keeper == RowKeeper::kWarp ||
-           geometry.keeper == RowKeeper::kWarpChain;
-  }
-
-  // Whether rows come to shared memory behind the threads' backs.
-  bool Copies(const RowGeometry& geometry) const {
-    return !IsInRegisters(geometry) && (work_.reductions > 1 || work_.copies);
-  }
-
-  // For each reduction.
-  static double MeetingUs(const RowGeometry& geometry) {
-    if (IsInRegisters(geometry)) return 0;
-    return kMeetUs + (geometry.cluster > 1 ? kClusterUs : 0);
-  }
-
-  // How full so many waves of blocks are, the last one begun.
-  static double FullShare(double waves) {
-    const double begun = waves - std::floor(waves);
-    const double last =
-        begun > 0 ? kShareOfBegun + (1 - kShareOfBegun) * begun : 0;
-    return waves / (std::floor(waves) + last);
-  }
-
-  // Elements that a thread has.
-  double Held(const RowGeometry& geometry) const {
-    const int64_t along = work_.pitch > 1 ? 1 : geometry.vector;
-    const int64_t stride = int64_t{geometry.cluster} * geometry.lanes * along;
-    return static_cast<double>(CeilDiv(work_.length, stride) * geometry.vector);
-  }
-
   // Offers the best of one team of all multiprocessors and, of rows that no
   // block can hold, several that share these out.
   void TryTeams() {
@@ -666,7 +508,7 @@ class Choice {
          ++teams) {
       if (teams > 1 && (fits_block || teams > work_.rows)) break;
       if (const auto geometry = TeamsOf(teams)) {
-        fitting.emplace_back(TeamUs(*geometry), *geometry);
+        fitting.emplace_back(cost_.TeamUs(*geometry), *geometry);
       }
     }
     if (fitting.empty()) {
@@ -678,14 +520,14 @@ class Choice {
         [](const auto& a, const auto& b) { return a.first < b.first; });
     if (fitting.size() > kTeamsWeighed) fitting.resize(kTeamsWeighed);
     for (auto& [cost, geometry] : fitting) {
-      Offer(std::move(geometry), kTeamShare * cost);
+      Offer(std::move(geometry), cost);
     }
   }
 
   // Empty if two rows, so that one is exchanged while another is loaded, do not
   // fit.
   std::optional<RowGeometry> TeamsOf(int teams) const {
-    const auto element_bytes = static_cast<int64_t>(Sum(work_.staged_bytes));
+    const int64_t element_bytes = StagedBytes();
     RowGeometry geometry = KeptBy(RowKeeper::kTeam);
     geometry.team = sm_count_ / teams;
     geometry.teams = teams;
@@ -716,29 +558,12 @@ class Choice {
     return CeilDiv(work_.rows, geometry.teams);
   }
 
-  // A row takes a team as long as its slices take to be moved, and no less than
-  // the exchange of statistics leaves for each of the rows that are in the ring
-  // meanwhile.
-  double TeamUs(const RowGeometry& geometry) const {
-    const double bytes = Sum(work_.staged_bytes) + Sum(work_.stored_bytes);
-    const auto slice = static_cast<double>(geometry.chunks * geometry.chunk);
-    const double slice_us = slice * bytes / (kBytesPerUs * kTeamEfficiency);
-    const double others =
-        static_cast<double>(geometry.slots) / geometry.chunks - 1;
-    const double row_us =
-        RowsOfTeam(geometry) == 1
-            ? slice_us
-            : std::max({slice_us, kTeamRowUs, kExchangeUs / others});
-    return row_us * static_cast<double>(RowsOfTeam(geometry)) + kTeamFillUs +
-           kMemberUs * geometry.team + kShareOfFirst * slice_us;
-  }
-
   const RowWork& work_;
   std::vector<RowCandidate>* const seen_;
   const int arch_;
   const int64_t max_shared_bytes_;
   const int sm_count_;
-  const double elements_;
+  const RowCost cost_;
   int vector_ = 1;
   double best_cost_ = 0;
   std::optional<RowGeometry> best_;
