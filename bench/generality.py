@@ -159,11 +159,11 @@ class Comparison:
         import kiln
         import side_by_side
 
-        compiled, plain, outputs, first_s = side_by_side.first_results(
+        compiled, first, outputs, first_s = side_by_side.first_results(
             self.client, text, tensors, grade)
         kernel = kiln.TorchKernel(compiled)
         row = {"plan": text,
-               **self._judge(plan, tensors, kernel, plain, outputs, grade),
+               **self._judge(plan, tensors, kernel, first, outputs, grade),
                "kernels": kernel.launch_steps,
                "prepare_kernels": kernel.prepare_steps,
                "compile_ms": compiled.timing.total_us / 1e3,
@@ -177,9 +177,9 @@ class Comparison:
             row["times_ms"]["kiln"]["median"]))
         return row
 
-    def _judge(self, plan, tensors, kernel, plain, outputs, grade):
+    def _judge(self, plan, tensors, kernel, first, outputs, grade):
         """"ok", "error" and the worst output's errors: of the fast kernels,
-        launched once more, unless the plain ones are wrong."""
+        launched once more, unless the first ones are wrong."""
         import torch
 
         import gpu_worker
@@ -193,7 +193,7 @@ class Comparison:
             truth = gpu_worker.Truth(plan, tensors, grade)
             verdicts = [truth.judge(index, output)
                         for index, output in enumerate(outputs)]
-            verdicts += [verdict for index, output in enumerate(plain)
+            verdicts += [verdict for index, output in enumerate(first)
                          if not (verdict := truth.judge(index, output)).ok]
         worst = max(verdicts, key=lambda v: (not v.ok, v.norm))
         facts = dataclasses.asdict(worst)

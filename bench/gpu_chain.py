@@ -70,7 +70,9 @@ class Chain:
                        "first_result_s": {}}
 
     def compile(self):
-        cold, self.plain, self.outputs, seconds = side_by_side.first_results(
+        self.result["eager_kernels_ms"] = side_by_side.compile_eager_kernels(
+            self.client)
+        cold, self.first, self.outputs, seconds = side_by_side.first_results(
             self.client, self.text, self.tensors, self.grade)
         self.kernel = kiln.TorchKernel(cold)
         self.result["first_result_s"].update(seconds)
@@ -87,9 +89,9 @@ class Chain:
         self.kernel.launch(self.tensors, self.outputs, parameter_version=1)
         torch.cuda.synchronize()
         verdict = errors(self.plan, self.tensors, self.outputs[0], self.grade)
-        plain = errors(self.plan, self.tensors, self.plain.pop(), self.grade)
-        if not plain.ok:
-            verdict = plain
+        first = errors(self.plan, self.tensors, self.first.pop(), self.grade)
+        if not first.ok:
+            verdict = first
         self.result.update(
             ok=verdict.ok, why=verdict.why, norm=verdict.norm,
             norm_torch=verdict.norm_torch, worst=verdict.worst,

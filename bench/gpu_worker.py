@@ -99,8 +99,8 @@ class Runner:
         self.client = kiln.connect(socket, auto_start=False)
         self.target = kiln.client.current_target()
 
-    def compile(self, case):
-        return self.client.compile(case.text, self.target)
+    def compile(self, case, variant=""):
+        return self.client.compile(case.text, self.target, variant=variant)
 
     def run(self, case, compiled, seed):
         """A dict of facts; "error" is there if anything is wrong."""
@@ -110,12 +110,15 @@ class Runner:
             return self._run_large(plan, compiled, tensors)
         truth = Truth(plan, tensors)
         kernel = kiln.TorchKernel(compiled)
+        eager = kiln.TorchKernel(self.compile(case, "eager"))
         # The graph comes last: capturing returns PyTorch's unused memory to
         # the driver, and registered memory must stay.
         runs = (("client", float("nan"),
                  lambda outs: kernel.launch(tensors, outs)),
                 ("service", 77.0,
                  lambda outs: self._serve(compiled, tensors, outs)),
+                ("eager", float("nan"),
+                 lambda outs: eager.launch(tensors, outs)),
                 ("graph", 77.0,
                  lambda outs: self._graph(kernel, tensors, outs)))
         facts = {"refused_in_f32": truth.note} if truth.note else {}

@@ -16,6 +16,7 @@
 // Else one thread walks through the window of one output.
 #include "math.cuh"
 #include "point.cuh"
+#include "pool_window.cuh"
 #include "storage_types.cuh"
 #include "vectors.cuh"
 
@@ -41,22 +42,6 @@ __device__ float MaxPool2dAt(const typename Spec::Tensors& t, Point<Index> at) {
     }
   }
   return largest;
-}
-
-// The part [begin, end) of a window along one axis, and how long it would be
-// with the padding counted.
-template <typename Index>
-struct Window {
-  Index begin, end, padded_length;
-};
-
-template <typename Index>
-__device__ Window<Index> WindowAt(Index output, int kernel, int stride,
-                                  int padding, Index extent) {
-  const Index begin = output * stride - padding;
-  const Index padded_end = min(begin + kernel, extent + padding);
-  return {max(begin, static_cast<Index>(0)), min(padded_end, extent),
-          padded_end - begin};
 }
 
 // The mean of output `at`, whose window has the sum `sum`.

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "jit/compile/compile_plan.h"
+#include "jit/compile/eager_plan.h"
+#include "jit/compile/tuning.h"
 #include "proto/artifact_converter.h"
 #include "server/errors.h"
 #include "server/request_prefix.h"
@@ -125,14 +127,51 @@ ArtifactProvider::Shared ArtifactProvider::FromDisk(
 
 void ArtifactProvider::Produce(const KeyedRequest& keyed,
                                const Caller& caller) {
-  const auto start = std::chrono::steady_clock::now();
+  const Job job = {keyed, caller, std::chrono::steady_clock::now()};
+  const CompileRequest& request = keyed.request;
+  if (request.variant == kEagerVariant) {
+    const CompileRequest of_module =
+        EagerModuleRequest(request.target, request.toolchain);
+    if (keyed.key_text != KeyText(of_module)) {
+      ++misses_;
+      return MakeOfEagerModule(job, of_module);
+    }
+  }
   if (Shared value = FromDisk(keyed.key, caller.request_id)) {
     return memory_.Complete(keyed.key, value);
   }
   ++misses_;
-  const Job job = {keyed, caller, start};
-  if (keyed.request.target.is_cpu()) return CompileHere(job);
+  if (request.target.is_cpu()) return CompileHere(job);
   CompileInPool(job);
+}
+
+void ArtifactProvider::MakeOfEagerModule(const Job& job,
+                                         const CompileRequest& module_request) {
+  KeyedRequest of_module;
+  of_module.request = module_request;
+  of_module.key_text = KeyText(module_request);
+  of_module.key = KeyOf(of_module.key_text);
+  Get(of_module, job.caller, [this, job](const absl::StatusOr<Found>& found) {
+    if (!found.ok()) return memory_.Complete(job.keyed.key, found.status());
+    const auto start = std::chrono::steady_clock::now();
+    absl::StatusOr<Artifact> parsed = ParseArtifact(found->artifact->bytes);
+    if (!parsed.ok()) return memory_.Complete(job.keyed.key, parsed.status());
+    if (parsed->modules.empty()) {
+      return memory_.Complete(
+          job.keyed.key,
+          absl::InternalError("The artifact of the eager kernels has none"));
+    }
+    const Artifact artifact = MakeEagerArtifact(
+        job.keyed.request, std::move(parsed->modules.front()));
+    absl::StatusOr<StoredArtifact> stored =
+        MakeStoredArtifact(SerializeArtifact(artifact));
+    if (!stored.ok()) return memory_.Complete(job.keyed.key, stored.status());
+    stored->source = v1::COMPILED;
+    stored->generate_us = MicrosecondsSince(start);
+    LogCompile(job, *stored);
+    memory_.Complete(job.keyed.key, std::make_shared<const StoredArtifact>(
+                                        *std::move(stored)));
+  });
 }
 
 void ArtifactProvider::CompileHere(const Job& job) {

@@ -22,7 +22,9 @@
 namespace kiln {
 
 // Artifacts by key: from memory, from disk, or compiled, each key once at a
-// time. A compiled artifact is on disk before anybody is answered. Thread-safe.
+// time. A compiled artifact is on disk before anybody is answered. Those of the
+// variant eager are made of one that is compiled once for each target, and are
+// kept in memory alone: making them takes less time than reading. Thread-safe.
 class ArtifactProvider {
  public:
   using Shared = std::shared_ptr<const StoredArtifact>;
@@ -97,6 +99,7 @@ class ArtifactProvider {
   void Produce(const KeyedRequest& keyed, const Caller& caller);
   void CompileInPool(const Job& job);
   void CompileHere(const Job& job);
+  void MakeOfEagerModule(const Job& job, const CompileRequest& module_request);
   void Store(const Job& job, CompilePool::Outcome outcome);
   static void LogCompile(const Job& job, const StoredArtifact& artifact);
   Shared FromDisk(const std::string& key, const std::string& request_id);

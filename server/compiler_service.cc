@@ -10,6 +10,7 @@
 #include "jit/compile/schedule_report.h"
 #include "jit/compile/tuning.h"
 #include "jit/plan/canonical.h"
+#include "jit/plan/errors.h"
 #include "jit/plan/plan_text.h"
 #include "proto/plan_converter.h"
 #include "proto/protocol.h"
@@ -68,6 +69,10 @@ absl::Status ExplainPlan(Front& front, const v1::ExplainRequest& request,
                       request.variant());
   if (!served.ok()) return served.status();
   const KeyedRequest& keyed = *served->keyed;
+  if (request.include_schedule() && keyed.request.variant == kEagerVariant) {
+    return InvalidField("variant", "Eager kernels have no schedule.",
+                        keyed.request.variant, "any other");
+  }
   response->set_key(keyed.key);
   response->set_key_text(keyed.key_text);
   response->set_variant(keyed.request.variant);

@@ -19,8 +19,8 @@ Examples:
       Also writes artifact, cubins and sources to out/.
   kiln compile plan.kiln --target l40s --show
       Prints the generated CUDA.
-  kiln compile plan.kiln --target h100-sxm --variant plain
-      Compiles the plain kernels: slow, but there in a fraction of the time.
+  kiln compile plan.kiln --target h100-sxm --variant eager
+      An operation at a time by kernels for any plan: slow, there at once.
   kiln compile plan.kiln --target h100-sxm --hit-only
       Fails, saying what differs, unless the kernel is cached.)";
 

@@ -10,7 +10,8 @@ namespace kiln::cli {
 
 // The help of `--variant`.
 inline constexpr char kVariantHelp[] =
-    "Other candidates than the fastest known: conv1, rows2, plain "
+    "Other candidates than the fastest known: conv1, rows2, plain, "
+    "eager "
     "(docs/tuning.md)";
 
 // Where the choice of a schedule came from: the winner, what it was measured on

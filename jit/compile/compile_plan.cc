@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "jit/compile/compile_units.h"
+#include "jit/compile/eager_plan.h"
 #include "jit/compile/errors.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/launch_steps.h"
+#include "jit/compile/new_artifact.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/specialize.h"
 
@@ -20,25 +22,6 @@ int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::steady_clock::now() - start)
       .count();
-}
-
-Slot MakeSlot(const TensorDesc& desc, SlotRole role) {
-  return {desc, SizeBytes(desc), ElementSize(desc.dtype), role};
-}
-
-std::vector<Slot> SlotsOf(const CanonicalPlan& plan) {
-  std::vector<Slot> slots;
-  for (const PlanInput& input : plan.plan.inputs) {
-    slots.push_back(MakeSlot(input.desc, input.role == InputRole::kParameter
-                                             ? SlotRole::kParameter
-                                             : SlotRole::kInput));
-  }
-  for (const PlanOutput& output : plan.plan.outputs) {
-    slots.push_back(
-        MakeSlot({output.dtype, plan.values[output.value.index].dims},
-                 SlotRole::kOutput));
-  }
-  return slots;
 }
 
 // By identity. Attempts to compile a plan have units in common.
@@ -168,6 +151,17 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
   return status;
 }
 
+absl::Status AddEager(const CompileRequest& request, NvrtcCompiler* nvrtc,
+                      CompilePlanTiming* spent, Artifact* artifact) {
+  const auto start = std::chrono::steady_clock::now();
+  absl::StatusOr<Module> module =
+      CompileEagerModule(request.target.arch, nvrtc);
+  spent->nvrtc_us = MicrosecondsSince(start);
+  if (!module.ok()) return module.status();
+  *artifact = MakeEagerArtifact(request, *std::move(module));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Artifact> CompilePlan(const CompileRequest& request,
@@ -180,15 +174,11 @@ absl::StatusOr<Artifact> CompilePlan(const CompileRequest& request,
   }
   const auto start = std::chrono::steady_clock::now();
   CompilePlanTiming spent;
-  Artifact artifact;
-  artifact.key_text = KeyText(request);
-  artifact.key = KeyOf(artifact.key_text);
-  artifact.canonical_plan = request.plan.plan;
-  artifact.target = request.target;
-  artifact.slots = SlotsOf(request.plan);
+  Artifact artifact = NewArtifact(request);
   if (!request.target.is_cpu()) {
-    absl::Status status =
-        AddVariants(request, *tuning, nvrtc, &spent, &artifact);
+    const absl::Status status =
+        tuning->eager ? AddEager(request, nvrtc, &spent, &artifact)
+                      : AddVariants(request, *tuning, nvrtc, &spent, &artifact);
     if (!status.ok()) return status;
   }
   spent.generate_us = MicrosecondsSince(start) - spent.nvrtc_us;

@@ -39,6 +39,7 @@ int CountFitting(const std::vector<ScheduleCandidate>& candidates) {
 std::string ToString(const Tuning& tuning) {
   if (tuning == Tuning{}) return std::string(kAuto);
   if (tuning.plain) return std::string(kPlain);
+  if (tuning.eager) return std::string(kEagerVariant);
   std::string text;
   if (tuning.conv > 0) text = fmt::format("{}{}", kConv, tuning.conv);
   if (tuning.rows == 0) return text;
@@ -51,6 +52,10 @@ absl::StatusOr<Tuning> ParseTuning(std::string_view variant) {
   if (variant == kAuto) return tuning;
   if (variant == kPlain) {
     tuning.plain = true;
+    return tuning;
+  }
+  if (variant == kEagerVariant) {
+    tuning.eager = true;
     return tuning;
   }
   std::string_view rest = variant;

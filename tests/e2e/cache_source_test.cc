@@ -13,9 +13,11 @@ using ::testing::HasSubstr;
 
 constexpr char kTarget[] = "sm_80/108";
 
-ArtifactSource SourceOf(Client& client, const Plan& plan) {
+ArtifactSource SourceOf(Client& client, const Plan& plan,
+                        const std::string& variant = "") {
   CompileOptions options;
   options.target = kTarget;
+  options.variant = variant;
   const absl::StatusOr<CompiledPlan> compiled = client.Compile(plan, options);
   EXPECT_TRUE(compiled.ok()) << compiled.status().ToString();
   return compiled.ok() ? compiled->source : ArtifactSource::kCompiled;
@@ -66,6 +68,40 @@ TEST(CacheSourceTest, ExplainNamesTheDifferenceOfAMissAndTheTierOfAHit) {
               HasSubstr("hit in memory"));
   EXPECT_THAT(daemon.Kiln({"explain", plan, "--target", "h100-sxm"}).out,
               HasSubstr("target: sm_90a/132 (wanted) != sm_80/108 (found)"));
+}
+
+// Prevents that plans wait for a compiler before their first result, and that
+// each start of a daemon compiles the eager kernels again.
+TEST(CacheSourceTest, EagerKernelsAreCompiledOnceForAllPlans) {
+  Daemon daemon;
+  const int64_t before = daemon.Compiles();
+  {
+    Client client = daemon.Connect();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(SourceOf(client, SmallPlan(i), "eager"),
+                ArtifactSource::kCompiled);
+    }
+    EXPECT_EQ(SourceOf(client, SmallPlan(0), "eager"), ArtifactSource::kMemory);
+  }
+  EXPECT_EQ(daemon.Compiles() - before, 1);
+  daemon.process().Signal(SIGTERM);
+  EXPECT_EQ(daemon.process().Wait(), 0);
+  daemon.Start();
+  const int64_t after_start = daemon.Compiles();
+  Client client = daemon.Connect();
+  EXPECT_EQ(SourceOf(client, SmallPlan(1), "eager"), ArtifactSource::kCompiled);
+  EXPECT_EQ(daemon.Compiles(), after_start);
+}
+
+// An operation at a time has no schedule to be explained.
+TEST(CacheSourceTest, ExplainRefusesTheScheduleOfEagerKernels) {
+  const Daemon daemon;
+  WriteWhole(daemon.folder() / "plan.kiln", SmallPlanText(1));
+  const auto explained =
+      daemon.Kiln({"explain", daemon.folder() / "plan.kiln", "--target", "a100",
+                   "--schedule", "--variant", "eager"});
+  EXPECT_NE(explained.status, 0);
+  EXPECT_THAT(explained.err, HasSubstr("Eager kernels have no schedule"));
 }
 
 // Prevents a stampede: each of the keys is compiled by whoever comes first,

@@ -91,7 +91,7 @@ class Client:
                 hit_only: bool = False) -> CompiledPlan:
         """The artifact of `plan` for `target` ("h100-sxm", "sm_90a/132",
         "cpu"; default: PyTorch's current device). `grade`: "fp32" or "tf32";
-        default: the plan's. `variant`: "plain" is slow but soon compiled;
+        default: the plan's. `variant`: "eager" is slow but there at once;
         default: the fastest known (docs/tuning.md has the others)."""
         message = plan_message(plan)
         request = schema().CompileRequest(

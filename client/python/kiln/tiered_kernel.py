@@ -14,11 +14,12 @@ from kiln.torch_kernel import TorchKernel
 
 
 class TieredKernel:
-    """`plan` on PyTorch tensors: by its plain kernels, which compile in a
-    fraction of the time, until the fast ones are there. Used like TorchKernel.
+    """`plan` on PyTorch tensors: an operation at a time, by kernels that are
+    there for every plan (the variant "eager"), until its own are compiled. Used
+    like TorchKernel.
 
         kernel = kiln.TieredKernel(client, text)
-        (y,) = kernel(x, weight, bias)  # soon, but slow
+        (y,) = kernel(x, weight, bias)  # at once, but slow
         kernel.wait()
         (y,) = kernel(x, weight, bias)  # fast
 
@@ -26,9 +27,14 @@ class TieredKernel:
     plan's grade but round differently: call wait() first where bits must not
     change, and before torch.cuda.graph, whose captures stay as captured.
 
+    Eager kernels keep the results of operations in memory, as PyTorch does. If
+    there is not enough, the constructor waits for the fast ones. The first plan
+    for a kind of GPU waits until the daemon has compiled the eager kernels,
+    about a second, once for a cache.
+
     The first launch for which the fast kernels are compiled loads them and waits
     for the device, with memory for both until then; no stream may be capturing.
-    If they cannot be had the plain ones stay, and a warning says why. One launch
+    If they cannot be had the eager ones stay, and a warning says why. One launch
     at a time, from one thread. Raises KilnError.
     """
 
@@ -43,13 +49,21 @@ class TieredKernel:
         self._coming: concurrent.futures.Future[CompiledPlan] | None = None
         self._failure: Exception | None = None
         self._captured: list[TorchKernel] = []  # their memory is still in use
+
+        def compile_fast() -> CompiledPlan:
+            return client.compile(plan, target, grade=grade)
+
         cached = _cached(client, plan, target, grade)
-        compiled = cached or client.compile(plan, target, grade=grade,
-                                            variant="plain")
-        self._kernel = TorchKernel(compiled, device)
-        if cached is None:
-            self._coming = _in_background(
-                lambda: client.compile(plan, target, grade=grade))
+        if cached is not None:
+            self._kernel = TorchKernel(cached, device)
+            return
+        eager = client.compile(plan, target, grade=grade, variant="eager")
+        try:
+            self._kernel = TorchKernel(eager, device)
+        except torch.cuda.OutOfMemoryError:
+            self._kernel = TorchKernel(compile_fast(), device)
+        else:
+            self._coming = _in_background(compile_fast)
 
     @property
     def is_fast(self) -> bool:
@@ -99,7 +113,7 @@ class TieredKernel:
         elif self._coming.done():
             self._replace()
             if self._failure is not None:
-                warnings.warn(f"Kiln stays with plain kernels: {self._failure}",
+                warnings.warn(f"Kiln stays with eager kernels: {self._failure}",
                               stacklevel=3)
         return self._kernel
 
@@ -110,7 +124,7 @@ class TieredKernel:
     def _replace(self) -> None:
         try:
             fast = TorchKernel(self._coming.result(), self._device)
-            # Launches that are under way use the plain kernels' memory.
+            # Launches that are under way use the eager kernels' memory.
             self._torch.cuda.synchronize(self._device)
             self._kernel = fast
         except Exception as failure:  # PyTorch's out of memory, for example

@@ -127,12 +127,14 @@ void HostKernels::Run(size_t program, std::span<void* const> slots) const {
   }
   size_t symbol = 0;
   for (const KernelSpec& spec : host.specs) {
-    std::vector<void*> args;
+    std::vector<void*> tensors;
     for (const KernelTensor& tensor : spec.tensors) {
-      args.push_back(tensor.place.slot >= 0
-                         ? slots[tensor.place.slot]
-                         : workspace.data() + tensor.place.offset_bytes);
+      tensors.push_back(tensor.place.slot >= 0
+                            ? slots[tensor.place.slot]
+                            : workspace.data() + tensor.place.offset_bytes);
     }
+    std::vector<void*> args;
+    for (void*& tensor : tensors) args.push_back(static_cast<void*>(&tensor));
     for (const EntrySpec& entry : spec.entries) {
       const auto launch = reinterpret_cast<LaunchFunction>(
           dlsym(library_, host.symbols[symbol++].c_str()));

@@ -50,7 +50,7 @@ std::string ChosenOf(const ScheduleReport& report) {
 
 TEST(TuningTest, TextAndValueAreTheSame) {
   for (const char* text :
-       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "plain"}) {
+       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "plain", "eager"}) {
     const absl::StatusOr<Tuning> tuning = ParseTuning(text);
     ASSERT_TRUE(tuning.ok()) << text;
     EXPECT_EQ(ToString(*tuning), text);

@@ -110,10 +110,11 @@ std::common_type_t<A, B> max(A a, B b) {
   return a < b ? b : a;
 }
 
+// `args` points to the arguments, as cuLaunchKernel takes them.
 template <typename... Parameters, size_t... kIndices>
 void HostCall(void (*kernel)(Parameters...), void* const* args,
               std::index_sequence<kIndices...>) {
-  kernel(static_cast<Parameters>(args[kIndices])...);
+  kernel(*static_cast<std::remove_cv_t<Parameters>*>(args[kIndices])...);
 }
 
 // Runs a grid of `kernel`. Threads of a block run one after another, or, where

@@ -1,6 +1,7 @@
-// Stands in for kernel_sources/storage_types.cuh, whose conversions are PTX.
-#ifndef KILN_TESTS_JIT_COMPILE_HOST_STORAGE_TYPES_CUH_
-#define KILN_TESTS_JIT_COMPILE_HOST_STORAGE_TYPES_CUH_
+// Stands in for kernel_sources/storage_types.cuh, under the same guard: its
+// conversions are PTX.
+#ifndef KILN_KERNEL_SOURCES_STORAGE_TYPES_CUH_
+#define KILN_KERNEL_SOURCES_STORAGE_TYPES_CUH_
 
 namespace kiln {
 
@@ -76,4 +77,4 @@ float Round(float value) {
 
 }  // namespace kiln
 
-#endif  // KILN_TESTS_JIT_COMPILE_HOST_STORAGE_TYPES_CUH_
+#endif  // KILN_KERNEL_SOURCES_STORAGE_TYPES_CUH_
