@@ -19,7 +19,8 @@ TOOLS = ("memcheck", "racecheck", "synccheck")
 # last one, are no memory errors; calls that must succeed are checked by Kiln.
 OPTIONS = {"memcheck": ("--report-api-errors", "no")}
 AT_ONCE = 6
-# One of each template of the plain path, and the chains.
+# One of each template of the plain path, and the chains; these also by eager
+# kernels.
 CASES = (
     "golden/conv2d_stride_2", "golden/chain_p1_group_norm_f32",
     "golden/chain_p2_conv_norm_logsumexp_f32",
@@ -101,10 +102,13 @@ def main():
         if case.name not in names:
             continue
         plan = gpu_cases.read_plan(case)
-        kernel = kiln.TorchKernel(client.compile(case.text))
         tensors = gpu_cases.inputs(case, plan, 1, torch)
-        for _ in range(2):
-            kernel(*tensors)
+        variants = ("", "eager") if case.name in CASES else ("",)
+        for variant in variants:
+            kernel = kiln.TorchKernel(client.compile(case.text,
+                                                     variant=variant))
+            for _ in range(2):
+                kernel(*tensors)
         torch.cuda.synchronize()
         names.remove(case.name)
     assert not names, f"no such cases: {names}"
