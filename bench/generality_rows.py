@@ -47,6 +47,11 @@ def _layer_norm(x, dim):
     return centred.binary("div", variance.add(1e-5).sqrt())
 
 
+def _mish(x):
+    """As it is written by hand."""
+    return x.mul(x.softplus().tanh())
+
+
 def _affine(x, *dims):
     return x.mul(x.param(*dims)).add(x.param(*dims))
 
@@ -166,6 +171,8 @@ ROWS = {
     "conv_small_image": Chain("f32", 128, 256, 7, 7).conv(
         256, 3, padding=1).group_norm(8).relu(),
     "conv_no_norm": Chain("f32", 128, 8, 128, 128).conv(64, 3).relu(),
+    "conv_hand_mish": _mish(Chain("f32", 16, 64, 128, 128).conv(
+        128, 3)).batch_norm(),
     "conv_f16": Chain("f16", 32, 64, 64, 64).conv(
         64, 3, padding=1).group_norm(8).silu(),
     # Groups that blocks of 64 channels cut.
@@ -230,6 +237,10 @@ ROWS = {
         64, 3).gelu().group_norm(8),
     "transpose_k5": Chain("f32", 8, 32, 96, 96).conv_transpose(
         32, 5).gelu().group_norm(4),
+    "transpose_softmax": (lambda x: x.add(
+        x.param(128, 1, 1)).mul(2.0).sigmoid())(
+            Chain("f32", 16, 64, 64, 64).conv_transpose(
+                128, 4, stride=2, padding=1).softmax(1)),
 }
 
 # Compared with max-autotune, too; the four chains are measured elsewhere. It

@@ -331,6 +331,13 @@ PLANS = {
                           "m = mul(x, s)\ny = relu(m)\noutput y\n",
     "pool": "input x: f32[2,8,21,23]\n"
             "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n",
+    # pool_columns.cu: rows of windows of several images, and cut ones.
+    "pool_columns": "input x: f16[3,5,40,44]\n"
+                    "y = max_pool2d(x, kernel_size=13, stride=1, padding=6)\n"
+                    "output y\n",
+    "pool_columns_cut": "input x: f32[1,2,30,4300]\n"
+                        "y = avg_pool2d(x, kernel_size=[7,9], stride=[3,2], "
+                        "padding=[2,4], ceil_mode=true)\noutput y\n",
     "reduce_rows": "input x: f32[40,3000]\ny = logsumexp(x, dim=1)\noutput y\n",
     "reduce_all": "input x: f32[700000]\ny = sum(x)\noutput y\n",
     "reduce_columns": "input x: f32[900,257]\ny = mean(x, dim=0)\noutput y\n",

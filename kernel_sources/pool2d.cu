@@ -13,7 +13,8 @@
 // windows share rows. It loads the rows under its windows whole, Spec::kVector
 // elements an access, and all rows at once if what it computes of each element
 // is short and registers suffice.
-// Else one thread walks through the window of one output.
+// Where they are large, pool_columns.cu takes their place. Else, and in the
+// variant plain, one thread walks through the window of one output.
 #include "math.cuh"
 #include "point.cuh"
 #include "pool_window.cuh"
@@ -42,26 +43,6 @@ __device__ float MaxPool2dAt(const typename Spec::Tensors& t, Point<Index> at) {
     }
   }
   return largest;
-}
-
-// The mean of output `at`, whose window has the sum `sum`.
-template <typename Spec, typename Index>
-__device__ float DivideSum(const Point<Index>& at, float sum) {
-  using Input = typename Spec::Input;
-  if constexpr (Spec::kDivisor != 0) {
-    return QuotientByConstant(sum, static_cast<float>(Spec::kDivisor));
-  } else {
-    const Window<Index> rows = WindowAt<Index>(
-        at.h, Spec::kKernelH, Spec::kStrideH, Spec::kPaddingH, Input::kH);
-    const Window<Index> columns = WindowAt<Index>(
-        at.w, Spec::kKernelW, Spec::kStrideW, Spec::kPaddingW, Input::kW);
-    if (rows.begin >= rows.end || columns.begin >= columns.end) return 0.0f;
-    const Index count =
-        Spec::kCountIncludePad
-            ? rows.padded_length * columns.padded_length
-            : (rows.end - rows.begin) * (columns.end - columns.begin);
-    return sum / static_cast<float>(count);
-  }
 }
 
 template <typename Spec, typename Index>
@@ -243,18 +224,9 @@ __device__ void PoolVector(const typename Spec::Tensors& t,
   }
 }
 
-template <typename Spec, typename Index>
-__device__ float FinishPool(const Point<Index>& at, float result) {
-  if constexpr (Spec::kMax) {
-    return result;
-  } else {
-    return DivideSum<Spec>(at, result);
-  }
-}
-
 // One for each thread.
 template <typename Spec>
-struct PoolStrips {
+struct PoolTallStrips {
   using Output = typename Spec::Output;
   static constexpr typename Spec::Index kN = Output::kN, kC = Output::kC;
   static constexpr typename Spec::Index kH =
@@ -288,7 +260,7 @@ template <typename Spec>
 __device__ void PoolSmallWindows(const typename Spec::Tensors& t) {
   using Index = typename Spec::Index;
   using Output = typename Spec::Output;
-  using Strips = PoolStrips<Spec>;
+  using Strips = PoolTallStrips<Spec>;
   constexpr int kVector = Spec::kVector;
   constexpr int kTall = Spec::kTall;
   static_assert(Output::kW % kVector == 0 && Spec::Input::kW % kVector == 0,

@@ -14,8 +14,6 @@ namespace {
 // With fewer waves the last images, which are finished when nothing else is
 // left to do, are most of them.
 constexpr int64_t kFewestWaves = 4;
-// Of memory, for each multiprocessor: 3.0 TB/s for 132 at 1.74 GHz.
-constexpr double kMovedBytesPerCycle = 13.0;
 // The share of a convolution's predicted time in which all that both move may
 // pass: P4 gains 13 % in fp32, with 0.77, and nothing in tf32, with 1.09
 // (docs/kernel-notes.md).
@@ -30,8 +28,6 @@ constexpr double kApartUnderestimated = 1.2;
 // in f32 and in 16 bits: from twelve plans and grades.
 constexpr double kAgainOverestimated = 0.85;
 constexpr double kHalfAgainOverestimated = 0.65;
-// A kernel more, the gap before it, and merging states for it, on an H100.
-constexpr double kCyclesOfLaunch = 7000.0;
 
 class Finishing {
  public:

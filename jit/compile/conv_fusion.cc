@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_demands.h"
 #include "jit/compile/conv_search.h"
 #include "jit/compile/conv_softmax.h"
@@ -53,20 +54,52 @@ class Fusing {
            NodeAt(group.anchor).IsConvolution();
   }
 
-  // With a softmax over its channels, if that can be a part of its kernel.
+  // With a softmax over its channels, if that can be a part of its kernel and
+  // takes less time there.
   void Fuse(int conv) {
     const int anchor = Group(conv).anchor;
     done_.insert(anchor);
-    const ConvFusion apart = fusion_;
-    if (GatherSoftmax(plan_, conv, &fusion_.groups)) {
-      FuseUsers(conv, anchor);
-      if (std::none_of(fusion_.groups.begin(), fusion_.groups.end(),
-                       IsLeftGathered)) {
-        return;
-      }
-      fusion_ = apart;
+    const ConvFusion before = fusion_;
+    if (!GatherSoftmax(plan_, conv, &fusion_.groups)) {
+      return FuseUsers(conv, anchor);
     }
     FuseUsers(conv, anchor);
+    const bool is_gathered = std::none_of(fusion_.groups.begin(),
+                                          fusion_.groups.end(), IsLeftGathered);
+    ConvFusion gathered = std::exchange(fusion_, before);
+    FuseUsers(conv, anchor);
+    if (is_gathered && !IsFasterThan(gathered, anchor)) {
+      fusion_ = std::move(gathered);
+    }
+  }
+
+  // Whether what the softmax is taken of goes through memory in less time than
+  // it takes longer in the convolution's kernel. Only asked where that is
+  // computed once. Not of 16-bit operands: models say too little of those.
+  bool IsFasterThan(const ConvFusion& gathered, int anchor) const {
+    if (ConvProblemOf(plan_, NodeAt(anchor)).takes_as_stored()) return false;
+    const double together = CyclesOf(gathered, anchor);
+    const double apart = CyclesOf(fusion_, anchor);
+    if (together == 0.0 || apart == 0.0) return false;
+    const Dims& dims = DimsOf(NodeAt(anchor).results[0]);
+    const double bytes = 2.0 * sizeof(float) * NumElements(dims);
+    const double moving =
+        bytes / (kMovedBytesPerCycle * options_.target.sm_count);
+    return apart + kCyclesOfLaunch + moving < together;
+  }
+
+  // Of the kernel of a convolution; 0 where there is not one.
+  double CyclesOf(const ConvFusion& fusion, int anchor) const {
+    double cycles = 0.0;
+    int kernels = 0;
+    for (const auto& [nodes, geometry] : fusion.geometry) {
+      if (nodes.first != anchor) continue;
+      ++kernels;
+      cycles =
+          ConvCycles(geometry, TileCycles(geometry, fusion.demands.at(nodes)),
+                     options_.target.sm_count);
+    }
+    return kernels == 1 ? cycles : 0.0;
   }
 
   static bool IsLeftGathered(const KernelGroup& group) {

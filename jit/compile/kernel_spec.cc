@@ -32,6 +32,8 @@ constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
 constexpr size_t kMaxOpsForEight = 12;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
+// Of a column under large windows, in flight at once.
+constexpr int64_t kPoolRowsAtOnce = 8;
 uint32_t Blocks(int64_t count, int threads) {
   return static_cast<uint32_t>((count + threads - 1) / threads);
 }
@@ -164,7 +166,6 @@ class SpecWriter {
         return AddElementEntry("kiln_conv_transpose2d",
                                "kiln::ConvTranspose2d");
       case NodeKind::kPool2d:
-        spec_.source_file = "pool2d.cu";
         return Pool(node);
       case NodeKind::kUnfold:
         spec_.source_file = "unfold.cu";
@@ -272,23 +273,52 @@ class SpecWriter {
     const int vector = schedule_.by_elements
                            ? 0
                            : PoolVector(pool, input, kernel_.group.domain);
-    const bool is_short = kernel_.group.prologue.size() <= kMaxPrologueForFour;
-    const int tall =
-        vector == 1 && is_short ? PoolTall(pool, kernel_.group.domain) : 1;
-    Append({fmt::format("static constexpr bool kSmall = {};", vector > 0),
-            fmt::format("static constexpr int kVector = {}, kTall = {}, "
-                        "kRowsAtOnce = {};",
-                        std::max(vector, 1), tall,
-                        is_short ? pool.kernel_size[0] : 1)});
-    AddDirection();
     held_vector_ = std::max(vector, 1);
+    if (vector == 0 && !schedule_.by_elements &&
+        PoolStripsOf(pool, kernel_.group.domain).count > 0) {
+      PoolByColumns(pool);
+    } else {
+      PoolByThreads(pool, vector);
+    }
+    AddDirection();
     AddRead(node, held_vector_, "Input");
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
-    const Dims4 output = AlignDims(kernel_.group.domain);
+  }
+
+  // Whether several elements are in flight before one is computed on.
+  bool LoadsPoolRows() const {
+    return kernel_.group.prologue.size() <= kMaxPrologueForFour;
+  }
+
+  void PoolByThreads(const PoolAttributes& pool, int vector) {
+    const Dims& domain = kernel_.group.domain;
+    const int tall =
+        vector == 1 && LoadsPoolRows() ? PoolTall(pool, domain) : 1;
+    spec_.source_file = "pool2d.cu";
+    Append({fmt::format("static constexpr bool kSmall = {};", vector > 0),
+            fmt::format("static constexpr int kVector = {}, kTall = {}, "
+                        "kRowsAtOnce = {};",
+                        held_vector_, tall,
+                        LoadsPoolRows() ? pool.kernel_size[0] : 1)});
+    const Dims4 output = AlignDims(domain);
     AddEntryOf("kiln_pool2d", "kiln::Pool2d",
-               NumElements(kernel_.group.domain) / output[2] *
-                   CeilDiv(output[2], tall) / held_vector_);
+               NumElements(domain) / output[2] * CeilDiv(output[2], tall) /
+                   held_vector_);
+  }
+
+  void PoolByColumns(const PoolAttributes& pool) {
+    const PoolStrips strips = PoolStripsOf(pool, kernel_.group.domain);
+    const int64_t at_once =
+        LoadsPoolRows() ? std::min(pool.kernel_size[0], kPoolRowsAtOnce) : 1;
+    spec_.source_file = "pool_columns.cu";
+    Append({fmt::format("static constexpr int kThreads = {}, "
+                        "kRowsAtOnce = {};",
+                        kThreads, at_once),
+            fmt::format("static constexpr int kStripRows = {}, "
+                        "kStripOutputs = {};",
+                        strips.rows, strips.outputs)});
+    AddEntryOf("kiln_pool2d", "kiln::PoolByColumns", strips.count * kThreads);
   }
 
   void Unfold(const Node& node) {

@@ -17,8 +17,14 @@ constexpr int kMaxColumns = 4;
 constexpr int64_t kMinStepsPerSplitThread = 16;
 constexpr int64_t kMaxSplits = 1024;
 constexpr int kMaxLanesOfRow = 512;
-// Eight threads side by side still read whole lines of 128 bytes.
+// Eight threads side by side still read whole lines of 128 bytes, sixteen if
+// elements have 16 bits.
 constexpr int kMaxLanesOfColumn = 32;
+constexpr int kMaxLanesOfHalfColumn = 16;
+// Lanes of columns that are one element wide, where there are so many: rows of a
+// tensor that begin between accesses are best read few at a time.
+constexpr int kLanesOfNarrow = 4;
+constexpr int64_t kManyColumns = 8192;
 // Lanes of a row at least: side by side they read whole lines of 128 bytes.
 constexpr int kMinLanesOfRow = 8;
 // Rows have so many lanes, up to this limit, that none loads twice: what it
@@ -35,6 +41,8 @@ constexpr int64_t kMaxPrologueInFlight = 2;
 constexpr int kThreadsInFlight = 1024;
 // Accesses in flight where a thread loads more than once, and of columns.
 constexpr int kAtOnceOfMany = 4;
+// The same where an access is one element of 16 bits.
+constexpr int kAtOnceOfNarrowHalf = 8;
 // Longer prologues hide the latency of loads by themselves.
 constexpr int64_t kMaxPrologueForAll = 3;
 constexpr int64_t kMaxPrologueForTwo = 8;
@@ -135,7 +143,10 @@ class Chooser {
   int MostAtOnce() const {
     if (work_.by_elements || work_.prologue > kMaxPrologueForTwo) return 1;
     if (work_.prologue > kMaxPrologueForAll) return 2;
-    if (!geometry_.rows()) return kAtOnceOfMany;
+    if (!geometry_.rows()) {
+      const bool is_narrow = geometry_.vector == 1 && work_.bytes == 2;
+      return is_narrow ? kAtOnceOfNarrowHalf : kAtOnceOfMany;
+    }
     const int most =
         kValuesInFlight / (geometry_.vector * std::max(work_.operands, 1));
     return std::clamp(static_cast<int>(std::bit_floor(unsigned(most))), 1,
@@ -168,8 +179,15 @@ class Chooser {
   // Where fewer threads keep enough in flight in one wave of blocks, those.
   int LanesOfColumn() const {
     const int64_t columns = geometry_.view.outputs() / geometry_.vector;
+    if (geometry_.vector == 1 && columns >= kManyColumns &&
+        geometry_.view.steps() >= kLanesOfNarrow * kAtOnceOfMany &&
+        !work_.by_elements) {
+      return kLanesOfNarrow;
+    }
+    const int most =
+        work_.bytes == 2 ? kMaxLanesOfHalfColumn : kMaxLanesOfColumn;
     int lanes = 1;
-    while (lanes < kMaxLanesOfColumn &&
+    while (lanes < most &&
            lanes * 2 * kAtOnceOfMany <= geometry_.view.steps() &&
            columns * lanes < wanted_threads_) {
       lanes *= 2;
@@ -229,6 +247,7 @@ class Chooser {
     if (geometry_.rows() && accesses <= most) {
       return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(accesses)));
     }
+    if (!geometry_.rows() && accesses >= most) return most;
     if (most >= kAtOnceOfMany && accesses >= kAtOnceOfMany) {
       return kAtOnceOfMany;
     }

@@ -1,5 +1,6 @@
 #include "jit/compile/window_geometry.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "jit/compile/lowered_plan.h"
@@ -18,6 +19,12 @@ constexpr int64_t kMaxTall = 5;
 // What a thread does once, in loads; an output takes one more for itself.
 constexpr int64_t kThreadCost = 12;
 constexpr int64_t kMaxAccessBytes = 16;
+// Columns of a block under large windows, in all; and of one row of windows,
+// beyond which rows are cut.
+constexpr int64_t kColumnsOfBlock = 1024;
+constexpr int64_t kMaxColumns = 4096;
+// Shorter rows of windows leave too little to share.
+constexpr int64_t kMinRowOfWindows = 4;
 
 }  // namespace
 
@@ -65,6 +72,20 @@ int PoolTall(const PoolAttributes& pool, const Dims& output) {
     best = tall;
   }
   return static_cast<int>(best);
+}
+
+PoolStrips PoolStripsOf(const PoolAttributes& pool, const Dims& output) {
+  const Dims4 to = AlignDims(output);
+  const int64_t reach = (pool.kernel_size[1] - 1) * pool.dilation[1] + 1;
+  if (to[3] < kMinRowOfWindows || reach > kMaxColumns) return {};
+  const int64_t outputs =
+      std::min(to[3], (kMaxColumns - reach) / pool.stride[1] + 1);
+  const int64_t columns = (outputs - 1) * pool.stride[1] + reach;
+  const int64_t all_rows = to[0] * to[1] * to[2];
+  const int64_t rows =
+      std::clamp<int64_t>(kColumnsOfBlock / columns, 1, all_rows);
+  return {static_cast<int>(rows), static_cast<int>(outputs),
+          CeilDiv(all_rows, rows) * CeilDiv(to[3], outputs)};
 }
 
 int UnfoldVector(const Pair& patch, const TensorDesc& input) {

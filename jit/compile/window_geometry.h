@@ -23,6 +23,14 @@ int PoolVector(const PoolAttributes& pool, const Dims& input,
 // which it needs the fewest instructions, or nearly; else 1.
 int PoolTall(const PoolAttributes& pool, const Dims& output);
 
+// What a block of pool_columns.cu has: rows of windows, and windows of each.
+struct PoolStrips {
+  int rows = 1;
+  int outputs = 1;
+  int64_t count = 0;  // of strips; 0: not such windows
+};
+PoolStrips PoolStripsOf(const PoolAttributes& pool, const Dims& output);
+
 // Neighbours in a row of a patch that a thread of unfold.cu moves: 8 of 16 bits
 // and 4 of others, or the largest part of these that divides the rows of patch
 // and input.

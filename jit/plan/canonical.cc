@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "jit/plan/canonical_fields.h"
+#include "jit/plan/named_product.h"
 #include "jit/plan/validate.h"
 
 namespace kiln {
@@ -60,7 +61,13 @@ bool IsIdentityPool(const Op& op) {
 class Merger {
  public:
   Merger(const Plan& plan, const std::vector<TensorDesc>& values)
-      : plan_(plan), values_(values) {
+      : plan_(plan), values_(values), num_readers_(values.size()) {
+    for (const Op& op : plan.ops) {
+      for (const Operand& operand : op.operands) {
+        const auto* value = std::get_if<ValueId>(&operand);
+        if (value != nullptr) ++num_readers_[value->index];
+      }
+    }
     for (const PlanInput& input : plan.inputs) {
       representative_.push_back(static_cast<int>(representative_.size()));
       exact_.push_back(input.desc.dtype);
@@ -79,6 +86,7 @@ class Merger {
   void Add(const Op& original) {
     const int self = static_cast<int>(representative_.size());
     ops_.push_back(Rewrite(original));
+    NameProduct();
     const Op& op = ops_.back();
     const auto* cast = std::get_if<CastAttributes>(&op.attributes);
     exact_.push_back(cast != nullptr ? std::optional(cast->dtype)
@@ -104,6 +112,17 @@ class Merger {
     return op;
   }
 
+  // Factors that somebody else reads, too, may be rounded for that
+  // (rounded_values.h), so they must be read here alone.
+  void NameProduct() {
+    const auto op_of = [&](ValueId value) -> const Op* {
+      const int op = value.index - static_cast<int>(plan_.inputs.size());
+      return op >= 0 && num_readers_[value.index] == 1 ? &ops_[op] : nullptr;
+    };
+    const auto named = NamedProduct(ops_.back(), op_of);
+    if (named) ops_.back() = *named;
+  }
+
   bool IsNoOp(const Op& op) const {
     if (const auto* cast = std::get_if<CastAttributes>(&op.attributes)) {
       return exact_[std::get<ValueId>(op.operands[0]).index] == cast->dtype;
@@ -113,6 +132,7 @@ class Merger {
 
   const Plan& plan_;
   const std::vector<TensorDesc>& values_;
+  std::vector<int> num_readers_;     // by value: ops of the plan as it came
   std::vector<int> representative_;  // by value
   // By value: the type in which it is already rounded, if any. Equal nominal
   // types are not enough: the sum of two f16 inputs is an f32 until it is cast.

@@ -12,6 +12,7 @@ namespace kiln {
 // The one form in which a plan is hashed, compiled and stored: defaults
 // explicit, dimensions counted from the front, unused ops and inputs dropped,
 // no-ops (cast to the same type, 1x1 stride-1 unpadded pooling) removed,
+// products written by hand replaced by the op that they are (named_product.h),
 // equal ops merged, everything numbered by depth-first visit from the
 // outputs, names removed. Renaming, permuting inputs or reordering ops does
 // not change it; any other change does.

@@ -50,6 +50,9 @@ std::vector<TemplatePlan> PlainPlans() {
        "input x: f32[8,32,37,37]\n"
        "y = avg_pool2d(x, kernel_size=[1,3], stride=1, padding=[0,1])\n"
        "output y\n"},
+      {"pool_columns", "pool_columns.cu",
+       "input x: f32[2,3,25,61]\n"
+       "y = avg_pool2d(x, kernel_size=7, stride=3, padding=3)\noutput y\n"},
       {"pool", "pool2d.cu",
        "input x: f32[2,8,21,23]\n"
        "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},

@@ -5,6 +5,20 @@ namespace kiln {
 
 // Enough elements for threads to take several.
 inline constexpr const char* kLargePlans[] = {
+    // Large windows: several rows of images in a block; and rows that blocks
+    // cut, with edges.
+    R"(
+input x: f16[2,5,20,22]
+t = silu(x)
+p = max_pool2d(t, kernel_size=9, stride=1, padding=4)
+z = relu(p)
+output z
+)",
+    R"(
+input x: f32[1,2,11,4200]
+z = avg_pool2d(x, kernel_size=[7,9], stride=[3,2], padding=[2,4], ceil_mode=true, count_include_pad=false)
+output z
+)",
     R"(
 input x: f32[8,32,24,24]
 input y: f32[8,1,24,24]

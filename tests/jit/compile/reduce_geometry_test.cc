@@ -118,6 +118,15 @@ TEST(ReduceGeometryTest, ColumnsFillTheDeviceOnce) {
   EXPECT_EQ(ChooseReduceGeometry(Columns(64, 1 << 18), Of(2), kSms).lanes, 4);
 }
 
+// Rows that begin between accesses are read few at a time.
+TEST(ReduceGeometryTest, NarrowColumnsHaveFewLanes) {
+  const ReduceView odd = Columns(4096, 67 * 577);
+  EXPECT_EQ(ChooseReduceGeometry(odd, Of(4), kSms).vector, 1);
+  EXPECT_EQ(ChooseReduceGeometry(odd, Of(4), kSms).lanes, 4);
+  EXPECT_EQ(ChooseReduceGeometry(odd, Of(4), kSms).at_once, 4);
+  EXPECT_EQ(ChooseReduceGeometry(odd, Of(2), kSms).at_once, 8);
+}
+
 TEST(ReduceGeometryTest, LongProloguesLoadLessAtOnce) {
   ReduceWork work = Of(4);
   work.prologue = 5;

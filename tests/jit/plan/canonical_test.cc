@@ -177,6 +177,36 @@ TEST(CanonicalTest, ArithmeticIdentitiesStay) {
   }
 }
 
+// Prevents that a function costs twice its time for how it is written.
+TEST(CanonicalTest, ProductsWrittenByHandAreNamed) {
+  const std::string mish = TextOf("input x: f32[4]\ny = mish(x)\noutput y\n");
+  EXPECT_EQ(TextOf("input x: f32[4]\ns = softplus(x)\nt = tanh(s)\n"
+                   "y = mul(t, x)\noutput y\n"),
+            mish);
+  EXPECT_EQ(TextOf("input x: f32[4]\ns = softplus(x)\nt = tanh(s)\n"
+                   "y = mul(x, t)\noutput y\n"),
+            mish);
+  EXPECT_EQ(TextOf("input x: f16[4]\ns = sigmoid(x)\ny = mul(x, s)\n"
+                   "output y\n"),
+            TextOf("input x: f16[4]\ny = silu(x)\noutput y\n"));
+  EXPECT_EQ(TextOf("input x: f32[4]\ns = hardsigmoid(x)\ny = mul(x, s)\n"
+                   "output y\n"),
+            TextOf("input x: f32[4]\ny = hardswish(x)\noutput y\n"));
+}
+
+TEST(CanonicalTest, OtherProductsStay) {
+  // Another softplus, another argument, a factor that is put to other use.
+  EXPECT_EQ(OpCount("input x: f32[4]\ns = softplus(x, beta=2)\nt = tanh(s)\n"
+                    "y = mul(t, x)\noutput y\n"),
+            3u);
+  EXPECT_EQ(OpCount("input x: f32[4]\ninput z: f32[4]\ns = sigmoid(z)\n"
+                    "y = mul(x, s)\noutput y\n"),
+            2u);
+  EXPECT_EQ(OpCount("input x: f32[4]\ns = sigmoid(x)\ny = mul(x, s)\n"
+                    "z = add(y, s)\noutput z\n"),
+            3u);
+}
+
 TEST(CanonicalTest, OperandOrderIsKept) {
   const std::string x = "input x: f32[2]\ninput z: f32[1]\n";
   EXPECT_NE(TextOf(x + "y = add(x, z)\noutput y"),
