@@ -27,19 +27,20 @@ __device__ inline long long EagerTapAt(bool is_transposed, int at, int tap,
 }
 
 // sums[j] += the products of one tap, over the channels of a group. Some
-// channels have sums of their own: chains of additions are short, and so are
-// errors.
+// channels have sums of their own, as rows of the filter have: chains of
+// additions are short, and so are errors.
 template <int kOutputs>
 __device__ void EagerTapProducts(const EagerConv2d& p, const float* x,
                                  const float* weight, float (&sums)[kOutputs]) {
   constexpr int kChannels = 32;
   const long long plane = static_cast<long long>(p.input_h) * p.input_w;
 #pragma unroll 1
-  for (int first = 0; first < p.input_channels; first += kChannels) {
-    const int end = min(first + kChannels, p.input_channels);
+  for (long long first = 0; first < p.input_channels; first += kChannels) {
+    const long long end =
+        min(first + kChannels, static_cast<long long>(p.input_channels));
     float some[kOutputs] = {};
 #pragma unroll 4
-    for (int channel = first; channel < end; ++channel) {
+    for (long long channel = first; channel < end; ++channel) {
       const float element = x[channel * plane];
       const float* filter = weight + channel * p.weight_input;
 #pragma unroll
@@ -70,6 +71,7 @@ __device__ void EagerConv2dAt(const EagerConv2d& p, long long n, int group,
     const long long from_h = EagerTapAt(p.is_transposed != 0, h, ky, p.stride_h,
                                         p.padding_h, p.dilation_h, p.input_h);
     if (from_h < 0) continue;
+    float of_row[kOutputs] = {};
 #pragma unroll 1
     for (int kx = 0; kx < p.kernel_w; ++kx) {
       const long long from_w =
@@ -78,8 +80,10 @@ __device__ void EagerConv2dAt(const EagerConv2d& p, long long n, int group,
       if (from_w < 0) continue;
       EagerTapProducts(p, image + from_h * p.input_w + from_w,
                        filters + static_cast<long long>(ky) * p.kernel_w + kx,
-                       sums);
+                       of_row);
     }
+#pragma unroll
+    for (int j = 0; j < kOutputs; ++j) sums[j] += of_row[j];
   }
   const long long plane = p.output_h.size * p.output_w.size;
   const long long first = group_of_image * p.output_channels + channel;

@@ -212,9 +212,10 @@ EagerReduce EagerReduceOf(const Op& op, const Dims& dims,
   p.steps = view.steps();
   p.reducer = ReducerOf(op.kind);
   const bool is_row = view.reduces_innermost();
-  p.lanes = is_row
-                ? PowerUpTo(std::min<int64_t>(p.steps, kEagerThreads))
-                : kEagerThreads / PowerUpTo(std::min(view.run(), kMaxColumns));
+  const int64_t most_lanes =
+      is_row ? kEagerThreads
+             : kEagerThreads / PowerUpTo(std::min(view.run(), kMaxColumns));
+  p.lanes = PowerUpTo(std::min<int64_t>(p.steps, most_lanes));
   p.lane_pitch = is_row ? 1 : kEagerThreads / p.lanes;
 
   const int64_t blocks = CeilDiv(p.outputs * p.lanes, kEagerThreads);

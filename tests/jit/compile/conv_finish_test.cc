@@ -153,7 +153,7 @@ output y
 
 TEST(ConvFinishTest, TakesAllThatFollowsElementByElement) {
   const Schedule schedule =
-      Fastest(Chain(128, "s = sigmoid(n)\ny = mul(n, s)\noutput y"));
+      Fastest(Chain(128, "s = tanh(n)\ny = mul(n, s)\noutput y"));
   ASSERT_EQ(schedule.kernels.size(), 2);
   EXPECT_EQ(schedule.kernels[1].group.finish.size(), 3);
 }
