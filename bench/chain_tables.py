@@ -94,7 +94,7 @@ def first_result_table(files):
     for name, grade, facts in _by_chain(files):
         first = facts["first_result_s"]
         rows.append([
-            name, grade, f"{first['kiln']:.2f}", f"{first['kiln_fast']:.2f}",
+            name, grade, f"{first['kiln']:.3f}", f"{first['kiln_fast']:.2f}",
             f"{facts['cold_compile_ms']:.0f}", f"{facts['nvrtc_ms']:.0f}",
             *(f"{first[mode]:.1f}" if mode in first else ""
               for mode in ("torch_compile", "max_autotune"))])
@@ -103,7 +103,18 @@ def first_result_table(files):
     return markdown.table(
         ["chain", "grade", "Kiln, s", "fast, s", "compile, ms",
          "of it NVRTC, ms",
-         "torch.compile, s", "max-autotune, s"], rows, 2)
+         "torch.compile, s", "max-autotune, s"], rows, 2) + _once(files)
+
+
+def _once(files):
+    """What a cache needs once for a kind of GPU, before any plan."""
+    milliseconds = [facts["eager_kernels_ms"] for _, _, facts in _by_chain(files)
+                    if "eager_kernels_ms" in facts]
+    if not milliseconds:
+        return []
+    return ["", f"The eager kernels took {min(milliseconds) / 1e3:.2f} to "
+            f"{max(milliseconds) / 1e3:.2f} s to compile, once for each "
+            "cache, which is not in these times."]
 
 
 def error_table(files):

@@ -75,5 +75,5 @@ def _cells(name, row):
             markdown.percent(row["of_floor"]), times(row["times_compile"]),
             times(row["times_best"]),
             f"{row['norm_ratio']:.2f}" if row["ok"] else "**wrong**",
-            f"{first['kiln']:.2f}", f"{first['kiln_fast']:.2f}",
+            f"{first['kiln']:.3f}", f"{first['kiln_fast']:.2f}",
             f"{first['torch_compile']:.2f}"]
