@@ -163,6 +163,18 @@ __device__ void CountChunk(const typename Spec::Tensors& staged,
   }
 }
 
+// Waits until the place of a chunk is being filled with it. A barrier says the
+// same of a phase and of the one two before, and where warps take turns with
+// rows they may come for this chunk while that of others, which had the place
+// before, is still on its way.
+template <typename Spec>
+__device__ void AwaitTurnOf(TeamMemory<Spec>* memory,
+                            const Chunk<Spec>& chunk) {
+  if constexpr (Spec::kRowGroups > 1) {
+    ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
+  }
+}
+
 // A chunk's elements in the ring, once they are there. Known statistics imply
 // it; waiting makes the copy engine's writes seen.
 template <typename Spec>
@@ -185,6 +197,7 @@ __device__ void Count(const typename Spec::Tensors& t, unsigned char* ring,
 #pragma unroll 1
     for (int k = 0; k < Spec::kChunks; ++k) {
       const Chunk<Spec> chunk(row, k);
+      AwaitTurnOf<Spec>(memory, chunk);
       CountChunk<Spec>(AwaitStaged(t, ring, memory, chunk), chunk, thread,
                        &state);
     }
@@ -303,6 +316,12 @@ __device__ void FinishRows(const typename Spec::Tensors& t, unsigned char* ring,
 #pragma unroll 1
   for (int row = group; row < rows; row += Spec::kRowGroups) {
     const RowPlace<Spec> place(row);
+    if constexpr (Spec::kRowGroups > 1) {
+      // Then the row that had these statistics before is finished, too.
+      const Chunk<Spec> first(row, 0);
+      AwaitTurnOf<Spec>(memory, first);
+      ptx::Wait(&memory->loaded[first.slot], first.parity);
+    }
     ptx::Wait(&memory->known[place.index], place.parity);
     const typename Spec::Statistics statistics =
         memory->statistics[place.index];
@@ -342,6 +361,12 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
                     Spec::kRowLength % Spec::kVector == 0,
                 "Vectors must not cross the end of a chunk.");
   static_assert(Spec::kSlotBytes % 128 == 0, "Places are aligned to lines.");
+  static_assert(
+      Spec::kSlots > (Spec::kRowGroups - 1) * Spec::kChunks ||
+          Spec::kSlots >=
+              static_cast<long long>(Spec::kRows + Spec::kTeams - 1) /
+                  Spec::kTeams * Spec::kChunks,
+      "Warps that wait for a place are at most one phase ahead of it.");
   static_assert(static_cast<long long>(Spec::kRows) * Spec::kChunks < 1ll << 31,
                 "An int must hold the number of chunks.");
   extern __shared__ __align__(128) unsigned char ring[];

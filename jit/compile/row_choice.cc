@@ -550,6 +550,12 @@ class Choice {
         work_.rows * geometry.chunks >= int64_t{1} << 31) {
       return std::nullopt;
     }
+    // Warps must not be two phases ahead of a place (row_team.cu).
+    const bool reuses = geometry.slots < RowsOfTeam(geometry) * geometry.chunks;
+    while (reuses &&
+           geometry.slots <= (geometry.row_groups - 1) * geometry.chunks) {
+      geometry.row_groups /= 2;
+    }
     geometry.dynamic_shared_bytes = geometry.slots * geometry.slot_bytes;
     return geometry;
   }

@@ -252,8 +252,14 @@ void DoNothing(Warp&, const Instruction&, uint32_t) {}
 
 }  // namespace
 
-void LandCopies(Grid* grid) {
+void LandCopies(Grid* grid, std::mt19937_64* random) {
+  constexpr uint64_t kRounds = 8;  // that a copy takes, in the mean
   for (const Copy& copy : std::exchange(grid->copies, {})) {
+    if (random != nullptr && (*random)() % kRounds != 0) {
+      grid->copies.push_back(copy);
+      ++grid->progress;
+      continue;
+    }
     EndCopy(copy);
     copy.block->races.EndCopy(OffsetOf(*copy.block, copy.barrier), copy.time);
     ChangeBarrier(grid, copy.barrier, [&](BarrierState& state) {

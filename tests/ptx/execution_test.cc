@@ -109,6 +109,26 @@ TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {
   }
 }
 
+// Prevents that warps that take turns with rows take an earlier chunk, which is
+// on its way to the same place, for theirs: copies take as long as they like.
+TEST(PtxSchedulesTest, WarpsThatTakeTurnsWaitForTheirOwnChunks) {
+  PlanRunOptions options;
+  options.tuning.rows = 2;
+  const absl::StatusOr<PlanKernels> kernels = CompileToPtx(
+      "input x: f32[96,2,32,64]\ninput z: f32[96,2,32,64]\nv = add(x, z)\n"
+      "n = group_norm(v, num_groups=1)\ny = relu(n)\noutput y\n",
+      "sm_90a/4", TestToolchain(), options);
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const std::optional<RowGeometry>& rows = kernels->schedule.kernels[0].rows;
+  ASSERT_TRUE(rows.has_value());
+  EXPECT_EQ(rows->keeper, RowKeeper::kTeam);
+  EXPECT_EQ(rows->row_groups, 4);
+  for (options.schedule_seed = 1; options.schedule_seed <= 8;
+       ++options.schedule_seed) {
+    Check(*kernels, {}, options);
+  }
+}
+
 // Whether in each grade some convolution of each plan whose name begins with
 // `prefix` is as `is_wanted` asks. Those that are named for something do not
 // lose it to another choice of tiles.

@@ -83,7 +83,7 @@ void Machine::Run(int64_t resident) {
       }
       resident_.erase(resident_.begin() + i);
     }
-    LandCopies(grid_);
+    LandCopies(grid_, interrupts_ ? &random_ : nullptr);
     idle = grid_->progress == before ? idle + 1 : 0;
     if (idle > kIdleRounds) return ReportDeadlock();
   }

@@ -164,8 +164,9 @@ inline void ForLanes(uint32_t mask, Body body) {
 void Fail(Warp& warp, const Instruction& instruction, int lane,
           const std::string& what);
 
-// Ends the copies that barriers count.
-void LandCopies(Grid* grid);
+// Ends the copies that barriers count: all, or by `random` some, so that those
+// that began later may end earlier.
+void LandCopies(Grid* grid, std::mt19937_64* random);
 
 // Runs a grid to its end.
 class Machine {
