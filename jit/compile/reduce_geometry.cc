@@ -21,8 +21,8 @@ constexpr int kMaxLanesOfRow = 512;
 // elements have 16 bits.
 constexpr int kMaxLanesOfColumn = 32;
 constexpr int kMaxLanesOfHalfColumn = 16;
-// Lanes of columns that are one element wide, where there are so many: rows of a
-// tensor that begin between accesses are best read few at a time.
+// Lanes of columns that are one element wide, where there are so many: rows of
+// a tensor that begin between accesses are best read few at a time.
 constexpr int kLanesOfNarrow = 4;
 constexpr int64_t kManyColumns = 8192;
 // Lanes of a row at least: side by side they read whole lines of 128 bytes.

@@ -25,7 +25,8 @@ inline constexpr int kMaxTuningRank = 15;
 inline constexpr std::string_view kEagerVariant = "eager";
 
 // CompileRequest::variant: "auto" for the models' choice, else "conv1",
-// "rows2", "conv1+rows2", "plain" or "eager". ParseTuning(ToString(t)) equals t.
+// "rows2", "conv1+rows2", "plain" or "eager". ParseTuning(ToString(t)) equals
+// t.
 std::string ToString(const Tuning& tuning);
 
 // Errors: INVALID_ARGUMENT for any other text.
