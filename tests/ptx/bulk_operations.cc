@@ -1,8 +1,10 @@
 // Asynchronous copies, the barriers that count them, and clusters (PTX ISA,
 // sections "Asynchronous copy", "mbarrier" and "barrier.cluster"). Copies
 // are done as late as may be: those that a barrier counts when all warps have
-// run as far as they can, the others when a thread waits for them.
+// run as far as they can, or where warps are interrupted at random, in any
+// order from then on; the others when a thread waits for them.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -78,9 +80,9 @@ void InitBarrier(Warp& warp, const Instruction& i, uint32_t mask) {
   ++warp.grid->progress;
 }
 
-void ArriveAt(Warp& warp, const Instruction& i, int lane, uint32_t bytes,
-              const Place* barrier) {
-  std::byte* const place = FindBarrier(warp, i, lane, barrier, Space::kShared);
+// `place`: of the barrier; null if it was not found.
+void ArriveAtPlace(Warp& warp, const Instruction& i, int lane, uint32_t bytes,
+                   std::byte* place) {
   if (place == nullptr) return;
   warp.block->races.Release(warp.index, OffsetOf(*warp.block, place));
   ChangeBarrier(warp.grid, place, [&](BarrierState& state) {
@@ -90,6 +92,12 @@ void ArriveAt(Warp& warp, const Instruction& i, int lane, uint32_t bytes,
     }
     state.pending = state.pending - 1;
   });
+}
+
+void ArriveAt(Warp& warp, const Instruction& i, int lane, uint32_t bytes,
+              const Place* barrier) {
+  ArriveAtPlace(warp, i, lane, bytes,
+                FindBarrier(warp, i, lane, barrier, Space::kShared));
 }
 
 void Arrive(Warp& warp, const Instruction& i, uint32_t mask) {
@@ -218,10 +226,42 @@ void WaitForAllCopies(Warp& warp, const Instruction& i, uint32_t mask) {
   });
 }
 
-// Arrives as soon as the lane's copies have: here they do so now.
+// Arrives as soon as the lane's copies have.
 void ArriveWithCopies(Warp& warp, const Instruction& i, uint32_t mask) {
-  WaitForAllCopies(warp, i, mask);
-  ForLanes(mask, [&](int lane) { ArriveAt(warp, i, lane, 0, i.operands); });
+  ForLanes(mask, [&](int lane) {
+    warp.grid->arrivals.push_back(
+        {&warp, &i, lane,
+         FindBarrier(warp, i, lane, i.operands, Space::kShared),
+         std::exchange(warp.copies[lane], {})});
+  });
+  ++warp.grid->progress;
+}
+
+void Land(const LateArrival& arrival) {
+  Warp& warp = *arrival.warp;
+  for (const Copy& copy : arrival.copies) {
+    EndCopy(copy);
+    CheckOrder(warp, *arrival.instruction, arrival.lane, Access::kWrite,
+               copy.to, copy.size);
+  }
+  ArriveAtPlace(warp, *arrival.instruction, arrival.lane, 0, arrival.barrier);
+}
+
+// All, or by `random` some; of a lane's those that began first.
+void LandArrivals(Grid* grid, std::mt19937_64* random) {
+  constexpr uint64_t kRounds = 4;
+  std::set<std::pair<const Warp*, int>> waiting;
+  for (const LateArrival& arrival : std::exchange(grid->arrivals, {})) {
+    const std::pair lane(arrival.warp, arrival.lane);
+    const bool stays = random != nullptr && (*random)() % kRounds != 0;
+    if (!stays && waiting.count(lane) == 0) {
+      Land(arrival);
+      continue;
+    }
+    waiting.insert(lane);
+    grid->arrivals.push_back(arrival);
+    ++grid->progress;
+  }
 }
 
 void MapToRank(Warp& warp, const Instruction& i, uint32_t mask) {
@@ -253,6 +293,7 @@ void DoNothing(Warp&, const Instruction&, uint32_t) {}
 }  // namespace
 
 void LandCopies(Grid* grid, std::mt19937_64* random) {
+  LandArrivals(grid, random);
   constexpr uint64_t kRounds = 8;  // that a copy takes, in the mean
   for (const Copy& copy : std::exchange(grid->copies, {})) {
     if (random != nullptr && (*random)() % kRounds != 0) {

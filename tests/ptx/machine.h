@@ -33,6 +33,18 @@ struct Copy {
   uint32_t time = 0;             // of SharedRaces
 };
 
+struct Instruction;
+struct Warp;
+
+// An arrival of a lane once its copies have arrived.
+struct LateArrival {
+  Warp* warp = nullptr;
+  const Instruction* instruction = nullptr;
+  int lane = 0;
+  std::byte* barrier = nullptr;
+  std::deque<Copy> copies;
+};
+
 // A product of a warpgroup that has been issued.
 struct PendingProduct {
   const Instruction* instruction = nullptr;
@@ -56,7 +68,8 @@ struct Grid {
   // only wait.
   uint64_t progress = 0;
   std::vector<Copy> copies;  // that barriers count, and have not arrived
-  std::string error;         // the first, or empty
+  std::vector<LateArrival> arrivals;
+  std::string error;  // the first, or empty
 };
 
 struct Warp {
