@@ -69,14 +69,8 @@ void CheckCases(const std::vector<HostCase>& cases, double factor,
                 double max_wrong_share, const std::vector<int>& specials) {
   for (const HostCase& test : cases) {
     const Variant variant = MakeEagerLaunches(test.canonical, kTarget);
-    for (const int one_in : specials) {
-      const HostRun run = RunCase(
-          test, one_in,
-          [&](std::span<void* const> slots) { RunOnHost(variant, slots); });
-      EXPECT_LE(WrongShare(test, run, factor), max_wrong_share)
-          << "one special value in " << one_in << "\n"
-          << test.named.text;
-    }
+    CheckCase(test, factor, max_wrong_share, specials,
+              [&](std::span<void* const> slots) { RunOnHost(variant, slots); });
   }
 }
 

@@ -62,6 +62,67 @@ double Stored(DataType type, double value) {
   return stored;
 }
 
+// One run of a plan on the same random inputs: by kernels in storage types, and
+// by the reference in double.
+struct HostRun {
+  std::vector<std::vector<char>> buffers;     // the slots
+  std::vector<std::vector<double>> expected;  // of each output
+};
+
+HostRun RunCase(const HostCase& test, int one_in, const HostRunner& runner) {
+  std::mt19937 random(7);
+  const Plan& plan = test.canonical.plan;
+  HostRun run;
+  for (const PlanInput& input : plan.inputs) {
+    run.buffers.push_back(RandomTensor(input.desc, one_in, &random));
+  }
+  for (const PlanOutput& output : plan.outputs) {
+    const Dims& dims = test.canonical.values[output.value.index].dims;
+    run.buffers.emplace_back(SizeBytes({output.dtype, dims}), '\xff');
+    run.expected.emplace_back(NumElements(dims));
+  }
+  std::vector<void*> slots;
+  for (std::vector<char>& buffer : run.buffers) slots.push_back(buffer.data());
+  std::vector<double*> outputs;
+  for (std::vector<double>& values : run.expected) {
+    outputs.push_back(values.data());
+  }
+
+  const std::vector<const void*> inputs(slots.begin(),
+                                        slots.begin() + plan.inputs.size());
+  EXPECT_TRUE(EvaluateReferenceToDouble(plan, inputs, outputs).ok());
+  runner(slots);
+  return run;
+}
+
+// Share of wrong elements of the worst output.
+double WrongShare(const HostCase& test, const HostRun& run, double factor) {
+  const Plan& plan = test.canonical.plan;
+  double worst = 0;
+  for (size_t o = 0; o < run.expected.size(); ++o) {
+    const DataType type = plan.outputs[o].dtype;
+    const char* const bytes = run.buffers[plan.inputs.size() + o].data();
+    size_t wrong = 0;
+    for (size_t i = 0; i < run.expected[o].size(); ++i) {
+      const double expected = run.expected[o][i];
+      double actual = 0;
+      ElementsToDouble(type, bytes + i * ElementSize(type), 1, &actual);
+      if (actual == expected || (actual != actual && expected != expected)) {
+        continue;
+      }
+      if (actual == Stored(type, expected)) continue;  // beyond its range
+      const double error = std::abs(actual - expected);
+      if (error <= factor * Tolerance(type, expected)) continue;
+      if (wrong++ > 0) continue;
+      std::printf("%s: output %zu, element %zu is %.9g, expected %.9g\n",
+                  test.named.name.c_str(), o, i, actual, expected);
+    }
+    const double size = static_cast<double>(run.expected[o].size());
+    worst = std::max(worst, static_cast<double>(wrong) / size);
+  }
+  return worst;
+}
+
 }  // namespace
 
 std::vector<HostCase> SmallCases() {
@@ -109,57 +170,14 @@ std::vector<HostCase> RandomCases(
   return cases;
 }
 
-HostRun RunCase(const HostCase& test, int one_in, const HostRunner& runner) {
-  std::mt19937 random(7);
-  const Plan& plan = test.canonical.plan;
-  HostRun run;
-  for (const PlanInput& input : plan.inputs) {
-    run.buffers.push_back(RandomTensor(input.desc, one_in, &random));
+void CheckCase(const HostCase& test, double factor, double max_wrong_share,
+               const std::vector<int>& specials, const HostRunner& runner) {
+  for (const int one_in : specials) {
+    const HostRun run = RunCase(test, one_in, runner);
+    EXPECT_LE(WrongShare(test, run, factor), max_wrong_share)
+        << "one special value in " << one_in << "\n"
+        << test.named.text;
   }
-  for (const PlanOutput& output : plan.outputs) {
-    const Dims& dims = test.canonical.values[output.value.index].dims;
-    run.buffers.emplace_back(SizeBytes({output.dtype, dims}), '\xff');
-    run.expected.emplace_back(NumElements(dims));
-  }
-  std::vector<void*> slots;
-  for (std::vector<char>& buffer : run.buffers) slots.push_back(buffer.data());
-  std::vector<double*> outputs;
-  for (std::vector<double>& values : run.expected) {
-    outputs.push_back(values.data());
-  }
-
-  const std::vector<const void*> inputs(slots.begin(),
-                                        slots.begin() + plan.inputs.size());
-  EXPECT_TRUE(EvaluateReferenceToDouble(plan, inputs, outputs).ok());
-  runner(slots);
-  return run;
-}
-
-double WrongShare(const HostCase& test, const HostRun& run, double factor) {
-  const Plan& plan = test.canonical.plan;
-  double worst = 0;
-  for (size_t o = 0; o < run.expected.size(); ++o) {
-    const DataType type = plan.outputs[o].dtype;
-    const char* const bytes = run.buffers[plan.inputs.size() + o].data();
-    size_t wrong = 0;
-    for (size_t i = 0; i < run.expected[o].size(); ++i) {
-      const double expected = run.expected[o][i];
-      double actual = 0;
-      ElementsToDouble(type, bytes + i * ElementSize(type), 1, &actual);
-      if (actual == expected || (actual != actual && expected != expected)) {
-        continue;
-      }
-      if (actual == Stored(type, expected)) continue;  // beyond its range
-      const double error = std::abs(actual - expected);
-      if (error <= factor * Tolerance(type, expected)) continue;
-      if (wrong++ > 0) continue;
-      std::printf("%s: output %zu, element %zu is %.9g, expected %.9g\n",
-                  test.named.name.c_str(), o, i, actual, expected);
-    }
-    const double size = static_cast<double>(run.expected[o].size());
-    worst = std::max(worst, static_cast<double>(wrong) / size);
-  }
-  return worst;
 }
 
 }  // namespace kiln

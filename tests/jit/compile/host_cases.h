@@ -29,23 +29,15 @@ std::vector<HostCase> RandomCases(
     uint64_t seed, size_t count,
     const std::function<bool(const HostCase&)>& is_wanted = nullptr);
 
-// One run of a plan on the same random inputs: by kernels in storage types, and
-// by the reference in double.
-struct HostRun {
-  std::vector<std::vector<char>> buffers;     // the slots
-  std::vector<std::vector<double>> expected;  // of each output
-};
-
-// Runs the kernels on the canonical plan's inputs and outputs.
+// Runs kernels on the canonical plan's inputs and outputs.
 using HostRunner = std::function<void(std::span<void* const> slots)>;
 
-// `one_in`: every how many elements is an infinity, a NaN or a zero; 0 for
-// none.
-HostRun RunCase(const HostCase& test, int one_in, const HostRunner& runner);
-
-// Share of elements of the worst output that are off by more than `factor`
-// times what their type and f32 arithmetic allow; the first is printed.
-double WrongShare(const HostCase& test, const HostRun& run, double factor);
+// Records a test failure where, on random inputs, more than `max_wrong_share`
+// of an output's elements are off by more than `factor` times what their type
+// and f32 arithmetic allow; the first is printed. Once for each of `specials`:
+// every how many input elements is an infinity, a NaN or a zero; 0 for none.
+void CheckCase(const HostCase& test, double factor, double max_wrong_share,
+               const std::vector<int>& specials, const HostRunner& runner);
 
 }  // namespace kiln
 

@@ -39,14 +39,8 @@ void CheckCases(const std::vector<HostCase>& cases, double factor,
   }
   const HostKernels kernels(std::move(schedules));
   for (size_t i = 0; i < cases.size(); ++i) {
-    for (const int one_in : specials) {
-      const HostRun run =
-          RunCase(cases[i], one_in,
-                  [&](std::span<void* const> slots) { kernels.Run(i, slots); });
-      EXPECT_LE(WrongShare(cases[i], run, factor), max_wrong_share)
-          << "one special value in " << one_in << "\n"
-          << cases[i].named.text;
-    }
+    CheckCase(cases[i], factor, max_wrong_share, specials,
+              [&](std::span<void* const> slots) { kernels.Run(i, slots); });
   }
 }
 
