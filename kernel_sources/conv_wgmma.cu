@@ -448,7 +448,11 @@ __device__ void ConvWgmma(const typename Spec::Tensors& t) {
   if constexpr (Spec::kFinishWarps > 0) {
     computes = number < ConvFinish<Spec>::kBlocks;
   }
-  if (threadIdx.x >= ConvTile<Spec>::kThreads || !computes) {
+  // The same in all lanes of a warp, of which the compiler must be told where
+  // nothing else says so, or products wait for each other.
+  const unsigned thread =
+      kMoves ? threadIdx.x : __shfl_sync(~0u, threadIdx.x, 0);
+  if (thread >= ConvTile<Spec>::kThreads || !computes) {
     if constexpr (kMoves) KeepRegisters<Spec::kProducerRegisters>();
     if constexpr (Spec::kFinishWarps > 0) {
       if (Finish<Spec>(t, number)) return;

@@ -18,8 +18,9 @@
 // blocks have: a norm of fewer channels before one of more. Tensors of which
 // links are made are copied to places that the thread alone uses, as they are,
 // so that nothing but statistics is exchanged. Where one pass is all there is
-// (not Spec::kKeeps), elements are used as they come. No atomics; one fixed
-// order.
+// (not Spec::kKeeps), elements are used as they come; where blocks share a row
+// then (Spec::kSplits), they are no cluster: RowChain leaves their states in
+// t.partials, and MergeChain finishes. No atomics; one fixed order.
 #include "async_copy.cuh"
 #include "chain_part.cuh"
 #include "link_states.cuh"
@@ -157,7 +158,7 @@ __device__ void MergePass(States* states) {
     if constexpr (Spec::kLanes > 32) __syncthreads();
 #if __CUDA_ARCH__ >= 900
     constexpr int kBlocks = Spec::BlocksOf(Link<kLink>());
-    if constexpr (kBlocks > 1) {
+    if constexpr (kBlocks > 1 && !Spec::kSplits) {
       MergeCluster<kBlocks>(ChainPart<Spec>::rank(), states);
       // All have read, before a block ends or merges another pass.
       ptx::ClusterWait();
@@ -235,12 +236,37 @@ __device__ void WriteChain(const typename Spec::Tensors& t,
   }
 }
 
+// Where blocks leave states: those of all links, of a row side by side.
+template <typename Spec>
+__device__ auto StatesInMemory(const typename Spec::Tensors& t) {
+  using States = StatesOfLinks<Spec, 0, Spec::kLinks>;
+  static_assert(sizeof(States) == Spec::kStateWords * sizeof(float),
+                "The workspace is laid out for this.");
+  return reinterpret_cast<States*>(t.partials);
+}
+
+// Takes the only pass over the block's part of a row.
+template <typename Spec>
+__device__ void SplitChain(const typename Spec::Tensors& t,
+                           const ChainPart<Spec>& part,
+                           const typename Spec::Kept& kept) {
+  static_assert(Spec::EndOfPass(Link<0>()) == Spec::kLinks && !Spec::kKeeps,
+                "Of several passes, the second needs what the first gives.");
+  StatesOfLinks<Spec, 0, Spec::kLinks> states[1];
+  const typename Spec::Statistics rows[1] = {};
+  TakePass<Spec, 0, Spec::kLinks>(t, part, kept, rows, states);
+  MergePass<Spec, 0>(states);
+  if (threadIdx.x > 0) return;
+  StatesInMemory<Spec>(t)[part.row * Spec::kCluster + part.rank()] = states[0];
+}
+
 template <typename Spec>
 __device__ void KeepChain(const typename Spec::Tensors& t,
                           unsigned char* memory) {
   using Part = ChainPart<Spec>;
   const Part part(t);
   const typename Spec::Kept kept = Spec::KeptIn(memory);
+  if constexpr (Spec::kSplits) return SplitChain<Spec>(t, part, kept);
   if constexpr (Spec::kKeeps) CopyChain<Spec>(t, part, kept);
   typename Spec::Statistics rows[Part::kRows];
   CountLinks<Spec, 0>(t, part, kept, rows);
@@ -272,6 +298,23 @@ __device__ void RowChain(const typename Spec::Tensors& t) {
         __shared__ unsigned char static_shared[kKeptBytes > 0 ? kKeptBytes : 1];
     KeepChain<Spec>(t, static_shared);
   }
+}
+
+// Second kernel where Spec::kSplits: Spec::kCluster neighbouring threads for
+// each row, of which each has a block's states.
+template <typename Spec>
+__device__ void MergeChain(const typename Spec::Tensors& t) {
+  using Index = typename Spec::Index;
+  const Index at = GridStart<Index>();
+  const Index row = at / Spec::kCluster;
+  const bool is_inside = row < Spec::kRows;
+  auto states =
+      StatesInMemory<Spec>(t)[is_inside ? at : at % Spec::kCluster];
+  MergeLanes<Spec::kCluster>(&states);
+  if (!is_inside || at % Spec::kCluster > 0) return;
+  typename Spec::Statistics numbers;
+  FinishLinks<Spec, 0, Spec::kLinks>(states, &numbers);
+  Spec::RowElement(t, PointOf<typename Spec::RowDomain>(row), numbers);
 }
 
 }  // namespace kiln

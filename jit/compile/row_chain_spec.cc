@@ -20,6 +20,7 @@ namespace {
 // On a multiprocessor, for which registers must suffice: 128 for each.
 constexpr int kMinThreads = 512;
 constexpr int kMinThreadsOfOnePass = 1024;  // the same where none is kept
+constexpr int kMergeThreads = 128;
 constexpr int64_t kWordBytes = 4;
 // Of the states of one pass, for which a thread has registers: of a row, and
 // of each of several that lie side by side.
@@ -60,6 +61,9 @@ class RowChainSpecWriter {
     AddLines(row_function_);
     AddEntry();
     for (const int node : nodes_) spec_.formula.push_back(NodeAt(node).text);
+    if (rows_.splits) {
+      tensors_.Add({"partials", "float", true, *kernel_.partials});
+    }
     spec_.tensors = tensors_.list();
     spec_.is_vectorised = true;
     return std::move(spec_);
@@ -293,8 +297,9 @@ class RowChainSpecWriter {
                          held.KeptBytes(), Places()));
     Constant(fmt::format(
         "static constexpr bool kKeeps = {}, kDynamicShared = {}, "
-        "kStreams = {};",
-        rows_.kept_bytes > 0, rows_.dynamic_shared_bytes > 0, rows_.streams));
+        "kStreams = {}, kSplits = {};",
+        rows_.kept_bytes > 0, rows_.dynamic_shared_bytes > 0, rows_.streams,
+        rows_.splits));
   }
 
   int64_t StateWords(int link) const {
@@ -360,13 +365,26 @@ class RowChainSpecWriter {
       entry.function = "kiln::RowChain";
     }
     entry.grid = {static_cast<uint32_t>(rows_.blocks()), 1, 1};
-    entry.cluster = {static_cast<uint32_t>(rows_.cluster), 1, 1};
+    if (!rows_.splits) {
+      entry.cluster = {static_cast<uint32_t>(rows_.cluster), 1, 1};
+    }
     entry.threads = rows_.threads;
     entry.dynamic_shared_bytes = rows_.dynamic_shared_bytes;
     const bool is_one_pass = !IsInRegisters() && rows_.kept_bytes == 0;
     const int threads = is_one_pass ? kMinThreadsOfOnePass : kMinThreads;
     entry.min_blocks = std::max(1, threads / rows_.threads);
     spec_.entries.push_back(std::move(entry));
+    if (rows_.splits) AddMerge();
+  }
+
+  void AddMerge() {
+    EntrySpec merge;
+    merge.symbol = "kiln_merge_chain";
+    merge.function = "kiln::MergeChain";
+    merge.threads = kMergeThreads;
+    const int64_t blocks = CeilDiv(rows_.rows * rows_.cluster, kMergeThreads);
+    merge.grid = {static_cast<uint32_t>(blocks), 1, 1};
+    spec_.entries.push_back(std::move(merge));
   }
 
   const Schedule& schedule_;

@@ -17,6 +17,7 @@ constexpr int64_t kKiB = 1024;
 constexpr int64_t kStaticShared = 46 * kKiB;
 constexpr int kAccessBytes = 16;
 constexpr int kMaxCluster = 8;  // what every device with clusters offers
+constexpr int kMaxSplits = 32;  // whose states a warp merges
 constexpr int kWarp = 32;
 constexpr int kMinBlockLanes = 128;
 constexpr int kMaxLanes = 512;
@@ -113,9 +114,9 @@ class Choice {
     }
     if (work_.reductions > 1) {
       for (int lanes = 1; lanes <= kMaxLanes; lanes *= 2) TryChain(lanes);
-      for (int cluster = 2; cluster <= kMaxCluster && arch_ >= 90;
-           cluster *= 2) {
-        TryChainOfBlocks(cluster);
+      const int most = IsOnePass() ? kMaxSplits : arch_ >= 90 ? kMaxCluster : 1;
+      for (int blocks = 2; blocks <= most; blocks *= 2) {
+        TryChainOfBlocks(blocks);
       }
       return best_;
     }
@@ -220,8 +221,8 @@ class Choice {
     }
   }
 
-  // A row has a cluster, of which whole blocks have each part that a reduction
-  // is of.
+  // A row has several blocks. If these are a cluster, whole blocks of it have
+  // each part that a reduction is of.
   void TryChainOfBlocks(int cluster) {
     const int64_t slice = work_.length / cluster;
     if (work_.length % (int64_t{cluster} * vector_) != 0 ||
@@ -234,6 +235,7 @@ class Choice {
     }
     RowGeometry geometry = KeptBy(RowKeeper::kChain);
     geometry.cluster = cluster;
+    geometry.splits = IsOnePass();
     geometry.at_once = AtOnceOfChain();
     ShareSlice(slice, &geometry);
     const int64_t stride = int64_t{geometry.lanes} * vector_;

@@ -85,6 +85,7 @@ bool IsInRegisters(const RowGeometry& geometry) {
 // For each reduction.
 double MeetingUs(const RowGeometry& geometry) {
   if (IsInRegisters(geometry)) return 0;
+  if (geometry.splits) return kLaunchUs;
   return kMeetUs + (geometry.cluster > 1 ? kClusterUs : 0);
 }
 

@@ -74,7 +74,8 @@ struct RowGeometry {
   int at_once = 1;  // vectors that a thread loads before it uses them
   int64_t dynamic_shared_bytes = 0;
 
-  // All but kTeam. `lanes` threads of each of `cluster` blocks share a row.
+  // All but kTeam. `lanes` threads of each of `cluster` blocks share a row;
+  // these are a cluster, or see `splits`.
   int threads = 256;
   int lanes = 256;
   int cluster = 1;
@@ -82,6 +83,9 @@ struct RowGeometry {
   int kept_bytes = 4;   // 0: one pass, of which nothing is kept
   bool reads_again = false;
   bool streams = false;  // the copies are of what nobody reads again
+  // The blocks that share a row of kChain are no cluster: each leaves states in
+  // memory, for a kernel that merges them.
+  bool splits = false;
   int64_t segment = 0;
   int segment_lanes = 1;   // threads that share one
   int segment_vector = 1;  // elements of one access of theirs

@@ -234,12 +234,18 @@ class Scheduling {
     return stores;
   }
 
-  // What a team of blocks exchanges lies apart from everything else, for the
-  // next launch goes on from it.
+  // States that blocks leave. And what a team of them exchanges, which lies
+  // apart from everything else, for the next launch goes on from it.
   void AddRowNeeds(int index) {
     Kernel& kernel = schedule_.kernels[index];
     const RowGeometry& rows = *kernel.rows;
     Require(rows.requirements());
+    if (rows.splits) {
+      kernel.partials = Place{};
+      const int64_t bytes =
+          rows.rows * rows.cluster * kernel.row_work->pass_state_bytes;
+      buffers_.push_back({index, -1, {index, index, bytes}});
+    }
     if (rows.keeper != RowKeeper::kTeam) return;
     kernel.partials = Place{};
     const int64_t bytes =
@@ -447,6 +453,12 @@ class Scheduling {
                        [&](int node) { return NodeAt(node).Reads(value); });
   }
 
+  // Whether launches go on from what the one before has left in `partials`.
+  static bool GoesOn(const Kernel& kernel) {
+    return (kernel.rows && kernel.rows->keeper == RowKeeper::kTeam) ||
+           (kernel.conv && kernel.conv->holds_images());
+  }
+
   void PlaceWorkspace() {
     std::vector<Lifetime> lifetimes;
     for (const Buffer& buffer : buffers_) lifetimes.push_back(buffer.lifetime);
@@ -461,7 +473,7 @@ class Scheduling {
         AddZero(buffers_[i], place, ZeroWhen::kEachLaunch);
       } else if (buffers_[i].value < 0) {
         kernel.partials = place;
-        if (kernel.rows || (kernel.conv && kernel.conv->holds_images())) {
+        if (GoesOn(kernel)) {
           AddZero(buffers_[i], place, ZeroWhen::kOnce);
         }
       } else {

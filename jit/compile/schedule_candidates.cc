@@ -77,7 +77,9 @@ std::string KindOf(const RowCandidate& candidate) {
       return fmt::format("teams of {} blocks", candidate.geometry->team);
     case RowKeeper::kChain:
       if (candidate.geometry->cluster == 1) return "through all reductions";
-      return fmt::format("all reductions by {}", candidate.geometry->cluster);
+      return fmt::format("all reductions {} {}",
+                         candidate.geometry->splits ? "in" : "by",
+                         candidate.geometry->cluster);
     case RowKeeper::kWarpChain:
       return "all in registers";
     case RowKeeper::kBlock:

@@ -110,7 +110,7 @@ std::vector<TemplatePlan> RowPlans() {
        "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\nd = sub(x, a)\n"
        "y = div(d, r)\noutput y\noutput b\n",
        "sm_90a/8"},
-      // Sums of a ratio, in one pass by clusters.
+      // Sums of a ratio, in one pass by blocks that leave states.
       {"rows_chain_one_pass", "row_chain.cu",
        "input x: f32[2,4,150,150]\ninput z: f32[2,4,150,150]\n"
        "s = sigmoid(x)\np = mul(s, z)\ni = sum(p, dim=[2,3])\n"

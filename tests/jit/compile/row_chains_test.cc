@@ -266,6 +266,24 @@ TEST(RowChainsTest, IndependentReductionsAreOnePassThatKeepsNothing) {
   }
 }
 
+// Of few rows each has several blocks, which need not be resident together.
+TEST(RowChainsTest, OnePassOverFewRowsLeavesStatesInMemory) {
+  const Schedule schedule = Fastest(Cosine("64,65536"));
+  const Kernel& kernel = schedule.kernels[0];
+  ASSERT_TRUE(kernel.rows->splits);
+  EXPECT_GT(kernel.rows->blocks(), 132);
+  EXPECT_EQ(schedule.requires_, Requirements{});
+  const int64_t states = kernel.rows->rows * kernel.rows->cluster;
+  EXPECT_GE(schedule.workspace_bytes, states * 3 * 2 * 4);
+  const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+  ASSERT_EQ(spec.entries.size(), 2u);
+  EXPECT_EQ(spec.entries[0].symbol, "kiln_row_chain");
+  EXPECT_EQ(spec.entries[0].cluster[0], 1u);
+  EXPECT_EQ(spec.entries[1].symbol, "kiln_merge_chain");
+  EXPECT_EQ(spec.entries[1].grid[0] * spec.entries[1].threads, states);
+  EXPECT_FALSE(Fastest(Cosine("8192,4096")).kernels[0].rows->splits);
+}
+
 // The sums of an entropy need the largest element, and not each other.
 TEST(RowChainsTest, ReductionsShareAPassUpToTheFirstThatNeedsAnother) {
   const Schedule schedule = Fastest(
