@@ -31,8 +31,8 @@ struct CompileOptions {
   bool include_source = false;    // fetch the generated CUDA sources with it
   bool prewarm = false;           // the daemon's log says what it compiles for
   // "auto": as the models predict; "conv1", "rows2": other candidates, by rank;
-  // "plain", "eager": slow but soon there (docs/tuning.md). Empty: the winner
-  // of a stored tuning, if there is one.
+  // "eager": slow but there at once (docs/tuning.md). Empty: the winner of a
+  // stored tuning, if there is one.
   std::string variant;
   std::chrono::milliseconds timeout{0};  // 0: ConnectOptions::call_timeout
 };

@@ -4,7 +4,7 @@
 // them is one access of up to 16 bytes, unless it is broadcast in a way that
 // they share or scatter. Spec::Element computes one element, of what the thread
 // holds or, for the last few, straight from memory. Spec::kVector is 1 where
-// elements are too few to share, and in the variant plain.
+// elements are too few to share.
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"

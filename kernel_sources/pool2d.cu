@@ -7,14 +7,13 @@
 // input element, computed from whatever lies in memory, so pooling fuses with
 // the pointwise operations before it.
 //
-// Where windows are small (Spec::kSmall; never in the variant plain), a thread
-// has Spec::kVector neighbours along w: 4, or 1 where rows are no multiple of
-// 4, and then, where that pays, Spec::kTall outputs below each other, whose
-// windows share rows. It loads the rows under its windows whole, Spec::kVector
-// elements an access, and all rows at once if what it computes of each element
-// is short and registers suffice.
-// Where they are large, pool_columns.cu takes their place. Else, and in the
-// variant plain, one thread walks through the window of one output.
+// Where windows are small (Spec::kSmall), a thread has Spec::kVector neighbours
+// along w: 4, or 1 where rows are no multiple of 4, and then, where that pays,
+// Spec::kTall outputs below each other, whose windows share rows. It loads the
+// rows under its windows whole, Spec::kVector elements an access, and all rows
+// at once if what it computes of each element is short and registers suffice.
+// Where they are large, pool_columns.cu takes their place. Else one thread
+// walks through the window of one output.
 #include "math.cuh"
 #include "point.cuh"
 #include "pool_window.cuh"

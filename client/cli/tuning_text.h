@@ -10,8 +10,7 @@ namespace kiln::cli {
 
 // The help of `--variant`.
 inline constexpr char kVariantHelp[] =
-    "Other candidates than the fastest known: conv1, rows2, plain, "
-    "eager "
+    "Other candidates than the fastest known: conv1, rows2, eager "
     "(docs/tuning.md)";
 
 // Where the choice of a schedule came from: the winner, what it was measured on

@@ -34,7 +34,7 @@ absl::Status NoNvrtc(std::string_view arch) {
 absl::Status UnknownVariant(std::string_view variant) {
   return InvalidField(
       "variant", "is not a schedule", variant,
-      "auto, conv<1 to 15>, rows<1 to 15>, conv<n>+rows<n>, plain, eager");
+      "auto, conv<1 to 15>, rows<1 to 15>, conv<n>+rows<n>, eager");
 }
 
 absl::Status Spills(std::string_view symbol, std::string_view source,

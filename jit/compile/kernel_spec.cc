@@ -120,8 +120,7 @@ class SpecWriter {
   // Once the code is written: how many neighbours a thread takes.
   void FinishPointwise() {
     const int64_t count = NumElements(kernel_.group.domain);
-    const bool is_single = schedule_.by_elements || count < kMinVectorised;
-    held_vector_ = is_single ? 1 : WidthOfElement();
+    held_vector_ = count < kMinVectorised ? 1 : WidthOfElement();
     Append({fmt::format("static constexpr int kVector = {};", held_vector_)});
     AddDirection();
     AddEntryOf("kiln_pointwise", "kiln::Pointwise", count / held_vector_);
@@ -270,12 +269,9 @@ class SpecWriter {
     }
     AddWindow(pool.kernel_size, pool.stride, pool.padding, pool.dilation);
     counts_.push_back(pool.kernel_size[0] * pool.kernel_size[1]);
-    const int vector = schedule_.by_elements
-                           ? 0
-                           : PoolVector(pool, input, kernel_.group.domain);
+    const int vector = PoolVector(pool, input, kernel_.group.domain);
     held_vector_ = std::max(vector, 1);
-    if (vector == 0 && !schedule_.by_elements &&
-        PoolStripsOf(pool, kernel_.group.domain).count > 0) {
+    if (vector == 0 && PoolStripsOf(pool, kernel_.group.domain).count > 0) {
       PoolByColumns(pool);
     } else {
       PoolByThreads(pool, vector);
@@ -325,8 +321,7 @@ class SpecWriter {
     const auto& windows = std::get<PoolAttributes>(node.attributes);
     const TensorDesc& input =
         schedule_.lowered.values[ValueOf(node.operands[0])].desc;
-    const int vector =
-        schedule_.by_elements ? 1 : UnfoldVector(windows.kernel_size, input);
+    const int vector = UnfoldVector(windows.kernel_size, input);
     Append(ShapeText("Input", input.dims));
     Append(ShapeText("Output", kernel_.group.domain));
     Append({PairText("Kernel", windows.kernel_size),

@@ -90,10 +90,8 @@ ReduceView ViewOf(const Node& node, const Dims& dims) {
   return view;
 }
 
-ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group,
-                        bool by_elements) {
+ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group) {
   ReduceWork work;
-  work.by_elements = by_elements;
   work.prologue = static_cast<int64_t>(group.prologue.size());
   const std::set<int> read = WholeValuesReduced(plan, group);
   work.operands = static_cast<int>(read.size());
@@ -131,7 +129,6 @@ class Chooser {
 
  private:
   int Vector() const {
-    if (work_.by_elements) return 1;
     int vector = kAccessBytes / work_.bytes;
     if (!geometry_.rows()) vector = std::min(vector, kMaxColumns);
     while (vector >= kMaxColumns && geometry_.view.run() % vector != 0) {
@@ -141,7 +138,7 @@ class Chooser {
   }
 
   int MostAtOnce() const {
-    if (work_.by_elements || work_.prologue > kMaxPrologueForTwo) return 1;
+    if (work_.prologue > kMaxPrologueForTwo) return 1;
     if (work_.prologue > kMaxPrologueForAll) return 2;
     if (!geometry_.rows()) {
       const bool is_narrow = geometry_.vector == 1 && work_.bytes == 2;
@@ -180,8 +177,7 @@ class Chooser {
   int LanesOfColumn() const {
     const int64_t columns = geometry_.view.outputs() / geometry_.vector;
     if (geometry_.vector == 1 && columns >= kManyColumns &&
-        geometry_.view.steps() >= kLanesOfNarrow * kAtOnceOfMany &&
-        !work_.by_elements) {
+        geometry_.view.steps() >= kLanesOfNarrow * kAtOnceOfMany) {
       return kLanesOfNarrow;
     }
     const int most =

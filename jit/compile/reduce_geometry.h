@@ -58,16 +58,14 @@ struct ReduceGeometry {
 
 // What a thread does for one element of the input.
 struct ReduceWork {
-  int operands = 1;          // values that it is made of, as large as it
-  bool reads_more = false;   // and others, that are broadcast
-  int bytes = 4;             // of an element of the widest of them
-  int64_t prologue = 0;      // operations
-  bool by_elements = false;  // each access is one element
+  int operands = 1;         // values that it is made of, as large as it
+  bool reads_more = false;  // and others, that are broadcast
+  int bytes = 4;            // of an element of the widest of them
+  int64_t prologue = 0;     // operations
 };
 
 // Of `group`, whose anchor is a kReduce.
-ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group,
-                        bool by_elements);
+ReduceWork ReduceWorkOf(const LoweredPlan& plan, const KernelGroup& group);
 
 // As many lanes, and beyond a block's as many splits, as give each of the
 // device's `sm_count` multiprocessors work, but no fewer steps for a thread

@@ -71,12 +71,6 @@ class Scheduling {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kNone, 0);
   }
 
-  // The same, with code that compiles soonest.
-  Schedule ByElements() && {
-    schedule_.by_elements = true;
-    return std::move(*this).Plain();
-  }
-
   // The plain schedule, with rows kept on chip.
   Schedule Rows() && {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
@@ -276,9 +270,7 @@ class Scheduling {
     const ReduceView view =
         ViewOf(node, DescOf(ValueOf(node.operands[0])).dims);
     kernel.reduce = ChooseReduceGeometry(
-        view,
-        ReduceWorkOf(schedule_.lowered, kernel.group, schedule_.by_elements),
-        target_.sm_count);
+        view, ReduceWorkOf(schedule_.lowered, kernel.group), target_.sm_count);
     if (kernel.reduce->splits == 1) return;
     kernel.partials = Place{};
     const int64_t states = view.outputs() * kernel.reduce->splits;
@@ -287,7 +279,7 @@ class Scheduling {
   }
 
   void AddDepthwiseTile(int index) {
-    if (schedule_.by_elements || room_ == Room::kPlain) return;
+    if (room_ == Room::kPlain) return;
     Kernel& kernel = schedule_.kernels[index];
     const Node& node = NodeAt(kernel.group.anchor);
     if (node.wraps_rows) return;  // of which depthwise_conv2d.cu knows nothing
@@ -541,10 +533,6 @@ Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
   return Scheduling(plan, target).Plain();
 }
 
-Schedule MakeFirstSchedule(const CanonicalPlan& plan, const Target& target) {
-  return Scheduling(plan, target).ByElements();
-}
-
 Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
   return Scheduling(plan, target).Rows();
 }
@@ -555,7 +543,6 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (room == Room::kPlain) {
     return {Scheduling(plan, target, Lower(plan), room).Plain()};
   }
-  if (tuning.plain) return {MakeFirstSchedule(plan, target)};
   const int spare = SpareRegisters(room);
   LoweredPlan lowered = Lower(plan);
   const bool is_hopper = target.arch == "sm_90a";

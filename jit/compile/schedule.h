@@ -85,18 +85,12 @@ struct Schedule {
   int64_t prepared_bytes = 0;
   std::vector<ZeroRange> zero;
   Requirements requires_;  // of the device, for the whole schedule
-  // Threads take one element at a time, with loops where code could be
-  // unrolled: slower kernels, compiled in half the time.
-  bool by_elements = false;
 };
 
 // The plain schedule: one kernel for each barrier, values between kernels
 // materialised in their types, f32 but for casts. An output that is read again
 // is read from its slot if that has this type, else from an unrounded copy.
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
-
-// The plain schedule by elements: what compiles soonest.
-Schedule MakeFirstSchedule(const CanonicalPlan& plan, const Target& target);
 
 // The plain schedule, but that normalisations and softmax over neighbours in
 // memory keep their rows on chip where that is faster and the device allows.

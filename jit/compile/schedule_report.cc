@@ -190,9 +190,7 @@ class Reporting {
                          kernel.depthwise->rows, kernel.depthwise->columns);
     }
     if (node.IsConvolution()) {
-      return tuning_.plain ? "the variant plain asks for no tensor cores"
-                           : "the tensor cores of the target do not take this "
-                             "convolution";
+      return "the tensor cores of the target do not take this convolution";
     }
     if (node.kind == NodeKind::kPool2d) return "reads each window once";
     if (node.kind == NodeKind::kUnfold) {

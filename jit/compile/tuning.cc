@@ -12,7 +12,6 @@ namespace kiln {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
-constexpr std::string_view kPlain = "plain";
 constexpr std::string_view kConv = "conv";
 constexpr std::string_view kRows = "rows";
 
@@ -38,7 +37,6 @@ int CountFitting(const std::vector<ScheduleCandidate>& candidates) {
 
 std::string ToString(const Tuning& tuning) {
   if (tuning == Tuning{}) return std::string(kAuto);
-  if (tuning.plain) return std::string(kPlain);
   if (tuning.eager) return std::string(kEagerVariant);
   std::string text;
   if (tuning.conv > 0) text = fmt::format("{}{}", kConv, tuning.conv);
@@ -50,10 +48,6 @@ std::string ToString(const Tuning& tuning) {
 absl::StatusOr<Tuning> ParseTuning(std::string_view variant) {
   Tuning tuning;
   if (variant == kAuto) return tuning;
-  if (variant == kPlain) {
-    tuning.plain = true;
-    return tuning;
-  }
   if (variant == kEagerVariant) {
     tuning.eager = true;
     return tuning;

@@ -16,8 +16,7 @@ namespace kiln {
 struct Tuning {
   int conv = 0;        // among the layouts of warps of each convolution
   int rows = 0;        // among the keepers of each norm and softmax over rows
-  bool plain = false;  // instead of all that: MakeFirstSchedule
-  bool eager = false;  // or no kernels of the plan's own: eager_plan.h
+  bool eager = false;  // no kernels of the plan's own: eager_plan.h
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
@@ -25,8 +24,7 @@ inline constexpr int kMaxTuningRank = 15;
 inline constexpr std::string_view kEagerVariant = "eager";
 
 // CompileRequest::variant: "auto" for the models' choice, else "conv1",
-// "rows2", "conv1+rows2", "plain" or "eager". ParseTuning(ToString(t)) equals
-// t.
+// "rows2", "conv1+rows2" or "eager". ParseTuning(ToString(t)) equals t.
 std::string ToString(const Tuning& tuning);
 
 // Errors: INVALID_ARGUMENT for any other text.

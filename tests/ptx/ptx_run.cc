@@ -26,7 +26,6 @@ constexpr char kUsage[] =
   --resident=N      so many blocks at a time
   --room=NAME       tight, ample, vast or plain: what schedules leave free
   --conv=N --rows=N other candidates, as `kiln tune` counts them
-  --plain           the variant that compiles soonest
   --variant=N       of the artifact
 
 The kernel sources are those of the tree that the program was built from.
@@ -50,8 +49,6 @@ bool ParseOption(const std::string& text, Options* options) {
     options->inputs.has_specials = true;
   } else if (name == "--off-grid") {
     options->run.off_grid = true;
-  } else if (name == "--plain") {
-    options->run.tuning.plain = true;
   } else if (name == "--seed") {
     options->inputs.seed = number;
   } else if (name == "--schedule") {

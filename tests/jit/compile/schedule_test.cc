@@ -282,6 +282,20 @@ TEST(ScheduleTest, DepthwiseTilesLeaveRoom) {
   EXPECT_FALSE(tile(Room::kPlain).has_value());
 }
 
+TEST(ScheduleTest, LastAttemptIsAKernelForEachBarrier) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(
+      "input x: f32[8,32,56,56]\nparam w: f32[48,32,3,3]\n"
+      "c = conv2d(x, w, padding=1)\ny = softmax(c, dim=3)\noutput y\n"));
+  const std::vector<Schedule> schedules =
+      MakeSchedules(plan, kTarget, Room::kPlain);
+  ASSERT_EQ(schedules.size(), 1u);
+  EXPECT_EQ(schedules[0].requires_, Requirements{});
+  for (const Kernel& kernel : schedules[0].kernels) {
+    EXPECT_FALSE(kernel.conv.has_value());
+    EXPECT_FALSE(kernel.rows.has_value());
+  }
+}
+
 TEST(WorkspaceTest, BuffersOfDifferentTimesShareMemory) {
   const WorkspaceLayout layout =
       LayOutWorkspace({{0, 1, 1000}, {1, 2, 1000}, {2, 3, 1000}});

@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/schedule_report.h"
 #include "jit/plan/plan_text.h"
@@ -50,7 +47,7 @@ std::string ChosenOf(const ScheduleReport& report) {
 
 TEST(TuningTest, TextAndValueAreTheSame) {
   for (const char* text :
-       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "plain", "eager"}) {
+       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "eager"}) {
     const absl::StatusOr<Tuning> tuning = ParseTuning(text);
     ASSERT_TRUE(tuning.ok()) << text;
     EXPECT_EQ(ToString(*tuning), text);
@@ -62,7 +59,7 @@ TEST(TuningTest, AnyOtherTextIsRefused) {
   for (const char* text :
        {"", "conv", "conv0", "conv01", "conv16", "conv-1", "conv1+", "+rows1",
         "conv1rows1", "rows1+conv1", "rows1 ", "auto1", "conv1+conv2",
-        "conv99999999999999", "plain1", "plain+rows1"}) {
+        "conv99999999999999", "plain", "eager1", "eager+rows1"}) {
     const absl::Status status = ParseTuning(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("variant"));
@@ -108,38 +105,6 @@ TEST(TuningTest, RowsThatLoseToTwoKernelsCanBeTriedToo) {
   EXPECT_EQ(MakeSchedules(plan, kH100)[0].kernels.size(), 1u);
   EXPECT_EQ(MakeSchedules(plan, kH100, Room::kTight, {0, 1})[0].kernels.size(),
             2u);
-}
-
-TEST(TuningTest, PlainIsAKernelForEachBarrier) {
-  const CanonicalPlan plan = PlanOf(kConvolution);
-  const std::vector<Schedule> schedules =
-      MakeSchedules(plan, kH100, Room::kTight, *ParseTuning("plain"));
-  ASSERT_EQ(schedules.size(), 1u);
-  EXPECT_EQ(schedules[0].requires_, Requirements{});
-  for (const Kernel& kernel : schedules[0].kernels) {
-    EXPECT_FALSE(kernel.conv.has_value());
-    EXPECT_FALSE(kernel.rows.has_value());
-  }
-}
-
-// What makes code long is for kernels that stay; a T4, which has no others,
-// keeps it.
-TEST(TuningTest, PlainTakesOneElementAtATime) {
-  const CanonicalPlan plan = PlanOf(
-      "input x: f32[8,64,64,64]\nparam w: f32[64,1,3,3]\n"
-      "c = conv2d(x, w, groups=64)\nn = group_norm(c, num_groups=8)\n"
-      "m = max_pool2d(n, kernel_size=2)\ny = relu(m)\noutput y\n");
-  const auto has_vectors = [&plan](const Target& target, const Tuning& tuning) {
-    const Schedule schedule =
-        MakeSchedules(plan, target, Room::kTight, tuning)[0];
-    return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                       [&](const Kernel& kernel) {
-                         return MakeKernelSpec(schedule, kernel).is_vectorised;
-                       });
-  };
-  EXPECT_FALSE(has_vectors(kH100, *ParseTuning("plain")));
-  EXPECT_TRUE(has_vectors(kH100, Tuning{}));
-  EXPECT_TRUE(has_vectors({"sm_75", 40}, Tuning{}));
 }
 
 TEST(TuningTest, BeyondTheLastMeansTheLast) {
