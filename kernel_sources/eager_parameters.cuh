@@ -101,28 +101,28 @@ struct EagerReduce {
   int splits;
 };
 
-// Channels are those of a group. Weights are at group * weight_group +
-// output channel * weight_output + input channel * weight_input + tap.
-struct EagerConv2d {
-  long long count;  // threads that have work
-  long long weight_group, weight_output, weight_input;
+// Windows on an image, of a filter or a pooling.
+struct EagerWindows {
   EagerExtent output_h, output_w;
-  EagerExtent threads_c;  // that share the channels of a pixel of a group
-  EagerExtent groups;
-  int input_channels, output_channels;
-  int outputs_per_thread;  // channels: 8, 4 or 1
-  int is_transposed;
   int input_h, input_w;
   int kernel_h, kernel_w, stride_h, stride_w;
   int padding_h, padding_w, dilation_h, dilation_w;
 };
 
-struct EagerPool2d {
+// Channels are those of a group. Weights are at group * weight_group +
+// output channel * weight_output + input channel * weight_input + tap.
+struct EagerConv2d : EagerWindows {
+  long long count;  // threads that have work
+  long long weight_group, weight_output, weight_input;
+  EagerExtent threads_c;  // that share the channels of a pixel of a group
+  EagerExtent groups;
+  int input_channels, output_channels;
+  int outputs_per_thread;  // channels: 8, 4 or 1
+  int is_transposed;
+};
+
+struct EagerPool2d : EagerWindows {
   long long count;  // elements of the result
-  EagerExtent output_h, output_w;
-  int input_h, input_w;
-  int kernel_h, kernel_w, stride_h, stride_w;
-  int padding_h, padding_w, dilation_h, dilation_w;
   int is_max, counts_padding;
   long long divisor;  // 0: what lies under the window
 };

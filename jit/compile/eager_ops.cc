@@ -130,6 +130,24 @@ EagerExtent ExtentOf(int64_t size) {
   return {size, 1.0 / static_cast<double>(size)};
 }
 
+// `attributes`: those of a convolution or a pooling.
+template <typename Attributes>
+void SetWindows(const Attributes& attributes, const Pair& kernel,
+                const Dims& input, const Dims& result, EagerWindows* windows) {
+  windows->output_h = ExtentOf(result[2]);
+  windows->output_w = ExtentOf(result[3]);
+  windows->input_h = static_cast<int>(input[2]);
+  windows->input_w = static_cast<int>(input[3]);
+  windows->kernel_h = static_cast<int>(kernel[0]);
+  windows->kernel_w = static_cast<int>(kernel[1]);
+  windows->stride_h = static_cast<int>(attributes.stride[0]);
+  windows->stride_w = static_cast<int>(attributes.stride[1]);
+  windows->padding_h = static_cast<int>(attributes.padding[0]);
+  windows->padding_w = static_cast<int>(attributes.padding[1]);
+  windows->dilation_h = static_cast<int>(attributes.dilation[0]);
+  windows->dilation_w = static_cast<int>(attributes.dilation[1]);
+}
+
 // The greatest power of two up to `count`.
 int PowerUpTo(int64_t count) {
   return static_cast<int>(std::bit_floor(static_cast<uint64_t>(count)));
@@ -246,18 +264,7 @@ EagerConv2d EagerConv2dOf(const Op& op, const Dims& input, const Dims& weight,
                                                       : 1;
   p.threads_c = ExtentOf(p.output_channels / p.outputs_per_thread);
   p.count = NumElements(result) / p.outputs_per_thread;
-  p.input_h = static_cast<int>(input[2]);
-  p.input_w = static_cast<int>(input[3]);
-  p.output_h = ExtentOf(result[2]);
-  p.output_w = ExtentOf(result[3]);
-  p.kernel_h = static_cast<int>(weight[2]);
-  p.kernel_w = static_cast<int>(weight[3]);
-  p.stride_h = static_cast<int>(conv.stride[0]);
-  p.stride_w = static_cast<int>(conv.stride[1]);
-  p.padding_h = static_cast<int>(conv.padding[0]);
-  p.padding_w = static_cast<int>(conv.padding[1]);
-  p.dilation_h = static_cast<int>(conv.dilation[0]);
-  p.dilation_w = static_cast<int>(conv.dilation[1]);
+  SetWindows(conv, {weight[2], weight[3]}, input, result, &p);
   return p;
 }
 
@@ -265,18 +272,7 @@ EagerPool2d EagerPool2dOf(const Op& op, const Dims& input, const Dims& result) {
   const auto& pool = std::get<PoolAttributes>(op.attributes);
   EagerPool2d p = {};
   p.count = NumElements(result);
-  p.input_h = static_cast<int>(input[2]);
-  p.input_w = static_cast<int>(input[3]);
-  p.output_h = ExtentOf(result[2]);
-  p.output_w = ExtentOf(result[3]);
-  p.kernel_h = static_cast<int>(pool.kernel_size[0]);
-  p.kernel_w = static_cast<int>(pool.kernel_size[1]);
-  p.stride_h = static_cast<int>(pool.stride[0]);
-  p.stride_w = static_cast<int>(pool.stride[1]);
-  p.padding_h = static_cast<int>(pool.padding[0]);
-  p.padding_w = static_cast<int>(pool.padding[1]);
-  p.dilation_h = static_cast<int>(pool.dilation[0]);
-  p.dilation_w = static_cast<int>(pool.dilation[1]);
+  SetWindows(pool, pool.kernel_size, input, result, &p);
   p.is_max = op.kind == OpKind::kMaxPool2d ? 1 : 0;
   p.counts_padding = pool.count_include_pad ? 1 : 0;
   p.divisor = pool.divisor_override.value_or(0);
