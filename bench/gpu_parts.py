@@ -40,6 +40,7 @@ def _every_part():
     yield _part("faults", 25, False)
     yield _part("latency", 15, False)
     yield _part("sanitize", 75, False)
+    yield _part("repeat", 80, True, BOTH)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
@@ -97,6 +98,10 @@ def run(part, scratch, budget_s, max_autotune):
         import gpu_faults
 
         return gpu_faults.run()
+    if part.kind == "repeat":
+        import gpu_repeat
+
+        return gpu_repeat.run(scratch, budget_s)
     if part.kind == "sanitize":
         return _check_sanitizer(scratch, budget_s)
     return _check_plans(part, scratch, budget_s)

@@ -225,17 +225,10 @@ def _context_is_lost():
         return True
 
 
-def main():
-    socket, cases_path, results_path, deadline = sys.argv[1:]
-    give_up = time.monotonic() + float(deadline)
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_tf32 = False
-    names = set(json.load(open(cases_path)))
-    everything = (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
-                  gpu_cases.scale_cases() + gpu_cases.matrix_cases() +
-                  [gpu_cases.large_case()])
-    cases = [case for case in everything if case.name in names]
-    runner = Runner(socket)
+def work(runner, cases, results_path, give_up):
+    """Appends the facts of each case, until `give_up` of time.monotonic().
+    `runner` compiles and runs as Runner does. Exits with 3 behind a case that
+    loses the context."""
     seed = time.time_ns() % 2**31
     with open(results_path, "a", buffering=1) as results:
         for case, compiled, error in compile_all(runner, cases):
@@ -251,6 +244,19 @@ def main():
             results.write(json.dumps(line) + "\n")
             if aborted:
                 sys.exit(3)
+
+
+def main():
+    socket, cases_path, results_path, deadline = sys.argv[1:]
+    give_up = time.monotonic() + float(deadline)
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    names = set(json.load(open(cases_path)))
+    everything = (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
+                  gpu_cases.scale_cases() + gpu_cases.matrix_cases() +
+                  [gpu_cases.large_case()])
+    cases = [case for case in everything if case.name in names]
+    work(Runner(socket), cases, results_path, give_up)
 
 
 if __name__ == "__main__":

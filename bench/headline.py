@@ -45,6 +45,10 @@ def _plans(results):
     return text + (f"; kiln_gpu_test {native['note'][:40]}" if native else "")
 
 
+def _repeats(results):
+    return f"{_plans(results)}; {results['launches']:,} launches"
+
+
 def _failures(results):
     failed = [name for name, why in results.items() if why]
     return f"{len(results)} runs, {len(failed)} not clean"
@@ -81,5 +85,5 @@ def _latency(results):
 
 
 _LINES = {"tests": _plans, "matrix": _plans, "sanitize": _failures,
-          "faults": _faults, "bench": _chains, "generality": _generality,
-          "latency": _latency}
+          "repeat": _repeats, "faults": _faults, "bench": _chains,
+          "generality": _generality, "latency": _latency}

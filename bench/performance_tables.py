@@ -56,6 +56,12 @@ def checks(files):
         dirty = [name for name, why in results.items() if why]
         lines.append(f"- {len(results)} runs under memcheck, racecheck and "
                      f"synccheck: {len(dirty)} with findings.")
+    for results in files.of_kind("repeat"):
+        lines.append(f"- {results['run']} of {results['plans']} larger plans "
+                     f"were launched {results['launches']:,} times, each at "
+                     f"least {results['fewest_launches']} times on the same "
+                     f"inputs: {len(results['wrong'])} failed or differed "
+                     "from their first results in any bit.")
     for results in files.of_kind("faults"):
         bad = [name for name, fact in results.items() if not fact["ok"]]
         lines.append(f"- Faults ({markdown.listing(results)}): "

@@ -122,6 +122,16 @@ class TablesTest(unittest.TestCase):
         self.assertIn("2 cores of which 0.0 were busy before", text)
         self.assertIn("| p | t4 | 115 | 3.0 |", text)
 
+    def test_repeated_launches_are_counted_once_there_are_any(self):
+        self.keep("sanitize", {"memcheck, Python": ""})
+        self.assertNotIn("launched", self.text("checks"))
+        self.keep("repeat", {"plans": 4, "run": 3, "launches": 1200,
+                             "fewest_launches": 30,
+                             "wrong": {"fp32/P1": {"error": "differs"}}})
+        self.assertIn("3 of 4 larger plans were launched 1,200 times, each at "
+                      "least 30 times on the same inputs: 1 failed or differed",
+                      self.text("checks"))
+
     def test_latency_without_mps(self):
         self.keep("latency", {"plain": {"Unregister": 216.0}, "mps": {}})
         self.assertIn("| `Unregister` | 216 | – |", self.text("latency"))
