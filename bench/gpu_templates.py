@@ -89,7 +89,7 @@ PLANS = {
     "conv_images_sum": _conv("264,8,40,45", "64,8,3,3")
     + "t = relu(c)\ny = sum(t, dim=[2,3])\noutput y\n",
     # Turns that are held through a part of the tail.
-    "conv_turns_held": _conv("132,8,6,128", "64,8,3,3")
+    "conv_turns_held": _conv("66,8,14,96", "64,8,3,3")
     + "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
     + "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
     "conv_turns_held_softmax": _conv("132,8,18,34", "64,8,3,3")

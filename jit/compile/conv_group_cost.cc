@@ -103,10 +103,6 @@ constexpr double kRawShareOfOthers = 0.312;
 constexpr double kRawIssuedByScheduler = 1.0;
 constexpr double kCyclesPerRawBlock = 5500.0;
 constexpr double kSlowedByOneRawProducer = 1.037;
-// Code that is not at hand (kSlowedByFetching) is not waited for, or only by
-// who has nothing else to do (69 plans).
-constexpr double kRawLongTail = 0.75;
-constexpr double kRawInstructionsOfLongTail = 2500.0;
 // The same of long sums, and what weights are then; by hand, from 40 tiles of
 // seven plans of 320 to 1280 channels.
 constexpr double kRawShareOfOthersInLong = 0.15;
@@ -322,9 +318,7 @@ class GroupTileCost {
   double RawSlowed() const {
     const bool is_late =
         g_.resident_blocks == 1 && g_.producers == 1 && !g_.takes_lines;
-    const bool is_long = in_a_row_ > kRawInstructionsOfLongTail;
-    return (is_late ? kSlowedByOneRawProducer : 1.0) *
-           (is_long ? kRawLongTail : 1.0);
+    return is_late ? kSlowedByOneRawProducer : 1.0;
   }
 
   const ConvGeometry& g_;

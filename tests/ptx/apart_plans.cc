@@ -50,8 +50,8 @@ std::vector<TemplatePlan> ApartPlans() {
       // Statistics of groups that blocks cut, and in strips whose tiles take
       // rows from the one above.
       {"conv_apart_cut_groups", file,
-       Conv("1,64,9,64", "160,64,3,3", "padding=1",
-            "n = group_norm(c, num_groups=8)\ny = relu(n)"),
+       Conv("1,64,9,64", "320,64,3,3", "padding=1",
+            "n = group_norm(c, num_groups=16)\ny = relu(n)"),
        "sm_90a/2"},
       {"conv_apart_carried", file,
        Conv("1,40,9,64", "128,40,3,3", "padding=1",

@@ -197,7 +197,7 @@ std::vector<TemplatePlan> SmallDevicePlans() {
   return {
       // Of images that two multiprocessors do not hold.
       {"conv_finish", file,
-       Transpose("12,64,30,30", "64,64,3,3", "",
+       Transpose("12,64,36,36", "64,64,3,3", "",
                  "g = gelu(c)\ny = group_norm(g, num_groups=8)"),
        "sm_90a/2", true},
       // What follows reads the convolution's input, too.
@@ -208,7 +208,7 @@ std::vector<TemplatePlan> SmallDevicePlans() {
        target, true},
       {"conv_small_images",
        file,
-       Conv("34,40,13,13", "96,40,3,3", "stride=2, padding=1",
+       Conv("34,128,7,7", "96,128,3,3", "padding=1",
             "y = group_norm(c, num_groups=8)"),
        "sm_90a/4",
        false,
@@ -328,7 +328,7 @@ std::vector<TemplatePlan> WarpProductPlans() {
        Conv("2,3,40,40", "32,3,7,7", "stride=2, padding=3",
             "r = relu(c)\n"
             "y = max_pool2d(r, kernel_size=3, stride=2, padding=1)"),
-       "sm_90a/132", true},
+       "sm_80/108", true},
       {"conv_patches", file,
        Conv("2,3,32,33", "48,3,4,4", "stride=4",
             "y = group_norm(c, num_groups=4)", "bf16"),

@@ -60,8 +60,8 @@ TEST(CompilePlanTest, MakesOneModuleForEachKernel) {
 // through memory, for which the plan would fall to the plain path.
 TEST(CompilePlanTest, AReductionOfFourRowsStaysInRegisters) {
   const auto artifact = CompileText(R"(
-input x: f32[64,3,128,128]
-param w: f32[32,3,3,3]
+input x: f32[64,3,66,66]
+param w: f32[16,3,3,3]
 y = conv2d(x, w)
 z = group_norm(y, num_groups=8)
 t = tanh(z)

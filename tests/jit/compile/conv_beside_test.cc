@@ -51,8 +51,8 @@ TEST(ConvBesideTest, OneTensorIsReadOnce) {
 
 TEST(ConvBesideTest, WideNumbersTakeTwoRegistersForAPair) {
   const Schedule schedule = Fastest(R"(
-input x: f32[32,128,28,28]
-param w: f32[128,128,3,3]
+input x: f32[16,64,28,28]
+param w: f32[64,64,3,3]
 c = conv2d(x, w, padding=1)
 a = add(c, x)
 y = relu(a)

@@ -281,13 +281,13 @@ TEST(ConvChoiceTest, TilesThatAreNotScaledTakeNoRows) {
   EXPECT_EQ(g.carried_rows(), 0);
 }
 
-// Of 4 x 56 tiles with 64 channels in two chunks a stage has 24 KB: four leave
+// Of 2 x 112 tiles with 64 channels in two chunks a stage has 29 KB: four leave
 // the L1 the smallest of its shares, three the next.
 TEST(ConvChoiceTest, AStageLessLeavesTheL1More) {
   ConvDemands demands;
   demands.stores = true;
   const auto geometry =
-      ChooseConvGeometry(Problem(32, 64, 64, 56, 3, 1, 1), demands,
+      ChooseConvGeometry(Problem(32, 64, 64, 112, 3, 1, 1), demands,
                          {Grade::kTf32, {"sm_90a", 132}, 0});
   ASSERT_TRUE(geometry.has_value());
   EXPECT_EQ(geometry->chunks(), 2);

@@ -133,12 +133,12 @@ TEST(ConvFinishTest, LeavesTheWayToAnotherNormToIt) {
       Chain(128, "r = relu(n)\ny = group_norm(r, num_groups=8)\noutput y")));
 }
 
-// A residual in a large batch of small images: half as many vectors at once,
+// A residual in a large batch of images: half as many vectors at once,
 // so that both tensors' fit in the registers of producers.
 TEST(ConvFinishTest, TakesFewerVectorsOfMoreTensors) {
   const Schedule schedule = Fastest(R"(
-input x: f32[256,128,56,56]
-input z: f32[256,128,56,56]
+input x: f32[64,128,112,112]
+input z: f32[64,128,112,112]
 param w: f32[128,128,3,3]
 c = conv2d(x, w, padding=1)
 n = group_norm(c, num_groups=32)

@@ -165,8 +165,8 @@ TEST(ConvFusionTest, OverlappingWindowsOfDearOrSharedElementsDoNot) {
   const auto apart =
       ElementsAre("kiln_pack_weights", "kiln_conv", "kiln_pool2d");
   EXPECT_THAT(Symbols(Pooled("input x: f32[32,64,56,56]\n"
-                             "param w: f32[192,64,3,3]\n"
-                             "c = conv2d(x, w, padding=1)\n",
+                             "param w: f32[192,64,5,5]\n"
+                             "c = conv2d(x, w, padding=2)\n",
                              "kernel_size=3, stride=2, padding=1"),
                       kH100),
               apart);

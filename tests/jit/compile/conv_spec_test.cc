@@ -85,7 +85,7 @@ TEST(ConvSpecTest, SmallPlansHoldTurnsToo) {
 param w: f32[64,8,3,3]
 c = conv2d(x, w)
 )";
-  EXPECT_THAT(UnitOf("input x: f32[132,8,6,128]" + conv +
+  EXPECT_THAT(UnitOf("input x: f32[66,8,14,96]" + conv +
                          "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
                          "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
                      "kiln_conv_reduce"),

@@ -56,6 +56,10 @@ INSTANTIATE_TEST_SUITE_P(
         "input x: f32[32,64,256,256]\nparam w: f32[64,64,3,3]\n"
         "y = conv_transpose2d(x, w)\ng = gelu(y)\n"
         "z = group_norm(g, num_groups=8)\noutput z\n",
+        // The same in chunks, where warpgroups give each other no registers.
+        "input x: f32[4,96,64,64]\nparam w: f32[128,96,7,7]\n"
+        "y = conv2d(x, w, padding=3)\nr = relu(y)\n"
+        "z = mean(r, dim=[2,3])\noutput z\n",
         // Four warpgroups of pixel rows, all weights kept.
         "input x: f32[32,16,112,112]\nparam w: f32[32,16,5,5]\n"
         "param b: f32[32]\ny = conv2d(x, w, b, padding=2)\n"

@@ -23,7 +23,7 @@ struct Spec {
   static constexpr int kAtOnce = 1;
   static constexpr int kStateWords = 2;
   static constexpr int kKeptBytes = 2, kPlaces = 20480;
-  static constexpr bool kKeeps = true, kDynamicShared = false, kStreams = false;
+  static constexpr bool kKeeps = true, kDynamicShared = false, kStreams = false, kSplits = false;
   static constexpr bool kWritesElements = true, kWritesRows = true;
   static constexpr bool kBackwards = false;
 
