@@ -274,6 +274,11 @@ PLANS = {
     "rows_chain_images": "input x: f32[8,40,131,133]\n"
     + "a = amin(x, dim=[2,3])\nb = amax(x, dim=[2,3])\ny = sub(b, a)\n"
     + "output y\n",
+    # Blocks that leave states of several reductions, merged by another kernel.
+    "rows_chain_splits": "input x: f32[4,7,128,136]\n"
+    + "input z: f32[4,7,128,136]\ns = sigmoid(x)\np = mul(s, z)\n"
+    + "a = sum(p, dim=[2,3])\nb = logsumexp(s, dim=[2,3])\ny = div(a, b)\n"
+    + "output y\n",
     "rows_chain_kept": "input x: f16[8,40,131,133]\n"
     + "a = amin(x, dim=[2,3], keepdim=true)\n"
     + "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\n"

@@ -27,6 +27,7 @@ _KERNELS = {
     "rows_turns": "kiln_row_block", "rows_backwards": "kiln_row_block",
     "rows_chain": "kiln_row_chain", "rows_chain_images": "kiln_row_chain",
     "rows_chain_kept": "kiln_row_chain", "rows_chain_nested": "kiln_row_chain",
+    "rows_chain_splits": "kiln_row_chain",
     "rows_warp_chain": "kiln_row_warp_chain",
     "rows_warps_chain": "kiln_row_warp_chain",
     "columns": "kiln_column_block", "columns_mean": "kiln_column_block",
@@ -52,6 +53,8 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                               if candidate["chosen"]]
                     if name == "rows_cluster":
                         self.assertIn("clusters", chosen[0])
+                    if name == "rows_chain_splits":
+                        self.assertIn("all reductions in", chosen[0])
                     for start, tile in _TILES.items():
                         if name.startswith(start):
                             self.assertTrue(any(tile in one for one in chosen),
