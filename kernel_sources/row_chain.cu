@@ -308,8 +308,7 @@ __device__ void MergeChain(const typename Spec::Tensors& t) {
   const Index at = GridStart<Index>();
   const Index row = at / Spec::kCluster;
   const bool is_inside = row < Spec::kRows;
-  auto states =
-      StatesInMemory<Spec>(t)[is_inside ? at : at % Spec::kCluster];
+  auto states = StatesInMemory<Spec>(t)[is_inside ? at : at % Spec::kCluster];
   MergeLanes<Spec::kCluster>(&states);
   if (!is_inside || at % Spec::kCluster > 0) return;
   typename Spec::Statistics numbers;

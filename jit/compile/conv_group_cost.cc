@@ -14,7 +14,7 @@ namespace {
 // tiles of 31 plans in both grades on an H100, if nothing else is said
 // (docs/kernel-notes.md); those of sums, rounds and octets since to 1,281,
 // some, which say so, to what 243 plans took whose tiles new ones replaced, and
-// some to 1,502 tiles of 298 plans, small and large. Groups take turns, so that
+// some to 1,658 tiles of 384 plans, small and large. Groups take turns, so that
 // a tile takes as long as what is busiest, and a share of the rest.
 //
 // Where pixels are rows, an element, one of statistics (243 plans), and one
@@ -24,9 +24,9 @@ constexpr double kInstructionsPerMoment = 8.7;
 constexpr double kInstructionsPerScattered = 32.1;
 constexpr double kInstructionsPerStaged = 16.0;   // by hand
 constexpr double kInstructionsPerChannel = 7.06;  // of a thread
-constexpr double kShareOfOthers = 0.324;          // 298 plans
+constexpr double kShareOfOthers = 0.28;           // 384 plans
 // Tensor cores take so many times what they should; so does a tile whose groups
-// meet behind their sums, since each has some of a pixel's channels (298
+// meet behind their sums, since each has some of a pixel's channels (384
 // plans).
 constexpr double kProducts = 1.28;
 constexpr double kSlowedByMeeting = 1.18;
@@ -64,7 +64,7 @@ constexpr double kInstructionsOfStoring = 4.07;  // from planes
 // other warp beside it.
 constexpr double kCyclesPerInstruction = 0.51;
 constexpr double kCyclesPerNeighbour = 0.57;
-constexpr double kIssuedByScheduler = 1.29;  // in a cycle; 298 plans
+constexpr double kIssuedByScheduler = 1.29;  // in a cycle; 384 plans
 // Code for so many instructions in a row does not fit where it is fetched from.
 constexpr double kInstructionsAtHand = 2000.0;
 constexpr double kSlowedByFetching = 1.46;
@@ -91,7 +91,7 @@ constexpr double kInstructionsPerPart = 15.4;
 constexpr double kCyclesPerRound = 2610.0;
 constexpr double kShareOfBegun = 0.4;
 constexpr double kCyclesPerOctet = 80.7;
-constexpr double kCyclesPerBlock = 4000.0;  // 298 plans
+constexpr double kCyclesPerBlock = 5500.0;
 // The same of operands that are multiplied as they are stored, and of results
 // of 16 bits, which are stored no faster than those of 32; fitted to 554 tiles
 // of 33 plans.
@@ -101,7 +101,6 @@ constexpr double kCyclesPerRawOctet = 394.0;
 constexpr double kRawL2BytesPerCycle = 30.6;
 constexpr double kRawShareOfOthers = 0.312;
 constexpr double kRawIssuedByScheduler = 1.0;
-constexpr double kCyclesPerRawBlock = 5500.0;
 constexpr double kSlowedByOneRawProducer = 1.037;
 // The same of long sums, and what weights are then; by hand, from 40 tiles of
 // seven plans of 320 to 1280 channels.
@@ -351,10 +350,8 @@ double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
 }
 
 double GroupBlockCycles(const ConvGeometry& g) {
-  const double begin =
-      g.problem.takes_as_stored() ? kCyclesPerRawBlock : kCyclesPerBlock;
-  if (!g.keeps_weights) return begin;
-  return begin + WeightBytes(g) / kL2BytesPerCycle;
+  if (!g.keeps_weights) return kCyclesPerBlock;
+  return kCyclesPerBlock + WeightBytes(g) / kL2BytesPerCycle;
 }
 
 double InLong(const ConvGeometry& g, double in_short, double in_long) {

@@ -295,11 +295,11 @@ class RowChainSpecWriter {
         fmt::format("static constexpr int kStateWords = {};", StateWords()));
     Constant(fmt::format("static constexpr int kKeptBytes = {}, kPlaces = {};",
                          held.KeptBytes(), Places()));
-    Constant(fmt::format(
-        "static constexpr bool kKeeps = {}, kDynamicShared = {}, "
-        "kStreams = {}, kSplits = {};",
-        rows_.kept_bytes > 0, rows_.dynamic_shared_bytes > 0, rows_.streams,
-        rows_.splits));
+    Constant(
+        fmt::format("static constexpr bool kKeeps = {}, kDynamicShared = {}, "
+                    "kStreams = {}, kSplits = {};",
+                    rows_.kept_bytes > 0, rows_.dynamic_shared_bytes > 0,
+                    rows_.streams, rows_.splits));
   }
 
   int64_t StateWords(int link) const {

@@ -137,8 +137,8 @@ TEST(ConvFinishTest, LeavesTheWayToAnotherNormToIt) {
 // so that both tensors' fit in the registers of producers.
 TEST(ConvFinishTest, TakesFewerVectorsOfMoreTensors) {
   const Schedule schedule = Fastest(R"(
-input x: f32[64,128,112,112]
-input z: f32[64,128,112,112]
+input x: f32[256,128,112,112]
+input z: f32[256,128,112,112]
 param w: f32[128,128,3,3]
 c = conv2d(x, w, padding=1)
 n = group_norm(c, num_groups=32)
