@@ -7,6 +7,8 @@ REASONS = {
                      "where PyTorch has one of TF32",
     "conv_small_image": "three products of halves, at 430 TFLOP/s together, "
                         "where PyTorch has one of TF32",
+    "dice_of_images": "of both times the memory needs half; the rest is "
+                      "beginnings and ends of kernels",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
                             "change nothing",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
