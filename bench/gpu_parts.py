@@ -40,7 +40,7 @@ def _every_part():
     yield _part("faults", 25, False)
     yield _part("latency", 15, False)
     yield _part("sanitize", 75, False)
-    yield _part("repeat", 80, True, BOTH)
+    yield _part("repeat", 30, True, BOTH)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
