@@ -38,7 +38,7 @@ class ConvLines {
   __device__ void Run() {
     const PhaseWeights<Spec> weights(reinterpret_cast<const uint4*>(t_.packed),
                                      block_);
-    if (thread_ == 0) LeaveNotes();
+    if (thread_ == 0) stages_.LeaveNotes();
     if (Spec::kKeepsWeights && thread_ == 0) weights.Keep(stages_);
     const int chunks = tiles_ * Tile::kChunks;
     StageCursor<Spec::kStages> cursor{0};
@@ -75,18 +75,6 @@ class ConvLines {
                 Spec::kTeams == 0);
   static_assert(Spec::kRowPitch % 8 == 0 && Spec::Input::kW % 8 == 0,
                 "A unit lies in one row.");
-
-  // The same of all chunks: nothing is scaled. Who sends for weights says so by
-  // that.
-  __device__ void LeaveNotes() const {
-#pragma unroll 1
-    for (int stage = 0; stage < Spec::kStages; ++stage) {
-      auto* const note = stages_.note(stage);
-      note->factors[0] = 1.0f;
-      note->is_again = false;
-      note->only_large = false;
-    }
-  }
 
   // Sends for the thread's units of a chunk, counted over all tiles of the
   // block, or brings them.
@@ -127,21 +115,9 @@ class ConvLines {
       if constexpr (kAligned) {
         ptx::CopyAsync16(unit, read ? pixels : t_.input, read);
       } else {
-        *unit = Gathered(pixels, read);
+        *unit = GatherEight(pixels, read);
       }
     }
-  }
-
-  // Eight numbers that may begin between accesses.
-  template <typename T>
-  static __device__ uint4 Gathered(const T* from, bool read) {
-    unsigned pairs[4] = {};
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      if (read)
-        pairs[k / 2] |= static_cast<unsigned>(from[k].bits) << k % 2 * 16;
-    }
-    return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   }
 
   const typename Spec::Tensors& t_;

@@ -30,6 +30,17 @@ struct OctetNumber<true> {
   }
 };
 
+// Eight neighbours that may begin between accesses, or zeros.
+template <typename T>
+__device__ uint4 GatherEight(const T* from, bool read) {
+  unsigned pairs[4] = {};
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    if (read) pairs[k / 2] |= static_cast<unsigned>(from[k].bits) << k % 2 * 16;
+  }
+  return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+
 template <typename Spec>
 class ConvOctets {
  public:

@@ -60,6 +60,13 @@ struct GroupTile {
     }
   }
 
+  // The same of another octet, from that of octet 0.
+  static __device__ int UnitOfOctet(int first, int octet) {
+    return kOctetsOfRow == 1
+               ? first + octet * Spec::kPositions
+               : (first ^ octet % 2) + octet / 2 * 2 * Spec::kPositions;
+  }
+
   static constexpr int kStage = kPixels + (Spec::kKeepsWeights ? 0 : kWeights);
   static constexpr int kKept =
       Spec::kKeepsWeights ? Tile::kChunks * kWeights : 0;
@@ -116,7 +123,8 @@ class ConvStages {
       1 + Spec::kWarpgroups + (Spec::kTeams > 0 ? 2 : 0);
   static constexpr int kSumScales =
       kBarriers + Spec::kStages + (kOtherBarriers + 1) / 2;
-  static constexpr int kChannels = kSumScales + Spec::kScaleUnits;
+  static constexpr int kPlaces = kSumScales + Spec::kScaleUnits;
+  static constexpr int kChannels = kPlaces + Spec::kPlaceUnits;
   static constexpr int kScratch = kChannels + Spec::kChannelUnits;
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
                 "The launch asks for this much.");
@@ -164,6 +172,17 @@ class ConvStages {
     return reinterpret_cast<unsigned*>(units_ + kMagnitudes) +
            kProducerThreads / 16 * Spec::kImages * producer;
   }
+  // By one thread: the same of all chunks, where nothing is scaled. Who sends
+  // for weights says so by that.
+  __device__ void LeaveNotes() const {
+#pragma unroll 1
+    for (int stage = 0; stage < Spec::kStages; ++stage) {
+#pragma unroll
+      for (float& factor : note(stage)->factors) factor = 1.0f;
+      note(stage)->is_again = false;
+      note(stage)->only_large = false;
+    }
+  }
   __device__ ptx::Barrier* full(int stage) const {
     return barriers() + 2 * stage;
   }
@@ -188,6 +207,8 @@ class ConvStages {
     return reinterpret_cast<float*>(units_ + kSumScales) +
            Spec::kTilesN * 8 * group;
   }
+  // Of warps that turn lines (conv_turned_lines.cuh).
+  __device__ uint4* places() const { return units_ + kPlaces; }
   __device__ void* channels() const { return units_ + kChannels; }
   __device__ float* scratch() const {
     return reinterpret_cast<float*>(units_ + kScratch);

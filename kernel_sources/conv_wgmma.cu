@@ -17,7 +17,8 @@
 // follows), or pixels are the rows and a thread has many channels of few pixels
 // (conv_tails.cuh).
 //
-// One or two warpgroups bring chunks (conv_producer.cuh), the others multiply;
+// One or two warpgroups bring chunks (conv_producer.cuh, conv_lines.cuh,
+// conv_turned_lines.cuh), the others multiply;
 // some warps of the former may finish earlier images (conv_finish.cuh). Or the
 // blocks of an image hold its values until they can be finished
 // (conv_held.cuh).
@@ -38,6 +39,7 @@
 #include "conv_stores.cuh"
 #include "conv_tails.cuh"
 #include "conv_tile.cuh"
+#include "conv_turned_lines.cuh"
 #include "conv_warp.cuh"
 #include "dependent_launch.cuh"
 #include "math.cuh"
@@ -286,7 +288,7 @@ class ConvConsumer {
     for (int chunk = 0; chunk < Tile::kChunks;) {
       const int stage = cursor_.stage;
       ptx::Wait(stages_.full(stage), cursor_.round());
-      if constexpr (Spec::kTakesLines) AcquireShared();
+      if constexpr (Spec::kTakesLines || Spec::kTurnsLines) AcquireShared();
       const auto note = stages_.note(stage)->Of(image_);
       const float stage_factor = Spec::kScales ? note.factors[0] : 1.0f;
       TakeTurn();
@@ -459,6 +461,8 @@ __device__ void ConvWgmma(const typename Spec::Tensors& t) {
     }
     if constexpr (Spec::kTakesLines) {
       ConvLines<Spec>(t, stages, number).Run();
+    } else if constexpr (Spec::kTurnsLines) {
+      ConvTurnedLines<Spec>(t, stages, number).Run();
     } else {
       ConvProducer<Spec>(t, stages, number).Run();
     }

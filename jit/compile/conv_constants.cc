@@ -71,6 +71,7 @@ std::vector<std::string> PatchConstants(const ConvGeometry& g) {
 
 std::vector<std::string> StageConstants(const ConvGeometry& g) {
   const bool scales = !g.problem.takes_as_stored();
+  const TurningShare turning = g.turning();
   return {
       PairText("Taps", {g.taps(0), g.taps(1)}),
       IntText("kOctetColumns", g.octet_columns),
@@ -78,6 +79,10 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       BoolText("kHasUnevenPhases", g.has_uneven_phases()),
       BoolText("kTakesPairs", g.takes_pairs),
       BoolText("kTakesLines", g.takes_lines),
+      BoolText("kTurnsLines", g.turns_lines),
+      IntsText("kMatricesAcross", turning.across, "kOctetSets", turning.sets),
+      IntsText("kEightsAtOnce", turning.at_once, "kPlacesAhead", turning.ahead),
+      IntText("kPlaceUnits", g.place_units()),
       PairText("Planes", {g.planes(0), g.planes(1)}),
       IntText("kRowPitch", g.pitch),
       IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),

@@ -167,7 +167,8 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t barriers = 1 + groups() + (holds_images() ? 2 : 0);
   const int64_t notes = stages * (1 + CeilDiv(4 * images + 8, 16)) +
                         CeilDiv(barriers, 2) + 2 * images * producers;
-  return 16 * (stages * stage + kept + zeros + notes + scale_units());
+  return 16 * (stages * stage + kept + zeros + notes + scale_units() +
+               place_units());
 }
 int64_t ConvGeometry::scale_units() const {
   if (channel_rows || problem.takes_as_stored()) return 0;
@@ -321,7 +322,8 @@ bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
          block_channels() == other.block_channels();
 }
 bool ConvGeometry::shares_chunks() const {
-  return producers > 1 && (chunks() > 1 || octets() > 128 * octets_at_once());
+  if (producers == 1) return false;
+  return turns_lines || chunks() > 1 || octets() > 128 * octets_at_once();
 }
 int64_t ConvGeometry::plane_pitch() const {
   const int64_t laid = 8 * tile_phases();  // at once

@@ -58,6 +58,18 @@ struct ConvDemands {
   }
 };
 
+// How warps that turn lines share a chunk (conv_turned_lines.cuh): matrices of
+// a row of the patch, sets of warps that have octets of their own, what a warp
+// has of an octet at once, in eights of matrices, and how often, and how much
+// of the same is on its way.
+struct TurningShare {
+  int64_t across = 1;
+  int64_t sets = 1;
+  int64_t at_once = 1;
+  int64_t batches = 1;
+  int64_t ahead = 1;
+};
+
 // How blocks and warps share a convolution; names and meaning are those of
 // conv_tile.cuh, conv_patch.cuh and conv_stages.cuh.
 struct ConvGeometry {
@@ -98,6 +110,9 @@ struct ConvGeometry {
   // Whether they take eight of a channel at once, as they lie: of a filter of
   // one tap, where channels are the rows of the product (conv_lines.cuh).
   bool takes_lines = false;
+  // Whether they take eight of a channel at once and turn them
+  // (conv_turned_lines.cuh).
+  bool turns_lines = false;
   // Ops read what they need beside the sums ahead (conv_beside.cuh).
   bool reads_beside = false;
   bool channel_rows = false;  // of the product, instead of pixels
@@ -240,6 +255,9 @@ struct ConvGeometry {
   int64_t zero_units() const;   // that it multiplies
   int64_t scale_units() const;  // of sums' scales, by channel
   int64_t pixel_units() const;  // of a stage
+  // Where lines are turned: how warps share a chunk, and all their places.
+  TurningShare turning() const;
+  int64_t place_units() const;
   int64_t weight_units() const;
   int64_t scale_count() const;  // of output channels, padding included
   // Registers of a thread: of the launch, and after the producer has given its

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
@@ -118,6 +119,16 @@ constexpr double kCyclesPerCopy = 30.0;
 constexpr double kCyclesPerCopiedChunk = 300.0;
 // Of the octets of two pixels that are taken together, in those of one.
 constexpr double kOctetsPerPair = 1.25;
+// Of lines that are turned (conv_turned_lines.cuh), where they are: of a warp,
+// for each eight matrices; of shared memory, which products read meanwhile, for
+// each; how much more weights take of the L2, where nothing comes by way of the
+// L1; and of finding where eights lie, where that changes, in eights. Fitted to
+// 300 tiles of 38 plans in 16 bits, twice.
+constexpr double kInstructionsPerEight = 150.0;
+constexpr double kCyclesPerEight = 400.0;
+constexpr double kCyclesPerMatrix = 2.5;
+constexpr double kShareOfWeightsAlone = 1.3;
+constexpr double kEightsToFind = 0.3;
 // What a position that the tile above has costs of one that comes from memory.
 // By hand: with a quarter or none, tiles of three plans are chosen that take 10
 // to 25 % longer; with three quarters, those of four plans that take 4 to 9 %
@@ -253,12 +264,24 @@ class GroupTileCost {
     if (g_.takes_lines) {
       return chunks_ * (kCyclesPerCopiedChunk + kCyclesPerCopy * octets_);
     }
+    if (g_.turns_lines) {
+      return kCyclesPerEight * EightsOfWarp();
+    }
     const int sharing = g_.producers / g_.chunk_producers();
     const double rounds = Rounds(octets_ / sharing / g_.octets_at_once());
     const double of_round = is_raw_ ? kCyclesPerRawRound : kCyclesPerRound;
     const double of_octet = is_raw_ ? kCyclesPerRawOctet : kCyclesPerOctet;
     return chunks_ * (of_round * rounds + of_octet * octets_ / sharing) /
            g_.chunk_producers();
+  }
+  // Of matrices, that a warp turns.
+  double EightsOfWarp() const {
+    const TurningShare share = g_.turning();
+    const auto turns =
+        static_cast<double>(CeilDiv(OctetsOfChunk(g_), share.sets));
+    const double finding = share.batches > 1 ? kEightsToFind : 0.0;
+    return chunks_ * static_cast<double>(share.batches * share.at_once) *
+           (turns + finding);
   }
   // What takes so many rounds, the last in part.
   double Rounds(double needed) const {
@@ -272,13 +295,19 @@ class GroupTileCost {
     const double of_octet = g_.takes_lines ? kInstructionsPerCopy
                             : is_raw_      ? kInstructionsPerRawOctet
                                            : scaled;
-    const double brought = chunks_ * octets_ * of_octet;
+    const double brought =
+        g_.turns_lines ? g_.producers * kInstructionsPerEight * EightsOfWarp()
+                       : chunks_ * octets_ * of_octet;
     return (groups_ * after_ + g_.resident_blocks * brought) /
            (is_raw_ ? kRawIssuedByScheduler : kIssuedByScheduler);
   }
   double Products() const {
     const double all = groups_ * chunks_ * (turn_ + kCyclesBetweenTurns);
-    return is_raw_ ? all : kProducts * all;
+    const double turned = g_.turns_lines
+                              ? kCyclesPerMatrix * 8 * 4 * g_.producers *
+                                    g_.resident_blocks * EightsOfWarp()
+                              : 0.0;
+    return is_raw_ ? all + turned : kProducts * all;
   }
   double Stored() const {
     const bool is_half = demands_.stored_type != DataType::kF32;
@@ -303,7 +332,8 @@ class GroupTileCost {
   }
   double ShareOfWeights() const {
     if (!is_raw_) return kShareOfWeights;
-    return InLong(g_, kShareOfWeights, kRawShareOfWeightsInLong);
+    return InLong(g_, kShareOfWeights, kRawShareOfWeightsInLong) *
+           (g_.turns_lines ? kShareOfWeightsAlone : 1.0);
   }
   double ShareOfOthers() const {
     if (!is_raw_) return kShareOfOthers;
@@ -315,8 +345,8 @@ class GroupTileCost {
     return kLevel * (meet ? kSlowedByMeeting : 1.0);
   }
   double RawSlowed() const {
-    const bool is_late =
-        g_.resident_blocks == 1 && g_.producers == 1 && !g_.takes_lines;
+    const bool is_late = g_.resident_blocks == 1 && g_.producers == 1 &&
+                         !g_.takes_lines && !g_.turns_lines;
     return is_late ? kSlowedByOneRawProducer : 1.0;
   }
 

@@ -28,6 +28,9 @@ constexpr int64_t kRegistersOfManyChannels = 24;
 // without statistics, and beside them.
 constexpr int64_t kRegistersOfPhases = 16;
 constexpr int64_t kRegistersOfPhasesBesideStatistics = 32;
+// Producers that turn lines leave more than other ones; with all of these,
+// reductions were admitted that ptxas refused.
+constexpr int64_t kMostBesideReductions = 192;
 // Each sum beyond these takes another register before a softmax, by what ptxas
 // refused.
 constexpr int64_t kSumsBesidePowers = 32;
@@ -104,7 +107,11 @@ bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& g) {
   const int64_t beside = g.channel_rows ? BesideChannelRows(tiles.demands(), g)
                                         : BesidePixelRows(tiles, g);
   const int64_t sums = SumsOf(g) * (g.sums_chunks() ? 2 : 1);
-  return sums + beside + tiles.spare_registers() <= g.consumer_registers();
+  int64_t most = g.consumer_registers();
+  if (g.turns_lines && tiles.demands().all_channels_in_a_block) {
+    most = std::min(most, kMostBesideReductions);
+  }
+  return sums + beside + tiles.spare_registers() <= most;
 }
 
 }  // namespace kiln

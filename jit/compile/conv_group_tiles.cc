@@ -46,6 +46,7 @@ class GroupTiles {
         g.producers = producers;
         TryLayouts(g);
         if (producers == 1 && CanTakeLines()) TryLines(g);
+        if (CanTurnLines()) TryTurnedLines(g);
         if (!CanInterleave()) continue;
         g.interleaves = true;
         TryLayouts(g);
@@ -104,6 +105,13 @@ class GroupTiles {
            p.insert[1] == 1 && p.input[3] % 2 == 0;
   }
 
+  // Of rows that begin where an access of 16 bytes may.
+  bool CanTurnLines() const {
+    const ConvProblem& p = tiles_.base().problem;
+    return p.takes_as_stored() && p.octet_columns() == 1 &&
+           p.input[3] % 8 == 0 && !tiles_.base().spares_registers;
+  }
+
   // Of a filter of one tap, whose input's rows begin where an access of 16
   // bytes may. Not beside statistics: blocks that hold images and take octets
   // are faster (46 and 53 us of one plan on an H100).
@@ -125,6 +133,15 @@ class GroupTiles {
   void TryLines(ConvGeometry g) {
     g.takes_pairs = false;
     g.takes_lines = true;
+    TryLayouts(g);
+  }
+
+  void TryTurnedLines(ConvGeometry g) {
+    g.takes_pairs = false;
+    g.turns_lines = true;
+    TryLayouts(g);
+    if (!CanInterleave()) return;
+    g.interleaves = true;
     TryLayouts(g);
   }
 
@@ -208,7 +225,7 @@ class GroupTiles {
     TryRowsThatFit(g);
     TryImages(g, g.extent(0));
   }
-  int PitchOf(const ConvGeometry& g) const {
+  static int PitchOf(const ConvGeometry& g) {
     const int64_t needed = g.lead() + g.tile_w + g.halo(1);
     return static_cast<int>(RoundUp(needed, g.takes_pairs ? 2 : 1));
   }

@@ -18,6 +18,7 @@ constexpr double kCyclesPerHeldChunk = 530.0;
 constexpr double kHeldTurns = 0.79;  // times what products take
 constexpr double kHeldWeightBytesPerCycle = 85.0;
 constexpr double kHeldInputBytesPerCycle = 22.0;
+constexpr double kHeldTurnedBytesPerCycle = 28.0;  // of lines
 constexpr double kHeldRowBytes = 32.0;
 // Of results beyond what is brought, which most of those kernels had as much
 // of: from three plans of 3 to 64 channels, by hand.
@@ -26,6 +27,8 @@ constexpr double kHeldResultBytesPerCycle = 17.0;
 // of another image is beside it. By hand: 0.7 of three plans, 0.9 of a fourth
 // that is better not held.
 constexpr double kRawRoundAlone = 0.8;
+// What strides take longer then: from one plan of 4 x 4, by hand.
+constexpr double kRawSlowedByStride = 1.2;
 // The same of two producers where sums are long. By hand: with both, 0.65 to
 // 0.7 of two plans.
 constexpr double kRawTwoProducersInLong = 0.85;
@@ -81,6 +84,7 @@ double CyclesOfLastStrip(const ConvGeometry& g) {
 double HeldShare(const ConvGeometry& g) {
   if (!g.problem.takes_as_stored()) return 1.0;
   return (g.rounds() == 1 ? kRawRoundAlone : 1.0) *
+         (g.problem.stride[1] > 1 ? kRawSlowedByStride : 1.0) *
          (g.producers > 1 ? InLong(g, 1.0, kRawTwoProducersInLong) : 1.0);
 }
 
@@ -100,9 +104,11 @@ double HeldCycles(const ConvGeometry& g, const ConvDemands& demands) {
   if (g.holds_windows()) return HeldWindowCycles(g, demands);
   const auto chunks = static_cast<double>(g.chunks());
   const double weights = g.keeps_weights ? 0.0 : WeightBytes(g);
+  const double rate =
+      g.turns_lines ? kHeldTurnedBytesPerCycle : kHeldInputBytesPerCycle;
   const double of_chunk = kCyclesPerHeldChunk +
                           kHeldTurns * g.groups() * CyclesOfTurn(g) +
-                          InputBytes(g) / kHeldInputBytesPerCycle;
+                          InputBytes(g) / rate;
   const double round =
       kCyclesOfRound + chunks * of_chunk + weights / kHeldWeightBytesPerCycle +
       CyclesOfHeldOps(g, demands) + CyclesOfHeldResults(g, demands);

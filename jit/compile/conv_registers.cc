@@ -11,6 +11,9 @@ constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 // Of a producer's thread.
 constexpr int64_t kFewestProducerRegisters = 64;
 constexpr int64_t kRegistersOfCopies = 40;  // behind the threads' backs
+// Of one that turns lines; of three eights of matrices at once.
+constexpr int64_t kRegistersOfTurning = 64;
+constexpr int64_t kMostRegistersOfTurning = 72;
 constexpr int64_t kProducerRegisters = 80;
 constexpr int64_t kMostProducerRegisters = 88;
 // Of two beside one group, which has all that it can take, or beside two whose
@@ -31,6 +34,10 @@ int64_t ConvGeometry::producer_registers() const {
   if (launch_registers() > kMaxLaunchRegisters) return 0;
   if (launch_registers() < kFewestProducerRegisters) return 0;
   if (takes_lines) return kRegistersOfCopies;
+  if (turns_lines) {
+    return turning().at_once < 3 ? kRegistersOfTurning
+                                 : kMostRegistersOfTurning;
+  }
   const int64_t wanted =
       holds_images() && groups() > 2          ? kFewestProducerRegisters
       : producers == 1                        ? kMostProducerRegisters

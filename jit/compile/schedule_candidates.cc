@@ -14,14 +14,15 @@ constexpr size_t kShownLayouts = 6;
 std::string KindOf(const ConvGeometry& g) {
   if (!g.has_groups())
     return fmt::format("{} x {} warps", g.warps_m, g.warps_n);
-  return fmt::format("{} x {} warpgroups, {}", g.groups_m, g.groups_n,
+  return fmt::format("{} x {} warpgroups, {}{}", g.groups_m, g.groups_n,
                      g.takes_lines ? "channels by lines"
                      : g.channel_rows && g.rows_of_eight()
                          ? "channels by eights"
                      : g.channel_rows    ? "channels"
                      : g.rows_of_eight() ? "pixels by eights"
                      : g.run_columns > 0 ? "pixels by rows"
-                                         : "pixels");
+                                         : "pixels",
+                     g.turns_lines ? ", lines turned" : "");
 }
 
 std::string DetailOf(const ConvGeometry& g) {

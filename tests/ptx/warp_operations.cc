@@ -1,6 +1,9 @@
 // What the threads of a warp or a block do together (PTX ISA, sections
 // "shfl.sync", "vote.sync", "redux.sync" and "bar"), and control flow.
 
+#include <cstring>
+
+#include "tests/ptx/access.h"
 #include "tests/ptx/integer_functions.h"
 #include "tests/ptx/machine.h"
 
@@ -70,6 +73,58 @@ void Reduce(Warp& warp, const Instruction& i, uint32_t mask) {
   });
 }
 
+// "ldmatrix" and "stmatrix": lane i has the address of row i % 8 of matrix
+// i / 8. Of a matrix as it lies a lane has two neighbours of row lane / 4, of a
+// turned one those of that column.
+constexpr int kMatrixRows = 8;
+constexpr uint64_t kRowBytes = 16;
+
+std::byte* RowOfMatrix(Warp& warp, const Instruction& i, const Place* address,
+                       int lane, bool writes) {
+  std::byte* const row =
+      Find(warp, i, lane, Space::kShared, AddressOf(warp, address, lane),
+           kRowBytes, kRowBytes, writes);
+  if (row == nullptr) return nullptr;
+  CheckOrder(warp, i, lane, writes ? Access::kWrite : Access::kRead, row,
+             kRowBytes);
+  return row;
+}
+
+void LoadTransposed(Warp& warp, const Instruction& i, uint32_t) {
+  for (int matrix = 0; matrix < i.count; ++matrix) {
+    uint16_t numbers[kMatrixRows][kMatrixRows];
+    for (int r = 0; r < kMatrixRows; ++r) {
+      const std::byte* const row = RowOfMatrix(warp, i, i.operands + i.count,
+                                               matrix * kMatrixRows + r, false);
+      if (row == nullptr) return;
+      std::memcpy(numbers[r], row, kRowBytes);
+    }
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int row = lane % 4 * 2;
+      const uint32_t upper = numbers[row + 1][lane / 4];
+      Put(Destination(warp, i.operands[matrix]), lane,
+          upper << 16 | numbers[row][lane / 4]);
+    }
+  }
+}
+
+void StoreMatrices(Warp& warp, const Instruction& i, uint32_t) {
+  for (int matrix = 0; matrix < i.count; ++matrix) {
+    const std::byte* const from =
+        Source(warp, i.operands[kAddressPlaces + matrix]);
+    for (int r = 0; r < kMatrixRows; ++r) {
+      std::byte* const row =
+          RowOfMatrix(warp, i, i.operands, matrix * kMatrixRows + r, true);
+      if (row == nullptr) return;
+      for (int lane = 4 * r; lane < 4 * r + 4; ++lane) {
+        const auto both = Get<uint32_t>(from, lane);
+        std::memcpy(row + lane % 4 * sizeof(both), &both, sizeof(both));
+      }
+    }
+  }
+  ++warp.grid->progress;
+}
+
 void ActiveMask(Warp& warp, const Instruction& i, uint32_t mask) {
   ForLanes(mask, [&](int lane) {
     Put(Destination(warp, i.operands[0]), lane, mask);
@@ -115,6 +170,10 @@ void AddWarpOperations(OperationTable* table) {
   t["vote.sync.any.pred"] = {VoteAny, "ppw", Flow::kMembers, 1, 2};
   t["vote.sync.all.pred"] = {VoteAll, "ppw", Flow::kMembers, 1, 2};
   t["bar.warp.sync"] = {DoNothing, "w", Flow::kMembers, 1, 0};
+  t["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] = {LoadTransposed, "va",
+                                                         Flow::kWarp, 4};
+  t["stmatrix.sync.aligned.m8n8.x4.shared.b16"] = {StoreMatrices, "av",
+                                                   Flow::kWarp, 4};
   t["activemask.b32"] = {ActiveMask, "w"};
   t["bar.sync"] = {nullptr, "w?w", Flow::kBarrier};
   t["barrier.sync"] = {nullptr, "w?w", Flow::kBarrier};
