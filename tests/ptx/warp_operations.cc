@@ -1,5 +1,6 @@
 // What the threads of a warp or a block do together (PTX ISA, sections
-// "shfl.sync", "vote.sync", "redux.sync" and "bar"), and control flow.
+// "shfl.sync", "vote.sync", "redux.sync", "bar", "ldmatrix" and "stmatrix"),
+// and control flow.
 
 #include <cstring>
 
