@@ -18,10 +18,9 @@
 // (conv_tails.cuh).
 //
 // One or two warpgroups bring chunks (conv_producer.cuh, conv_lines.cuh,
-// conv_turned_lines.cuh), the others multiply;
-// some warps of the former may finish earlier images (conv_finish.cuh). Or the
-// blocks of an image hold its values until they can be finished
-// (conv_held.cuh).
+// conv_turned_lines.cuh), the others multiply; some warps of the former may
+// finish earlier images (conv_finish.cuh). Or the blocks of an image hold its
+// values until they can be finished (conv_held.cuh).
 // Tensor cores round towards zero as they add, so where operands have two parts
 // and there are several chunks, each is added to the total by an ordinary
 // addition.

@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class weighs all parts of a tile's time.
 // What tiles of warpgroups cost (conv_wgmma.cu).
 #include "jit/compile/conv_group_cost.h"
 
@@ -274,7 +275,7 @@ class GroupTileCost {
     return chunks_ * (of_round * rounds + of_octet * octets_ / sharing) /
            g_.chunk_producers();
   }
-  // Of matrices, that a warp turns.
+  // Eights of matrices that a warp turns for a tile, finding them included.
   double EightsOfWarp() const {
     const TurningShare share = g_.turning();
     const auto turns =

@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class tries all tiles of warpgroups.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -105,7 +106,8 @@ class GroupTiles {
            p.insert[1] == 1 && p.input[3] % 2 == 0;
   }
 
-  // Of rows that begin where an access of 16 bytes may.
+  // Of rows that begin where an access of 16 bytes may. Not in an attempt
+  // behind one that lacked registers.
   bool CanTurnLines() const {
     const ConvProblem& p = tiles_.base().problem;
     return p.takes_as_stored() && p.octet_columns() == 1 &&

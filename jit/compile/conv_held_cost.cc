@@ -27,10 +27,10 @@ constexpr double kHeldResultBytesPerCycle = 17.0;
 // of another image is beside it. By hand: 0.7 of three plans, 0.9 of a fourth
 // that is better not held.
 constexpr double kRawRoundAlone = 0.8;
-// What strides take longer then: from one plan of 4 x 4, by hand.
+// What they take longer with strides: from one plan of 4 x 4, by hand.
 constexpr double kRawSlowedByStride = 1.2;
-// The same of two producers where sums are long. By hand: with both, 0.65 to
-// 0.7 of two plans.
+// What they take of two producers where sums are long. By hand: with both, 0.65
+// to 0.7 of two plans.
 constexpr double kRawTwoProducersInLong = 0.85;
 constexpr double kHeldCyclesPerInstruction = 0.36;  // of ops, for each element
 constexpr double kIssuedLanes = 128.0;              // in a cycle
