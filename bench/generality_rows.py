@@ -83,6 +83,34 @@ def _cosine(x, y, dim):
     return x.mul(y).reduce("sum", dim).binary("div", lengths.sqrt())
 
 
+def _pooled(x, channels, groups, pool):
+    """P3."""
+    normed = x.conv(channels, 3).group_norm(groups)
+    return _scaled(normed).max_pool(pool).clamp(0, 1)
+
+
+def _transposed(x, groups):
+    """P4."""
+    return x.conv_transpose(x.dims[1], 3).gelu().group_norm(groups)
+
+
+def _mlp(x, wide):
+    """Of a transformer, whose tokens are pixels."""
+    return x.conv(wide, 1).gelu().conv(x.dims[1], 1).add(x)
+
+
+def _double_conv(x, channels):
+    inner = x.conv(channels, 3, padding=1).group_norm(8).silu()
+    return inner.conv(channels, 3, padding=1).group_norm(8).silu()
+
+
+def _excited(x, squeezed):
+    """Channels weighted by what the whole image has of them."""
+    channels = x.dims[1]
+    weights = x.reduce("mean", [2, 3]).conv(squeezed, 1).silu()
+    return x.mul(weights.conv(channels, 1).sigmoid())
+
+
 ROWS = {
     # Norms and what stands before and after them.
     "norm_channels_3": Chain("f32", 32, 3, 512, 512).group_norm(3),
@@ -226,6 +254,46 @@ ROWS = {
         64, 3).group_norm(16)).max_pool(2).clamp(0, 1),
     "end_avg_pool_sigmoid": _scaled(Chain("f32", 64, 8, 128, 128).conv(
         64, 3).group_norm(16)).avg_pool(4).sigmoid(),
+    # P2 to P4 in 16 bits, of more and fewer channels, of one image.
+    "p2_f16": _conv_residual(Chain("f16", 128, 8, 128, 128), 64, 16).reduce(
+        "logsumexp", 1),
+    "p2_bf16_batch_1": _conv_residual(Chain("bf16", 1, 8, 512, 512), 64,
+                                      16).reduce("logsumexp", 1),
+    "p2_channels_128": _conv_residual(Chain("f32", 32, 32, 64, 64), 128,
+                                      16).reduce("logsumexp", 1),
+    "p3_f16": _pooled(Chain("f16", 128, 8, 128, 128), 64, 16, 4),
+    "p3_batch_1": _pooled(Chain("f32", 1, 16, 512, 512), 64, 8, 4),
+    "p3_channels_128": _pooled(Chain("f32", 32, 64, 64, 64), 128, 16, 2),
+    "p4_bf16": _transposed(Chain("bf16", 32, 64, 256, 256), 8),
+    "p4_batch_1": _transposed(Chain("f32", 1, 64, 256, 256), 8),
+    "p4_channels_32": _transposed(Chain("f32", 16, 32, 128, 128), 4),
+    "p4_channels_128_f16": _transposed(Chain("f16", 8, 128, 64, 64), 8),
+    # Networks in 16 bits: decoders of diffusion models, super-resolution,
+    # adversarial pairs, residual networks, transformers.
+    "decoder_f16_conv_norm": Chain("f16", 1, 256, 256, 256).conv(
+        256, 3, padding=1).group_norm(32).silu(),
+    "decoder_f16_norm_conv": (lambda x: x.group_norm(32).silu().conv(
+        128, 3, padding=1).add(x))(Chain("f16", 1, 128, 512, 512)),
+    "decoder_f16_last": Chain("f16", 1, 128, 512, 512).group_norm(32).silu()
+        .conv(3, 3, padding=1),
+    "super_resolution_f16": (lambda x: x.conv(64, 3, padding=1).relu().conv(
+        64, 3, padding=1).mul(0.1).add(x))(Chain("f16", 4, 64, 256, 256)),
+    "unet_f16_double": _double_conv(Chain("f16", 8, 64, 128, 128), 64),
+    "discriminator_f16": Chain("f16", 32, 64, 128, 128).conv(
+        128, 4, stride=2, padding=1).group_norm(128).leaky_relu(),
+    "generator_f16": Chain("f16", 16, 256, 64, 64).conv_transpose(
+        128, 4, stride=2, padding=1).group_norm(128).relu(),
+    "resnet_f16_expand": (lambda x: x.conv(1024, 1, bias=False).batch_norm()
+                          .add(x.input(32, 1024, 14, 14)).relu())(
+        Chain("f16", 32, 256, 14, 14)),
+    "resnet_f16_k3": Chain("f16", 32, 128, 28, 28).conv(
+        128, 3, padding=1, bias=False).batch_norm().relu(),
+    "transformer_bf16_mlp": _mlp(Chain("bf16", 32, 768, 14, 14), 3072),
+    "detector_f16_k3": Chain("f16", 16, 80, 80, 80).conv(
+        160, 3, padding=1, bias=False).batch_norm().silu(),
+    "excited_f16": _excited(Chain("f16", 32, 240, 28, 28), 10).conv(
+        40, 1, bias=False).batch_norm(),
+    "segment_f16": Chain("f16", 4, 64, 512, 512).conv(1, 1).sigmoid(),
     # Transposed convolutions.
     "transpose_k2_s2": Chain("f32", 8, 128, 64, 64).conv_transpose(
         64, 2, stride=2).relu(),

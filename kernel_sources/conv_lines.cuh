@@ -1,8 +1,9 @@
 // The warpgroup that brings chunks of the input where the filter has one tap
 // and operands are multiplied as they are stored (Spec::kTakesLines): eight
 // neighbouring pixels of a channel are a unit of 16 bytes, which goes from
-// memory to a stage as it lies, behind the threads' backs. The tensor cores
-// then read pixels side by side instead of channels (wgmma.cuh).
+// memory to a stage as it lies, behind the threads' backs; in halves, where
+// rows begin between units. The tensor cores then read pixels side by side
+// instead of channels (wgmma.cuh).
 //
 // So nothing is on its way in registers, and as many chunks may be as there are
 // stages: threads wait for free ones alone. Who multiplies makes visible to the
@@ -11,6 +12,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_LINES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_LINES_CUH_
 
+#include "conv_block_tiles.cuh"
 #include "conv_octets.cuh"
 #include "conv_phase_weights.cuh"
 #include "conv_positions.cuh"
@@ -31,16 +33,16 @@ class ConvLines {
                        const ConvStages<Spec>& stages, unsigned number)
       : t_(t),
         stages_(stages),
-        block_(number),
-        tiles_(Spec::kTilesPerBlock == 1 ? 1 : block_.tiles()),
-        is_aligned_(reinterpret_cast<unsigned long long>(t.input) % 16 == 0) {}
+        tiles_(number),
+        is_aligned_(reinterpret_cast<unsigned long long>(t.input) % kBytes ==
+                    0) {}
 
   __device__ void Run() {
     const PhaseWeights<Spec> weights(reinterpret_cast<const uint4*>(t_.packed),
-                                     block_);
+                                     tiles_.block());
     if (thread_ == 0) stages_.LeaveNotes();
     if (Spec::kKeepsWeights && thread_ == 0) weights.Keep(stages_);
-    const int chunks = tiles_ * Tile::kChunks;
+    const int chunks = tiles_.CountChunks();
     StageCursor<Spec::kStages> cursor{0};
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -63,7 +65,11 @@ class ConvLines {
 
  private:
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
-  static constexpr int kAcross = Group::kPatch / 8;  // units of a channel
+  // What is copied at once: so many pixels, of those that rows are made of.
+  static constexpr int kPixels = Spec::Input::kW % 8 == 0 ? 8 : 4;
+  static constexpr int kBytes = 2 * kPixels;
+  // Of a channel, in all rows of the patch.
+  static constexpr int kAcross = Group::kPlane / kPixels;
   // Lanes side by side, and channels that all threads have at once.
   static constexpr int kLanes = kAcross <= 8 ? 8 : kAcross <= 16 ? 16 : 32;
   static constexpr int kSets = kThreads / kLanes;
@@ -73,36 +79,38 @@ class ConvLines {
   static_assert(kSets % 4 == 0 && Spec::kChunk % kSets == 0);
   static_assert(!Spec::kScales && Spec::kImages == 1 && Spec::kProducers == 1 &&
                 Spec::kTeams == 0);
-  static_assert(Spec::kRowPitch % 8 == 0 && Spec::Input::kW % 8 == 0,
-                "A unit lies in one row.");
+  static_assert(Spec::kRowPitch % 8 == 0 && Spec::Input::kW % kPixels == 0,
+                "What is copied at once lies in one row.");
 
   // Sends for the thread's units of a chunk, counted over all tiles of the
   // block, or brings them.
   template <bool kAligned>
   __device__ void BringChunk(int chunk_of_block, uint4* patch) const {
     const int chunk = chunk_of_block % Tile::kChunks;
-    const int top = Positions::TopOf(block_, chunk_of_block / Tile::kChunks);
-    const int left = Positions::LeftOf(block_);
+    const ConvBlock<Spec>& block = tiles_.block();
+    const int top = Positions::TopOf(block, tiles_.TileOf(chunk_of_block));
+    const int left = Positions::LeftOf(block);
     const auto* const first =
-        t_.input + (ConvOctets<Spec>::FirstOf(block_, chunk) + set_ * kPlane);
+        t_.input + (ConvOctets<Spec>::FirstOf(block, chunk) + set_ * kPlane);
     const int channels = Tile::kInputs - chunk * Spec::kChunk - set_;
 #pragma unroll
     for (int pass = 0; pass < kAcross; pass += kLanes) {
-      const int eight = thread_ % kLanes + pass;
-      if (eight >= kAcross) break;
-      const int row = Positions::RowOf(top, eight * 8);
-      const int column = Positions::ColumnOf(left, eight * 8);
+      const int piece = thread_ % kLanes + pass;
+      if (piece >= kAcross) break;
+      const int row = Positions::RowOf(top, piece * kPixels);
+      const int column = Positions::ColumnOf(left, piece * kPixels);
       const bool inside = Positions::IsRow(row) && Positions::IsColumn(column);
-      BringColumn<kAligned>(first + (row * Spec::Input::kW + column), eight,
+      BringColumn<kAligned>(first + (row * Spec::Input::kW + column), piece,
                             inside ? channels : 0, patch);
     }
   }
 
-  // Of every kSets-th channel from the thread's first on the eight pixels at
-  // `from`; zeros behind so many channels.
+  // Of every kSets-th channel from the thread's first on the pixels at `from`;
+  // zeros behind so many channels.
   template <bool kAligned, typename T>
-  __device__ void BringColumn(const T* from, int eight, int channels,
+  __device__ void BringColumn(const T* from, int piece, int channels,
                               uint4* patch) const {
+    const int eight = piece * kPixels / 8;
     uint4* const units = patch + Group::LineUnitOf(set_, eight);
     // As LineUnitOf has them: of sets of four, every other changes places.
     const int to_others = ((eight ^ set_) & 4) == 0 ? 4 : -4;
@@ -111,19 +119,28 @@ class ConvLines {
       uint4* const unit =
           units + 8 * channel + (channel % 8 == 0 ? 0 : to_others);
       const bool read = kWhole ? channels > 0 : channel < channels;
-      const T* const pixels = from + channel * kPlane;
-      if constexpr (kAligned) {
-        ptx::CopyAsync16(unit, read ? pixels : t_.input, read);
-      } else {
-        *unit = GatherEight(pixels, read);
-      }
+      BringPixels<kAligned>(from + channel * kPlane, piece, read, unit);
+    }
+  }
+
+  // To the unit that a piece lies in.
+  template <bool kAligned, typename T>
+  __device__ void BringPixels(const T* from, int piece, bool read,
+                              uint4* unit) const {
+    auto* const place =
+        reinterpret_cast<uint2*>(unit) + (kPixels == 8 ? 0 : piece % 2);
+    if constexpr (kAligned) {
+      ptx::CopyAsync<kBytes>(place, read ? from : t_.input, read);
+    } else if constexpr (kPixels == 8) {
+      *unit = GatherEight(from, read);
+    } else {
+      *place = GatherFour(from, read);
     }
   }
 
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
-  const ConvBlock<Spec> block_;
-  const int tiles_;  // of a strip
+  const BlockTiles<Spec> tiles_;
   const bool is_aligned_;
   const int thread_ = threadIdx.x - Tile::kThreads;
   const int set_ = thread_ / kLanes;

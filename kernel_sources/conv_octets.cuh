@@ -30,15 +30,21 @@ struct OctetNumber<true> {
   }
 };
 
-// Eight neighbours that may begin between accesses, or zeros.
+// Neighbours that may begin between accesses, or zeros: four of them, eight.
 template <typename T>
-__device__ uint4 GatherEight(const T* from, bool read) {
-  unsigned pairs[4] = {};
+__device__ uint2 GatherFour(const T* from, bool read) {
+  unsigned pairs[2] = {};
 #pragma unroll
-  for (int k = 0; k < 8; ++k) {
+  for (int k = 0; k < 4; ++k) {
     if (read) pairs[k / 2] |= static_cast<unsigned>(from[k].bits) << k % 2 * 16;
   }
-  return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+  return make_uint2(pairs[0], pairs[1]);
+}
+template <typename T>
+__device__ uint4 GatherEight(const T* from, bool read) {
+  const uint2 first = GatherFour(from, read);
+  const uint2 second = GatherFour(from + 4, read);
+  return make_uint4(first.x, first.y, second.x, second.y);
 }
 
 template <typename Spec>

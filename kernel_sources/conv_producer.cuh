@@ -21,6 +21,7 @@
 #define KILN_KERNEL_SOURCES_CONV_PRODUCER_CUH_
 
 #include "conv_batches.cuh"
+#include "conv_block_tiles.cuh"
 #include "conv_carry.cuh"
 #include "conv_halves.cuh"
 #include "conv_octets.cuh"
@@ -42,17 +43,13 @@ class ConvProducer {
 
   __device__ ConvProducer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
-      : t_(t),
-        stages_(stages),
-        block_(number),
-        tiles_(Spec::kTilesPerBlock == 1 ? 1 : block_.tiles()) {}
+      : t_(t), stages_(stages), tiles_(number) {}
 
   __device__ void Run() {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) {
       Weights().Keep(stages_);
     }
-    const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
-    const int chunks = images * tiles_ * Tile::kChunks;
+    const int chunks = tiles_.CountChunks();
     int chunk = producer_;
     int batch = 0;
     bool carries = false;  // whether it takes what the tile above has
@@ -120,7 +117,7 @@ class ConvProducer {
   using Values = typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
 
   __device__ PhaseWeights<Spec> Weights() const {
-    return {reinterpret_cast<const uint4*>(t_.packed), block_};
+    return {reinterpret_cast<const uint4*>(t_.packed), tiles_.block()};
   }
 
   // Ends the chunk that this producer has written, the one before its *chunk:
@@ -167,7 +164,7 @@ class ConvProducer {
   __device__ bool Carries(int chunk) const {
     if constexpr (Spec::kCarriedRows == 0) return false;
     if constexpr (Spec::kTeams > 0) {
-      if (TileOf(chunk / Tile::kChunks) == 0) return false;
+      if (tiles_.TileOf(chunk) == 0) return false;
     }
     return chunk >= Tile::kChunks && chunk - Tile::kChunks >= carries_from_;
   }
@@ -280,15 +277,6 @@ class ConvProducer {
     return mine;
   }
 
-  // Where the `number`-th tile is, counted over all images of the block's team,
-  // and which of the strip it is.
-  __device__ ConvBlock<Spec> BlockOf(int number) const {
-    return Spec::kTeams > 0 ? block_.InRound(number / tiles_) : block_;
-  }
-  __device__ int TileOf(int number) const {
-    return Spec::kTeams > 0 ? number % tiles_ : number;
-  }
-
   // Lets the L2 bring the lines of a chunk: where all blocks wait for each
   // other at each tile they also wait for memory together.
   static constexpr bool kAnnounces =
@@ -300,7 +288,7 @@ class ConvProducer {
     constexpr int kLines = (kColumns + kLine - 1) / kLine + 1;
     constexpr int kRows =
         (Spec::kPlaneHeight - 1) * Spec::kStrideH + Spec::kPlanesH;
-    const ConvBlock<Spec> block = BlockOf(chunk_of_block / Tile::kChunks);
+    const ConvBlock<Spec> block = tiles_.BlockOf(chunk_of_block);
     const int chunk = chunk_of_block % Tile::kChunks;
     const int channels =
         min(Spec::kChunk, Tile::kInputs - chunk * Spec::kChunk);
@@ -333,10 +321,9 @@ class ConvProducer {
   template <bool kAligned>
   __device__ void ReadBatch(int chunk_of_block, int batch, bool carries,
                             Values& values) const {
-    const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
-    const ConvBlock<Spec> block = BlockOf(number);
-    const int top = Positions::TopOf(block, TileOf(number));
+    const ConvBlock<Spec> block = tiles_.BlockOf(chunk_of_block);
+    const int top = Positions::TopOf(block, tiles_.TileOf(chunk_of_block));
     const int left = Positions::LeftOf(block);
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
     const Index first = Octets::FirstOf(block, chunk);
@@ -435,8 +422,7 @@ class ConvProducer {
 
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
-  const ConvBlock<Spec> block_;
-  const int tiles_;  // of a strip
+  const BlockTiles<Spec> tiles_;
   const int producer_ = (threadIdx.x - ConvTile<Spec>::kThreads) / kThreads;
   const int thread_ = (threadIdx.x - ConvTile<Spec>::kThreads) % kThreads;
   StageCursor<Spec::kStages> cursor_{producer_};

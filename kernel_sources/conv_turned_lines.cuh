@@ -17,6 +17,7 @@
 #define KILN_KERNEL_SOURCES_CONV_TURNED_LINES_CUH_
 
 #include "async_copy.cuh"
+#include "conv_block_tiles.cuh"
 #include "conv_octets.cuh"
 #include "conv_phase_weights.cuh"
 #include "conv_positions.cuh"
@@ -38,15 +39,13 @@ class ConvTurnedLines {
                              const Stages& stages, unsigned number)
       : t_(t),
         stages_(stages),
-        block_(number),
-        tiles_(Spec::kTilesPerBlock == 1 ? 1 : block_.tiles()),
-        chunks_((Spec::kTeams > 0 ? block_.rounds() : 1) * tiles_ *
-                Tile::kChunks),
+        tiles_(number),
+        chunks_(tiles_.CountChunks()),
         is_aligned_(reinterpret_cast<unsigned long long>(t.input) % 16 == 0) {}
 
   __device__ void Run() {
     const PhaseWeights<Spec> weights(reinterpret_cast<const uint4*>(t_.packed),
-                                     block_);
+                                     tiles_.block());
     if (thread_ == 0) stages_.LeaveNotes();
     if (Spec::kKeepsWeights && thread_ == 0) weights.Keep(stages_);
     Ahead ahead(*this);
@@ -163,26 +162,24 @@ class ConvTurnedLines {
   }
 
   // Pixels of the first matrix of a row in front of the patch.
-  __device__ int Before() const { return Positions::LeftOf(block_) & 7; }
+  __device__ int Before() const {
+    return Positions::LeftOf(tiles_.block()) & 7;
+  }
 
   __device__ void FindChunk(Ahead* ahead) const {
-    const int number = ahead->chunk / Tile::kChunks;
     const int chunk = ahead->chunk % Tile::kChunks;
-    ahead->first = ConvOctets<Spec>::FirstOf(BlockOf(number), chunk);
+    ahead->first =
+        ConvOctets<Spec>::FirstOf(tiles_.BlockOf(ahead->chunk), chunk);
     ahead->channels =
         Tile::kInputs - chunk * Spec::kChunk - (threadIdx.x % 32 / 8);
-  }
-  __device__ ConvBlock<Spec> BlockOf(int number) const {
-    return Spec::kTeams > 0 ? block_.InRound(number / tiles_) : block_;
   }
 
   // Of a batch of a tile. Lanes side by side have neighbours of a channel.
   __device__ void FindRows(Ahead* ahead) const {
     constexpr int kStep = Spec::kStrideH * Spec::kInterleave;
-    const int number = ahead->chunk / Tile::kChunks;
     const int top =
-        Positions::TopOf(block_, Spec::kTeams > 0 ? number % tiles_ : number);
-    const int left = Positions::LeftOf(block_) - Before();
+        Positions::TopOf(tiles_.block(), tiles_.TileOf(ahead->chunk));
+    const int left = Positions::LeftOf(tiles_.block()) - Before();
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const Matrix matrix = MatrixOf(ahead->batch, i, threadIdx.x % 8);
@@ -232,9 +229,9 @@ class ConvTurnedLines {
     if (is_aligned_) {
 #pragma unroll
       for (int k = 0; k < 8; k += 4) {
-        ptx::CopyAsync16(place + UnitOf(matrix, channel + k),
-                         k < channels ? from + k * kPlane : t_.input,
-                         k < channels);
+        ptx::CopyAsync<16>(place + UnitOf(matrix, channel + k),
+                           k < channels ? from + k * kPlane : t_.input,
+                           k < channels);
       }
     } else {
 #pragma unroll 1
@@ -298,8 +295,7 @@ class ConvTurnedLines {
 
   const typename Spec::Tensors& t_;
   const Stages& stages_;
-  const ConvBlock<Spec> block_;
-  const int tiles_;   // of a strip
+  const BlockTiles<Spec> tiles_;
   const int chunks_;  // of all
   const bool is_aligned_;
   const int thread_ = threadIdx.x - Tile::kThreads;

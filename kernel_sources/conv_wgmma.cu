@@ -33,6 +33,7 @@
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
 #include "conv_products.cuh"
+#include "conv_rounded.cuh"
 #include "conv_runs.cuh"
 #include "conv_stages.cuh"
 #include "conv_stores.cuh"
@@ -142,6 +143,13 @@ class ConvConsumer {
         }
       }
       tail.Finish(t_, block_, stages_.scratch());
+    } else if constexpr (Spec::kRoundsSums) {
+      RoundedTail<Spec> tail(t_, block_, stages_.scratch());
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) {
+        Scale(SumTile([](float) {}));
+        tail.Take(t_, channels, block_, tile, sums_.d[0]);
+      }
     } else if constexpr (Spec::kReadsBeside) {
       ComputePlanes(channels, BesideTail<Spec>(t_, block_, stages_.scratch()));
     } else if constexpr (Spec::kChannelRows) {

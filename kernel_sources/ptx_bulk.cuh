@@ -43,14 +43,22 @@ __device__ inline void ArriveExpecting(Barrier* barrier, unsigned bytes) {
                : "memory");
 }
 
-// Copies 16 bytes, or zeros, behind the thread's back; both addresses are
-// multiples of 16.
-__device__ inline void CopyAsync16(void* shared, const void* global,
-                                   bool read) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :
-               : "r"(SharedAddress(shared)), "l"(global), "r"(read ? 16 : 0)
-               : "memory");
+// Copies 4, 8 or 16 bytes, or zeros, behind the thread's back; both addresses
+// are multiples of as many. 16 go past the L1.
+template <int kBytes>
+__device__ void CopyAsync(void* shared, const void* global, bool read) {
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(SharedAddress(shared)), "l"(global), "r"(read ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :
+                 : "r"(SharedAddress(shared)), "l"(global), "n"(kBytes),
+                   "r"(read ? kBytes : 0)
+                 : "memory");
+  }
 }
 
 // Arrives when all such copies of the thread have.

@@ -21,6 +21,17 @@ __device__ inline uint4 LoadTransposed(const uint4* row) {
   return values;
 }
 
+// The same, as StoreMatrices stores them.
+__device__ inline uint4 LoadMatrices(const uint4* row) {
+  uint4 values;
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(values.x), "=r"(values.y), "=r"(values.z), "=r"(values.w)
+      : "r"(SharedAddress(row))
+      : "memory");
+  return values;
+}
+
 __device__ inline void StoreMatrices(uint4* row, const uint4& values) {
   asm volatile(
       "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"

@@ -80,6 +80,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       BoolText("kTakesPairs", g.takes_pairs),
       BoolText("kTakesLines", g.takes_lines),
       BoolText("kTurnsLines", g.turns_lines),
+      BoolText("kRoundsSums", g.rounds_sums),
       IntsText("kMatricesAcross", turning.across, "kOctetSets", turning.sets),
       IntsText("kEightsAtOnce", turning.at_once, "kPlacesAhead", turning.ahead),
       IntText("kPlaceUnits", g.place_units()),

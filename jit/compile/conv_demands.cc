@@ -21,7 +21,7 @@ class Demanding {
     AddStores(NodeAt(conv_.anchor));
     AddOps(elements_, conv_.epilogue);
     for (const KernelGroup* const group : joining) Add(*group);
-    demands_.may_read_ahead = MayReadAhead(joining);
+    FindWhatIsLeft(joining);
     // Statistics need all elements.
     if (demands_.has_statistics) {
       demands_.windows.CoverAll(AlignDims(conv_.domain));
@@ -108,16 +108,26 @@ class Demanding {
     }
   }
 
-  // Nothing but ops on elements follows.
-  bool MayReadAhead(const std::vector<const KernelGroup*>& joining) const {
+  // If nothing but ops on elements follows.
+  void FindWhatIsLeft(const std::vector<const KernelGroup*>& joining) {
     std::vector<int> nodes = conv_.Nodes();
     for (const KernelGroup* const group : joining) {
-      if (group->anchor >= 0) return false;
+      if (group->anchor >= 0) return;
       const std::vector<int> more = group->Nodes();
       nodes.insert(nodes.end(), more.begin(), more.end());
     }
-    return demands_.reads > 0 && are_alike_ &&
-           LeavesOnly(NodeAt(nodes.back()).results[0], nodes);
+    const int last = NodeAt(nodes.back()).results[0];
+    if (!are_alike_ || !LeavesOnly(last, nodes)) return;
+    demands_.may_read_ahead = demands_.reads > 0;
+    demands_.leaves_halves = demands_.stored_type != DataType::kF32 &&
+                             demands_.pair_words <= 1 &&
+                             IsStoredOnce(last, nodes);
+  }
+  bool IsStoredOnce(int value, const std::vector<int>& nodes) const {
+    const auto outputs = std::count_if(
+        plan_.outputs.begin(), plan_.outputs.end(),
+        [&](const PlanOutput& output) { return output.value.index == value; });
+    return outputs + (IsReadOutside(value, nodes) ? 1 : 0) == 1;
   }
 
   // Whether every value that a kernel without `nodes`, or the caller, needs of

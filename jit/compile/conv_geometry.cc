@@ -332,7 +332,12 @@ int64_t ConvGeometry::plane_pitch() const {
          laid;
 }
 int64_t ConvGeometry::plane_bytes() const {
-  return int64_t{groups()} * 4 * 8 * plane_pitch() * 4;
+  const int64_t warps = int64_t{groups()} * 4;
+  if (!rounds_sums) return warps * 8 * plane_pitch() * 4;
+  // As RoundedTail has them.
+  const int64_t channels = reads_beside ? 16 : 8;
+  const int64_t units = RoundUp(tiles_n, 32 / channels) + 1;
+  return warps * channels * units * 16;
 }
 int64_t ConvGeometry::kept_window_words() const {
   const int64_t sharing = windows.size[1] / 2;  // lanes that share a window
@@ -354,13 +359,18 @@ bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
   return phases(1) > 1 || problem.output[3] % 8 != 0;
 }
 bool ConvGeometry::CanReadBeside(const ConvDemands& demands) const {
-  const bool has_pairs = tile_w * tile_phases() % 2 == 0 &&
-                         problem.output[3] % 2 == 0 &&
-                         phases(1) == tile_phases();
-  return has_groups() && channel_rows && demands.may_read_ahead && has_pairs;
+  return demands.may_read_ahead && HasPairs();
+}
+bool ConvGeometry::CanRoundSums(const ConvDemands& demands) const {
+  return demands.leaves_halves && HasPairs() && phases(1) == 1 &&
+         step(1) % 2 == 0;
+}
+bool ConvGeometry::HasPairs() const {
+  return has_groups() && channel_rows && tile_w * tile_phases() % 2 == 0 &&
+         problem.output[3] % 2 == 0 && phases(1) == tile_phases();
 }
 int64_t ConvGeometry::BesideRegisters(const ConvDemands& demands) const {
-  if (!reads_beside) return 0;
+  if (!reads_beside || rounds_sums) return 0;
   const int64_t pairs_of_lane = CeilDiv(tiles_n * 8 * tile_phases(), 64);
   return 2 * ChannelsAhead(demands) * pairs_of_lane * demands.pair_words;
 }

@@ -30,6 +30,9 @@ struct ConvDemands {
   int64_t pair_words = 0;
   bool stores = false;
   DataType stored_type = DataType::kF32;  // of that tensor
+  // Whether one tensor of 16 bits is all that is made of the elements, by ops
+  // that read at most one like it.
+  bool leaves_halves = false;
   bool has_statistics = false;
   bool reduces_images = false;  // each channel's
   bool has_softmax = false;     // over channels; the results are written
@@ -115,6 +118,9 @@ struct ConvGeometry {
   bool turns_lines = false;
   // Ops read what they need beside the sums ahead (conv_beside.cuh).
   bool reads_beside = false;
+  // Results of 16 bits are rounded in registers (conv_rounded.cuh), which then
+  // reads what ops need beside the sums itself.
+  bool rounds_sums = false;
   bool channel_rows = false;  // of the product, instead of pixels
   // Whether a tile has both phases of the columns of a transposed convolution;
   // they count in tiles_m.
@@ -275,9 +281,9 @@ struct ConvGeometry {
   bool shares_chunks() const;
   int chunk_producers() const { return shares_chunks() ? 1 : producers; }
   // Of what follows where channels are rows: a plane's words, the bytes of all
-  // planes and of the states of channels and of their sums in a tile, or of the
-  // states in two images. The latter are those of statistics; reductions over
-  // images need less.
+  // planes, or of rows of rounded results, and of the states of channels and of
+  // their sums in a tile, or of the states in two images. The latter are those
+  // of statistics; reductions over images need less.
   int64_t plane_pitch() const;
   int64_t plane_bytes() const;
   int64_t state_bytes() const;
@@ -293,9 +299,11 @@ struct ConvGeometry {
   // Where pixels are the rows: whether results go to memory by way of shared
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;
-  // Whether neighbours are pairs, so that what ops read may be read ahead if
-  // `demands` lets it (conv_beside.cuh).
+  // Whether neighbours are pairs, so that what ops read may be read ahead
+  // (conv_beside.cuh), or results be rounded in registers, if `demands` lets
+  // it.
   bool CanReadBeside(const ConvDemands& demands) const;
+  bool CanRoundSums(const ConvDemands& demands) const;
   // Of a warp's channels, what is on its way at once.
   static int64_t ChannelsAhead(const ConvDemands& demands) {
     return demands.pair_words > 1 ? 4 : 8;
@@ -316,6 +324,10 @@ struct ConvGeometry {
     return (splits_input || splits_weight) && chunks() > 1;
   }
   friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
+
+ private:
+  // Where channels are rows: whether two neighbours lie in one row of a tile.
+  bool HasPairs() const;
 };
 
 }  // namespace kiln

@@ -112,12 +112,23 @@ constexpr double kShortSum = 768.0;  // products of an element
 constexpr double kInstructionsPerScatteredHalf = 53.4;
 constexpr double kInstructionsOfHalfPlanes = 17.8;
 constexpr double kCyclesPerRawReadAhead = 4.0;  // by hand, from 40 tiles
-// Of units that are copied as they lie, of which none waits for another. By
-// hand: of nine tiles each of six plans the one that is chosen takes 3 % longer
-// than the fastest, in the mean.
-constexpr double kInstructionsPerCopy = 14.0;
-constexpr double kCyclesPerCopy = 30.0;
-constexpr double kCyclesPerCopiedChunk = 300.0;
+// Of units that are copied as they lie, of which none waits for another, and of
+// results that are rounded in registers (conv_rounded.cuh): an element, the
+// part of its ops' instructions that counts, what is read beside it, in what is
+// stored of it, how much longer storing takes than of f32, and all of a tile,
+// of few groups or more. Fitted to 460 tiles of 75 plans, of which the chosen
+// ones are 1.7 % slower than the best.
+constexpr double kInstructionsPerCopy = 3.0;
+constexpr double kCyclesPerCopy = 40.0;
+constexpr double kCyclesPerCopiedChunk = 60.0;
+constexpr double kShareOfWeightsBesideCopies = 1.6;
+constexpr double kInstructionsPerRounded = 2.0;
+constexpr double kShareOfOpsRounded = 0.35;
+constexpr double kStoresPerRead = 2.0;
+constexpr double kStoredRounded = 1.8;
+constexpr double kFewGroupsRounded = 1.06;
+constexpr double kManyGroupsRounded = 1.02;
+constexpr int kManyGroups = 3;
 // Of the octets of two pixels that are taken together, in those of one.
 constexpr double kOctetsPerPair = 1.25;
 // Of lines that are turned (conv_turned_lines.cuh), where they are: of a warp,
@@ -158,6 +169,7 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
     const double each = demands.stores ? stored : gathered;
     return ops + each + kInstructionsPerChannel / (2 * g.tiles_m);
   }
+  if (g.rounds_sums) return kInstructionsPerRounded + kShareOfOpsRounded * ops;
   if (!demands.in_registers()) {
     return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops;
   }
@@ -223,7 +235,8 @@ class GroupTileCost {
                                       g.block_channels()) /
                   g.groups() / 128),
         octets_(static_cast<double>(OctetsOfChunk(g)) * PositionsToPay(g) /
-                128 * (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)) {
+                128 * (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)),
+        eights_(EightsOfWarp()) {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
     in_a_row_ = elements_ * TailInstructions(g, demands) + sums;
     after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);
@@ -250,6 +263,7 @@ class GroupTileCost {
   double Own() const {
     const double ahead = is_raw_ ? kCyclesPerRawReadAhead : kCyclesPerReadAhead;
     const double of_read = !g_.channel_rows  ? kCyclesPerRead
+                           : g_.rounds_sums  ? 0.0
                            : g_.reads_beside ? ahead
                                              : kCyclesPerPlaneRead;
     const double reads = static_cast<double>(demands_.reads) * of_read;
@@ -265,9 +279,7 @@ class GroupTileCost {
     if (g_.takes_lines) {
       return chunks_ * (kCyclesPerCopiedChunk + kCyclesPerCopy * octets_);
     }
-    if (g_.turns_lines) {
-      return kCyclesPerEight * EightsOfWarp();
-    }
+    if (g_.turns_lines) return kCyclesPerEight * eights_;
     const int sharing = g_.producers / g_.chunk_producers();
     const double rounds = Rounds(octets_ / sharing / g_.octets_at_once());
     const double of_round = is_raw_ ? kCyclesPerRawRound : kCyclesPerRound;
@@ -277,6 +289,7 @@ class GroupTileCost {
   }
   // Eights of matrices that a warp turns for a tile, finding them included.
   double EightsOfWarp() const {
+    if (!g_.turns_lines) return 0.0;
     const TurningShare share = g_.turning();
     const auto turns =
         static_cast<double>(CeilDiv(OctetsOfChunk(g_), share.sets));
@@ -296,23 +309,22 @@ class GroupTileCost {
     const double of_octet = g_.takes_lines ? kInstructionsPerCopy
                             : is_raw_      ? kInstructionsPerRawOctet
                                            : scaled;
-    const double brought =
-        g_.turns_lines ? g_.producers * kInstructionsPerEight * EightsOfWarp()
-                       : chunks_ * octets_ * of_octet;
+    const double brought = g_.turns_lines
+                               ? g_.producers * kInstructionsPerEight * eights_
+                               : chunks_ * octets_ * of_octet;
     return (groups_ * after_ + g_.resident_blocks * brought) /
            (is_raw_ ? kRawIssuedByScheduler : kIssuedByScheduler);
   }
   double Products() const {
     const double all = groups_ * chunks_ * (turn_ + kCyclesBetweenTurns);
-    const double turned = g_.turns_lines
-                              ? kCyclesPerMatrix * 8 * 4 * g_.producers *
-                                    g_.resident_blocks * EightsOfWarp()
-                              : 0.0;
+    const double turned =
+        kCyclesPerMatrix * 8 * 4 * g_.producers * g_.resident_blocks * eights_;
     return is_raw_ ? all + turned : kProducts * all;
   }
   double Stored() const {
     const bool is_half = demands_.stored_type != DataType::kF32;
-    return (is_half ? 2 : 1) * bytes_ / kStoredBytesPerCycle;
+    const double of_half = g_.rounds_sums ? kStoredRounded : 2.0;
+    return (is_half ? of_half : 1.0) * bytes_ / kStoredBytesPerCycle;
   }
   // In which threads of all groups wait for each other.
   double Meetings() const {
@@ -329,12 +341,18 @@ class GroupTileCost {
     const double weights =
         g_.keeps_weights ? 0.0 : ShareOfWeights() * WeightBytes(g_);
     const double rate = is_raw_ ? kRawL2BytesPerCycle : kL2BytesPerCycle;
-    return ((input + weights) * g_.resident_blocks + bytes_) / rate;
+    const double beside =
+        g_.rounds_sums ? kStoresPerRead * static_cast<double>(demands_.reads)
+                       : 0.0;
+    return ((input + weights) * g_.resident_blocks + bytes_ * (1.0 + beside)) /
+           rate;
   }
   double ShareOfWeights() const {
     if (!is_raw_) return kShareOfWeights;
-    return InLong(g_, kShareOfWeights, kRawShareOfWeightsInLong) *
-           (g_.turns_lines ? kShareOfWeightsAlone : 1.0);
+    const double alone = g_.turns_lines   ? kShareOfWeightsAlone
+                         : g_.takes_lines ? kShareOfWeightsBesideCopies
+                                          : 1.0;
+    return alone * InLong(g_, kShareOfWeights, kRawShareOfWeightsInLong);
   }
   double ShareOfOthers() const {
     if (!is_raw_) return kShareOfOthers;
@@ -348,7 +366,10 @@ class GroupTileCost {
   double RawSlowed() const {
     const bool is_late = g_.resident_blocks == 1 && g_.producers == 1 &&
                          !g_.takes_lines && !g_.turns_lines;
-    return is_late ? kSlowedByOneRawProducer : 1.0;
+    const double of_groups =
+        groups_ < kManyGroups ? kFewGroupsRounded : kManyGroupsRounded;
+    return (is_late ? kSlowedByOneRawProducer : 1.0) *
+           (g_.rounds_sums ? of_groups : 1.0);
   }
 
   const ConvGeometry& g_;
@@ -360,6 +381,7 @@ class GroupTileCost {
   const double elements_;  // of a thread
   // Of a chunk, for each thread of one warpgroup, by PositionsToPay.
   const double octets_;
+  const double eights_;
   double in_a_row_;     // instructions behind the products, but for a loop
   double after_;        // those of the loop over windows, too
   double bytes_ = 0.0;  // of results

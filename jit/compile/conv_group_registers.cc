@@ -17,6 +17,7 @@ constexpr int64_t kFewFragments = 8;
 // time.)
 constexpr int64_t kRegistersBesidePlanes = 56;
 constexpr int64_t kRegistersBesideRuns = 48;
+constexpr int64_t kRegistersBesideRounded = 48;
 constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where a window of pixels is
 // reduced, and where all channels of a pixel are; and of many of these.
@@ -91,6 +92,7 @@ int64_t BesidePixelRows(const ConvTiles& tiles, const ConvGeometry& g) {
 }
 
 int64_t BesideChannelRows(const ConvDemands& demands, const ConvGeometry& g) {
+  if (g.rounds_sums) return kRegistersBesideRounded;
   return g.BesideRegisters(demands) + (demands.needs_planes()
                                            ? kRegistersBesidePlanes
                                            : kRegistersBesideRuns);

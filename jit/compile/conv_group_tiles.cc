@@ -45,12 +45,9 @@ class GroupTiles {
         g.takes_pairs = CanTakePairs();
         g.resident_blocks = resident;
         g.producers = producers;
-        TryLayouts(g);
+        TryPhases(g);
         if (producers == 1 && CanTakeLines()) TryLines(g);
         if (CanTurnLines()) TryTurnedLines(g);
-        if (!CanInterleave()) continue;
-        g.interleaves = true;
-        TryLayouts(g);
       }
     }
   }
@@ -114,7 +111,7 @@ class GroupTiles {
            p.input[3] % 8 == 0 && !tiles_.base().spares_registers;
   }
 
-  // Of a filter of one tap, whose input's rows begin where an access of 16
+  // Of a filter of one tap, whose input's rows begin where an access of 8
   // bytes may. Not beside statistics: blocks that hold images and take octets
   // are faster (46 and 53 us of one plan on an H100).
   bool CanTakeLines() const {
@@ -122,7 +119,7 @@ class GroupTiles {
     return p.takes_as_stored() && p.kernel == Pair{1, 1} &&
            p.stride == Pair{1, 1} && p.insert == Pair{1, 1} &&
            p.padding == Pair{0, 0} && p.octet_columns() == 1 &&
-           p.input[3] % 8 == 0 && !demands_.windows.any() &&
+           p.input[3] % 4 == 0 && !demands_.windows.any() &&
            !demands_.has_statistics;
   }
 
@@ -141,6 +138,11 @@ class GroupTiles {
   void TryTurnedLines(ConvGeometry g) {
     g.takes_pairs = false;
     g.turns_lines = true;
+    TryPhases(g);
+  }
+
+  // With rows as they are, and with those that a dilated filter has together.
+  void TryPhases(ConvGeometry g) {
     TryLayouts(g);
     if (!CanInterleave()) return;
     g.interleaves = true;
@@ -276,7 +278,9 @@ class GroupTiles {
 
   // Of a warpgroup's product, where channels are its rows.
   int MostColumns(const ConvGeometry& g) const {
-    if (g.takes_lines) return kMaxColumns;
+    const bool may_round = demands_.leaves_halves && g.phases(1) == 1 &&
+                           g.problem.output[3] % 2 == 0;
+    if (g.takes_lines || may_round) return kMaxColumns;
     if (!demands_.needs_planes() || demands_.holds_images) return kMaxColumns;
     return demands_.pools_in_a_loop() ? kMaxColumnsOfWindows
                                       : kMaxColumnsOfPlanes;
@@ -311,8 +315,10 @@ class GroupTiles {
       // Each part begins with a line.
       if (g.takes_lines && g.groups_n > 1 && g.tiles_n % 8 != 0) continue;
       g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
-      g.reads_beside = false;
+      g.rounds_sums = g.CanRoundSums(demands_);
+      g.reads_beside = g.rounds_sums && demands_.reads > 0;
       TryDepths(g);
+      if (g.rounds_sums) continue;
       g.reads_beside = g.CanReadBeside(demands_);
       if (g.reads_beside) TryDepths(g);
     }

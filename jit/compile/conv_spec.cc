@@ -175,7 +175,7 @@ class ConvSpecWriter {
         .results[0];
   }
 
-  // A value or, from planes, a float2 of two neighbours.
+  // A value or, from planes, several neighbours.
   void StoreRead() {
     const int value = LastInner();
     ElementCode code(schedule_, kernel_.group.domain, &tensors_);
@@ -191,8 +191,19 @@ class ConvSpecWriter {
     AppendMembers(
         StoreFunction("StoreRead", "Value " + NameOf(value), code.lines()));
     if (!geometry_.channel_rows) return;
+    if (geometry_.rounds_sums) return RoundSums(paired.front());
     for (const auto& read : inner_.read_beside()) paired.push_back(read.tensor);
-    AppendMembers(PairsAlignedFunction(paired));
+    AppendMembers(AlignedFunction(paired));
+  }
+
+  // What conv_rounded.cuh stores to `result`, and reads.
+  void RoundSums(const std::string& result) {
+    AppendMembers(TensorFunction("ResultOf", result));
+    for (const auto& read : inner_.read_beside()) {
+      AppendMembers(TensorFunction("BesideOf", read.tensor));
+    }
+    const DataType type = kernel_.demands.stored_type;
+    Append({fmt::format("using Stored = {};", StorageTypeName(type))});
   }
 
   bool IsInner(int value) const {

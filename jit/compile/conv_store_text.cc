@@ -17,12 +17,19 @@ std::vector<std::string> StoreFunction(const std::string& name,
   return lines;
 }
 
-std::vector<std::string> PairsAlignedFunction(
+std::vector<std::string> AlignedFunction(
     const std::vector<std::string>& tensors) {
-  return {"static __device__ bool ArePairsAligned(const Tensors& t) {",
-          fmt::format("  return kiln::ArePairsAligned({});",
+  return {"template <int kCount>",
+          "static __device__ bool AreAligned(const Tensors& t) {",
+          fmt::format("  return kiln::AreAligned<kCount>({});",
                       fmt::join(tensors, ", ")),
           "}"};
+}
+
+std::vector<std::string> TensorFunction(const std::string& name,
+                                        const std::string& tensor) {
+  return {fmt::format("static __device__ auto* {}(const Tensors& t) {{", name),
+          fmt::format("  return {};", tensor), "}"};
 }
 
 std::vector<std::string> BesideText(

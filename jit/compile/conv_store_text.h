@@ -16,9 +16,13 @@ std::vector<std::string> StoreFunction(const std::string& name,
                                        const std::string& value,
                                        const std::vector<std::string>& body);
 
-// Whether two neighbours in each of `tensors` are aligned as one.
-std::vector<std::string> PairsAlignedFunction(
+// Whether so many neighbours in each of `tensors` are aligned as one.
+std::vector<std::string> AlignedFunction(
     const std::vector<std::string>& tensors);
+
+// A function that returns where a tensor begins.
+std::vector<std::string> TensorFunction(const std::string& name,
+                                        const std::string& tensor);
 
 // Spec::Beside of conv_beside.cuh, and what it is of two neighbours.
 std::vector<std::string> BesideText(

@@ -50,8 +50,10 @@ class Reshaping {
   // Of the longest rows that tiles can share in many ways.
   std::optional<Pair> ShapeFor() const {
     const int64_t all = image_[0] * image_[1];
-    for (int64_t width = kMostColumns; width > 0; width -= 8) {
-      if (all % width == 0) return Pair{all / width, width};
+    for (const int64_t multiple : {8, 4}) {
+      for (int64_t width = kMostColumns; width > 0; width -= multiple) {
+        if (all % width == 0) return Pair{all / width, width};
+      }
     }
     return std::nullopt;
   }
@@ -104,11 +106,9 @@ class Reshaping {
       const int value = ValueOf(node.operands[i]);
       if (value < 0) continue;
       const Dims& dims = plan_.values[value].desc.dims;
-      const bool is_even =
-          dims.size() == kRank
-              ? ImageOf(dims) == Pair{1, 1} ||
-                    (ImageOf(dims) == image_ && value >= plan_.num_inputs)
-              : NumElements(dims) == 1;
+      const bool is_even = dims.size() == kRank ? ImageOf(dims) == Pair{1, 1} ||
+                                                      ImageOf(dims) == image_
+                                                : NumElements(dims) == 1;
       if (!is_even) return false;
     }
     return true;

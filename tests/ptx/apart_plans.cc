@@ -44,8 +44,8 @@ std::vector<TemplatePlan> ApartPlans() {
                    "y = relu(c)"),
        "sm_90a/2"},
       {"conv_apart_short", file,
-       Conv("2,16,7,56", "64,16,3,3", "padding=12, dilation=12", "y = relu(c)",
-            "f16"),
+       tf32 + Conv("2,16,7,56", "64,16,3,3", "padding=12, dilation=12",
+                   "y = relu(c)"),
        "sm_90a/1"},
       // Statistics of groups that blocks cut, and in strips whose tiles take
       // rows from the one above.

@@ -13,7 +13,7 @@
 #include "fmt/format.h"
 #include "tests/jit/compile/compile_testing.h"
 #include "tests/jit/compile/fastest_schedule.h"
-#include "tests/ptx/comparison.h"
+#include "tests/ptx/plan_testing.h"
 #include "tests/ptx/template_plans.h"
 
 namespace kiln::ptx {
@@ -21,23 +21,7 @@ namespace {
 
 PlanKernels Compile(const TemplatePlan& plan, const std::string& grade,
                     const PlanRunOptions& options = {}) {
-  absl::StatusOr<PlanKernels> kernels =
-      CompileToPtx(grade + plan.text, plan.target, TestToolchain(), options);
-  if (!kernels.ok()) {
-    ADD_FAILURE() << plan.text << DescribeFailure(kernels.status());
-    return {};
-  }
-  return *std::move(kernels);
-}
-
-void Check(const PlanKernels& kernels, const InputOptions& inputs,
-           const PlanRunOptions& options = {}) {
-  const absl::StatusOr<Comparison> result =
-      CompareWithReference(kernels, inputs, options);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_LE(result->norm_error, ToleranceOf(kernels.canonical));
-  EXPECT_EQ(result->num_wrong, 0) << result->first_wrong;
-  EXPECT_EQ(result->num_special > 0, inputs.has_specials);
+  return Compiled(grade + plan.text, plan.target, options);
 }
 
 class PtxExecutionTest : public testing::TestWithParam<TemplatePlan> {};
@@ -62,11 +46,11 @@ TEST_P(PtxExecutionTest, AgreesWithTheReference) {
     inputs.row_factors = plan.row_factors;
     inputs.channel_factors = plan.channel_factors;
     inputs.image_factors = plan.image_factors;
-    Check(kernels, inputs);
+    ExpectAgreement(kernels, inputs);
     inputs.has_specials = true;
     PlanRunOptions interrupted;
     interrupted.schedule_seed = 7;
-    Check(kernels, inputs, interrupted);
+    ExpectAgreement(kernels, inputs, interrupted);
   }
 }
 
@@ -125,7 +109,7 @@ TEST(PtxSchedulesTest, WarpsThatTakeTurnsWaitForTheirOwnChunks) {
   EXPECT_EQ(rows->row_groups, 4);
   for (options.schedule_seed = 1; options.schedule_seed <= 8;
        ++options.schedule_seed) {
-    Check(*kernels, {}, options);
+    ExpectAgreement(*kernels, {}, options);
   }
 }
 
@@ -252,7 +236,7 @@ TEST(PtxSchedulesTest, TeamsInTurnsAgreeWithTheReference) {
   const PlanKernels kernels = Compile(PlanNamed("rows_team"), "", options);
   ASSERT_FALSE(kernels.programs.empty());
   EXPECT_GT(kernels.launch.size(), 1u);
-  Check(kernels, {});
+  ExpectAgreement(kernels, {});
 }
 
 // Blocks that hold images, resident or in turns, one after another.
@@ -271,7 +255,7 @@ TEST(PtxSchedulesTest, BlocksHoldImages) {
     EXPECT_EQ(kernels.launch.size(), 2u);
     InputOptions inputs;
     inputs.has_specials = true;
-    Check(kernels, inputs, options);
+    ExpectAgreement(kernels, inputs, options);
   }
 }
 
@@ -311,7 +295,7 @@ TEST(PtxSchedulesTest, LastAttemptsAgreeWithTheReference) {
     ASSERT_FALSE(kernels.programs.empty());
     InputOptions inputs;
     inputs.has_specials = true;
-    Check(kernels, inputs, options);
+    ExpectAgreement(kernels, inputs, options);
   }
 }
 
@@ -344,7 +328,7 @@ TEST(PtxSchedulesTest, TensorsOffTheGridAgreeWithTheReference) {
                            "depthwise_walk_pairs",
                            "depthwise_walk_below"}) {
     SCOPED_TRACE(name);
-    Check(Compile(PlanNamed(name), ""), {}, options);
+    ExpectAgreement(Compile(PlanNamed(name), ""), {}, options);
   }
 }
 
@@ -363,7 +347,7 @@ TEST(PtxSchedulesTest, ChannelsThatAreNotThereHaveNoParameters) {
     SCOPED_TRACE(conv);
     PlanRunOptions options;
     options.tuning.conv = conv;
-    Check(Compile(plan, "", options), {});
+    ExpectAgreement(Compile(plan, "", options), {});
   }
 }
 

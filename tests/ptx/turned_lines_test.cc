@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/jit/compile/compile_testing.h"
-#include "tests/ptx/comparison.h"
 #include "tests/ptx/conv_plan_text.h"
+#include "tests/ptx/plan_testing.h"
 
 namespace kiln::ptx {
 namespace {
@@ -29,7 +28,7 @@ std::vector<TurnedPlan> TurnedPlans() {
       {"strides",
        Conv("2,72,64,64", "136,72,3,3", "stride=2, padding=1", "y = relu(c)",
             "f16"),
-       false},
+       true},
       {"channels",
        Conv("2,64,48,96", "64,64,3,3", "padding=1",
             "m = mul(c, 0.1)\ny = gelu(m)", "bf16"),
@@ -40,39 +39,17 @@ std::vector<TurnedPlan> TurnedPlans() {
   };
 }
 
-PlanKernels Compile(const TurnedPlan& plan, const PlanRunOptions& options) {
-  absl::StatusOr<PlanKernels> kernels =
-      CompileToPtx(plan.text, "sm_90a/8", TestToolchain(), options);
-  if (!kernels.ok()) {
-    ADD_FAILURE() << plan.text << DescribeFailure(kernels.status());
-    return {};
-  }
-  return *std::move(kernels);
-}
-
-const ConvGeometry* GeometryOf(const PlanKernels& kernels) {
-  for (const Kernel& kernel : kernels.schedule.kernels) {
-    if (kernel.conv && !kernel.packs) return &*kernel.conv;
-  }
-  return nullptr;
-}
-
 void Check(const TurnedPlan& plan, const PlanRunOptions& options) {
   SCOPED_TRACE(plan.name);
-  const PlanKernels kernels = Compile(plan, options);
-  ASSERT_FALSE(kernels.programs.empty());
-  const ConvGeometry* const geometry = GeometryOf(kernels);
+  const PlanKernels kernels = Compiled(plan.text, "sm_90a/8", options);
+  const ConvGeometry* const geometry = FirstConvolution(kernels);
   ASSERT_NE(geometry, nullptr);
   EXPECT_TRUE(geometry->turns_lines);
   EXPECT_EQ(geometry->channel_rows, plan.has_channel_rows);
   for (const bool has_specials : {false, true}) {
     InputOptions inputs;
     inputs.has_specials = has_specials;
-    const absl::StatusOr<Comparison> result =
-        CompareWithReference(kernels, inputs, options);
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_LE(result->norm_error, ToleranceOf(kernels.canonical));
-    EXPECT_EQ(result->num_wrong, 0) << result->first_wrong;
+    ExpectAgreement(kernels, inputs, options);
   }
 }
 

@@ -91,7 +91,8 @@ std::byte* RowOfMatrix(Warp& warp, const Instruction& i, const Place* address,
   return row;
 }
 
-void LoadTransposed(Warp& warp, const Instruction& i, uint32_t) {
+template <bool kTransposed>
+void LoadMatrices(Warp& warp, const Instruction& i, uint32_t) {
   for (int matrix = 0; matrix < i.count; ++matrix) {
     uint16_t numbers[kMatrixRows][kMatrixRows];
     for (int r = 0; r < kMatrixRows; ++r) {
@@ -101,10 +102,13 @@ void LoadTransposed(Warp& warp, const Instruction& i, uint32_t) {
       std::memcpy(numbers[r], row, kRowBytes);
     }
     for (int lane = 0; lane < kLanes; ++lane) {
-      const int row = lane % 4 * 2;
-      const uint32_t upper = numbers[row + 1][lane / 4];
-      Put(Destination(warp, i.operands[matrix]), lane,
-          upper << 16 | numbers[row][lane / 4]);
+      const int pair = lane % 4 * 2;
+      const int other = lane / 4;
+      const uint32_t upper =
+          kTransposed ? numbers[pair + 1][other] : numbers[other][pair + 1];
+      const uint32_t lower =
+          kTransposed ? numbers[pair][other] : numbers[other][pair];
+      Put(Destination(warp, i.operands[matrix]), lane, upper << 16 | lower);
     }
   }
 }
@@ -171,8 +175,10 @@ void AddWarpOperations(OperationTable* table) {
   t["vote.sync.any.pred"] = {VoteAny, "ppw", Flow::kMembers, 1, 2};
   t["vote.sync.all.pred"] = {VoteAll, "ppw", Flow::kMembers, 1, 2};
   t["bar.warp.sync"] = {DoNothing, "w", Flow::kMembers, 1, 0};
-  t["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] = {LoadTransposed, "va",
-                                                         Flow::kWarp, 4};
+  t["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] = {LoadMatrices<true>,
+                                                         "va", Flow::kWarp, 4};
+  t["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] = {LoadMatrices<false>, "va",
+                                                   Flow::kWarp, 4};
   t["stmatrix.sync.aligned.m8n8.x4.shared.b16"] = {StoreMatrices, "av",
                                                    Flow::kWarp, 4};
   t["activemask.b32"] = {ActiveMask, "w"};

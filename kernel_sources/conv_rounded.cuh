@@ -1,0 +1,271 @@
+// Stores a convolution's results of 16 bits where channels are the rows of the
+// product (Spec::kRoundsSums): ops are done and results rounded in registers,
+// then laid down by instructions for matrices, a row of shared memory for each
+// channel, and stored from there as many at once as rows of the output allow.
+//
+// What ops read of a tensor as large as the result comes to the same rows
+// behind the threads' backs while products are on their way, and is taken from
+// there by such instructions.
+#ifndef KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_
+#define KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_
+
+#include "async_copy.cuh"
+#include "conv_run_places.cuh"
+#include "ptx_bulk.cuh"
+#include "ptx_matrix.cuh"
+#include "vectors.cuh"
+
+namespace kiln {
+
+template <typename Spec>
+class RoundedTail {
+ public:
+  using Index = typename Spec::Index;
+  using Tile = ConvTile<Spec>;
+  static constexpr int kCount = Spec::kTilesN * 4;  // sums of a thread
+
+  __device__ RoundedTail(const typename Spec::Tensors& t,
+                         const ConvBlock<Spec>& block, float* scratch)
+      : rows_(reinterpret_cast<uint4*>(scratch) +
+              threadIdx.x / 32 * kChannels * kPitch),
+        is_aligned_(AreAligned(t)) {
+    if constexpr (Spec::kReadsBeside) Fetch(t, block, 0);
+  }
+
+  __device__ void Take(const typename Spec::Tensors& t,
+                       const Channels<Spec>& channels,
+                       const ConvBlock<Spec>& block, int tile,
+                       const float (&sums)[kCount]) {
+    const Point<Index> points[2] = {PointOf(block, 0), PointOf(block, 1)};
+    const typename Spec::Channel both[2] = {channels(points[0]),
+                                            channels(points[1])};
+    const auto round = [&](int i, int half, unsigned beside) {
+      return Round(t, points[half], both[half], sums[4 * i + 2 * half],
+                   sums[4 * i + 2 * half + 1], beside);
+    };
+    if constexpr (Spec::kReadsBeside) {
+      RoundBeside(round);
+      __syncwarp();
+      StoreRows(t, block, tile, 0);
+      if (tile + 1 < block.tiles()) {
+        __syncwarp();  // all have read what was there
+        Fetch(t, block, tile + 1);
+      }
+    } else {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        __syncwarp();  // all have read what was there
+        RoundHalf(half, round);
+        __syncwarp();
+        StoreRows(t, block, tile, half * kChannels);
+      }
+    }
+  }
+
+ private:
+  using Stored = typename Spec::Stored;
+  // Of a warp's channels, those whose rows it has at once; and pixels, in
+  // eights, of which one instruction has two or four.
+  static constexpr int kChannels = Spec::kReadsBeside ? 16 : 8;
+  static constexpr int kEightsAtOnce = 32 / kChannels;
+  static constexpr int kEights =
+      (Spec::kTilesN + kEightsAtOnce - 1) / kEightsAtOnce * kEightsAtOnce;
+  // Odd, so that eight rows are in different banks.
+  static constexpr int kPitch = kEights + 1;
+
+  // Neighbours that go to memory at once. Rows of the tile begin with them.
+  static constexpr int kAll =
+      Spec::Output::kW | Tile::kColumns | Spec::kStepW | 8;
+  static constexpr int kVector = kAll & -kAll;
+  static constexpr int kBytes = 2 * kVector;
+  using Word = Access<kBytes>;
+  static_assert(kVector >= 2 && Tile::kTilePhases == 1 && Spec::kPhasesW == 1 &&
+                    Spec::kBeforeW == 0,
+                "Pairs are neighbours.");
+  // Of a channel; lanes side by side, and channels that a warp has at once.
+  static constexpr int kAcross = Spec::kTilesN * 8 / kVector;
+  static constexpr int kLanes = kAcross <= 8 ? 8 : kAcross <= 16 ? 16 : 32;
+  static constexpr int kSets = 32 / kLanes;
+  static constexpr int kVisits = (kAcross + kLanes - 1) / kLanes;
+  static constexpr Index kPlane =
+      static_cast<Index>(Spec::Output::kH) * Spec::Output::kW;
+
+  static __device__ bool AreAligned(const typename Spec::Tensors& t) {
+    auto places = reinterpret_cast<unsigned long long>(Spec::ResultOf(t));
+    if constexpr (Spec::kReadsBeside) {
+      places |= reinterpret_cast<unsigned long long>(Spec::BesideOf(t));
+    }
+    return places % kBytes == 0;
+  }
+
+  static __device__ int Lane() { return threadIdx.x % 32; }
+  // The warp's first, in the block.
+  static __device__ int FirstChannel() {
+    return threadIdx.x / 32 % (4 * Spec::kGroupsM) * 16;
+  }
+  static __device__ int Part() {  // of the pixels
+    return threadIdx.x / 32 / (4 * Spec::kGroupsM);
+  }
+
+  // Some point of the thread's first or second channel; of the last there is
+  // where it is none.
+  static __device__ Point<Index> PointOf(const ConvBlock<Spec>& block,
+                                         int half) {
+    return PointOfChannel(block, FirstChannel() + Lane() / 4 + 8 * half);
+  }
+  static __device__ Point<Index> PointOfChannel(const ConvBlock<Spec>& block,
+                                                int channel) {
+    const int last =
+        Tile::kOutputs - 1 - block.channel_block * Tile::kBlockChannels;
+    return PointAt<typename Spec::Output, Index>(
+        static_cast<Index>(block.n),
+        static_cast<Index>(block.first_channel() + min(channel, last)),
+        static_cast<Index>(0), static_cast<Index>(0));
+  }
+
+  // What becomes of two neighbours' sums, and of what is read beside them.
+  static __device__ unsigned Round(const typename Spec::Tensors& t,
+                                   const Point<Index>& at,
+                                   const typename Spec::Channel& channel,
+                                   float first, float second, unsigned beside) {
+    if constexpr (Spec::kReadsBeside) {
+      const typename Spec::BesidePair pair = {beside};
+      return RoundedPair(Spec::Read(t, at, first, 1.0f, false, channel,
+                                    Spec::template OfBeside<0>(pair)),
+                         Spec::Read(t, at, second, 1.0f, false, channel,
+                                    Spec::template OfBeside<1>(pair)),
+                         Stored());
+    } else {
+      return RoundedPair(Spec::Read(t, at, first, 1.0f, false, channel),
+                         Spec::Read(t, at, second, 1.0f, false, channel),
+                         Stored());
+    }
+  }
+
+  // The lane's row of four matrices that lie side by side, of eight channels.
+  __device__ uint4* RowOfHalf() const {
+    return rows_ + Lane() % 8 * kPitch + Lane() / 8;
+  }
+  // The same of two of both halves of the channels.
+  __device__ uint4* RowOfBoth() const {
+    return rows_ + Lane() % 16 * kPitch + Lane() / 16;
+  }
+
+  // Of half of the channels. What is rounded is laid down at once: registers
+  // are few.
+  template <typename Rounding>
+  __device__ void RoundHalf(int half, const Rounding& round) const {
+    uint4* const row = RowOfHalf();
+#pragma unroll
+    for (int i = 0; i < kEights; i += 4) {
+      unsigned words[4] = {};
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        if (i + k < Spec::kTilesN) words[k] = round(i + k, half, 0);
+      }
+      ptx::StoreMatrices(row + i,
+                         make_uint4(words[0], words[1], words[2], words[3]));
+    }
+  }
+
+  // Of all channels, in the place of what is read beside their sums.
+  template <typename Rounding>
+  __device__ void RoundBeside(const Rounding& round) const {
+    WaitForCopies<0>();
+    __syncwarp();
+    uint4* const row = RowOfBoth();
+#pragma unroll
+    for (int i = 0; i < Spec::kTilesN; i += 2) {
+      uint4 words = ptx::LoadMatrices(row + i);
+      words.x = round(i, 0, words.x);
+      words.y = round(i, 1, words.y);
+      if (i + 1 < Spec::kTilesN) {
+        words.z = round(i + 1, 0, words.z);
+        words.w = round(i + 1, 1, words.w);
+      }
+      ptx::StoreMatrices(row + i, words);
+    }
+  }
+
+  // Calls visit(row, at, has) for the lane's vectors of so many channels from
+  // the warp's `first` on: where a vector lies in shared memory and, if the
+  // output has it, in memory.
+  template <typename Visit>
+  __device__ void ForEachVector(const ConvBlock<Spec>& block, int tile,
+                                int first, const Visit& visit) const {
+    const int set = Lane() / kLanes;
+    const int left_over = Tile::kOutputs -
+                          block.channel_block * Tile::kBlockChannels -
+                          FirstChannel() - first - set;
+    const Index start =
+        PointOfChannel(block, FirstChannel() + first).i + set * kPlane;
+#pragma unroll
+    for (int i = 0; i < kVisits; ++i) {
+      const int position = (i * kLanes + Lane() % kLanes) * kVector;
+      if (position >= Spec::kTilesN * 8) break;
+      const int column = position % Spec::kRunPitch;
+      const int y =
+          block.y(tile, Part() * Spec::kPartStep + position / Spec::kRunPitch);
+      const int x = block.x(column);
+      const bool inside = column < Tile::kColumns && block.IsInside(y, x);
+      auto* const row =
+          reinterpret_cast<Stored*>(rows_ + set * kPitch) + position;
+      const Index at = start + (inside ? y * Spec::Output::kW + x : 0);
+#pragma unroll
+      for (int c = 0; c < kChannels; c += kSets) {
+        const bool has = inside && (kHasAll || c < left_over);
+        visit(reinterpret_cast<Word*>(row + c * kPitch * 8), at + c * kPlane,
+              has);
+      }
+    }
+  }
+  static constexpr bool kHasAll = Tile::kOutputs % Tile::kBlockChannels == 0;
+
+  __device__ void StoreRows(const typename Spec::Tensors& t,
+                            const ConvBlock<Spec>& block, int tile,
+                            int first) const {
+    auto* const result = Spec::ResultOf(t);
+    if (is_aligned_) {
+      ForEachVector(block, tile, first,
+                    [&](const Word* row, Index at, bool has) {
+                      if (has) *reinterpret_cast<Word*>(result + at) = *row;
+                    });
+    } else {
+      ForEachVector(
+          block, tile, first, [&](const Word* row, Index at, bool has) {
+            const auto* const numbers = reinterpret_cast<const Stored*>(row);
+#pragma unroll 1
+            for (int k = 0; has && k < kVector; ++k) {
+              result[at + k] = numbers[k];
+            }
+          });
+    }
+  }
+
+  // Sends for what ops read beside a tile's sums; zeros where there is nothing.
+  __device__ void Fetch(const typename Spec::Tensors& t,
+                        const ConvBlock<Spec>& block, int tile) const {
+    const auto* const beside = Spec::BesideOf(t);
+    if (is_aligned_) {
+      ForEachVector(block, tile, 0, [&](Word* row, Index at, bool has) {
+        ptx::CopyAsync<kBytes>(row, has ? beside + at : beside, has);
+      });
+    } else {
+      ForEachVector(block, tile, 0, [&](Word* row, Index at, bool has) {
+        auto* const numbers = reinterpret_cast<Stored*>(row);
+#pragma unroll 1
+        for (int k = 0; k < kVector; ++k) {
+          numbers[k].bits = has ? beside[at + k].bits : 0;
+        }
+      });
+    }
+    CommitCopies();
+  }
+
+  uint4* const rows_;  // of shared memory, the warp's
+  const bool is_aligned_;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_

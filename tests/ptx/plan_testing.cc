@@ -1,0 +1,39 @@
+#include "tests/ptx/plan_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/jit/compile/compile_testing.h"
+
+namespace kiln::ptx {
+
+PlanKernels Compiled(const std::string& text, const std::string& target,
+                     const PlanRunOptions& options) {
+  absl::StatusOr<PlanKernels> kernels =
+      CompileToPtx(text, target, TestToolchain(), options);
+  if (!kernels.ok()) {
+    ADD_FAILURE() << text << DescribeFailure(kernels.status());
+    return {};
+  }
+  return *std::move(kernels);
+}
+
+void ExpectAgreement(const PlanKernels& kernels, const InputOptions& inputs,
+                     const PlanRunOptions& options) {
+  const absl::StatusOr<Comparison> result =
+      CompareWithReference(kernels, inputs, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_LE(result->norm_error, ToleranceOf(kernels.canonical));
+  EXPECT_EQ(result->num_wrong, 0) << result->first_wrong;
+  EXPECT_EQ(result->num_special > 0, inputs.has_specials);
+}
+
+const ConvGeometry* FirstConvolution(const PlanKernels& kernels) {
+  for (const Kernel& kernel : kernels.schedule.kernels) {
+    if (kernel.conv && !kernel.packs) return &*kernel.conv;
+  }
+  return nullptr;
+}
+
+}  // namespace kiln::ptx

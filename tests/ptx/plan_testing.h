@@ -1,0 +1,24 @@
+#ifndef KILN_TESTS_PTX_PLAN_TESTING_H_
+#define KILN_TESTS_PTX_PLAN_TESTING_H_
+
+#include <string>
+
+#include "tests/ptx/comparison.h"
+
+namespace kiln::ptx {
+
+// A plan's kernels; a failure of the test, and no programs, if it does not
+// compile.
+PlanKernels Compiled(const std::string& text, const std::string& target,
+                     const PlanRunOptions& options = {});
+
+// Fails the test where they do not agree with the reference.
+void ExpectAgreement(const PlanKernels& kernels, const InputOptions& inputs,
+                     const PlanRunOptions& options = {});
+
+// Of the first convolution; null: there is none.
+const ConvGeometry* FirstConvolution(const PlanKernels& kernels);
+
+}  // namespace kiln::ptx
+
+#endif  // KILN_TESTS_PTX_PLAN_TESTING_H_

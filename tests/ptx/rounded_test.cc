@@ -1,0 +1,92 @@
+// Results of 16 bits that are rounded in registers (conv_rounded.cuh), and
+// lines that are copied in halves (conv_lines.cuh). Prevents rows of other
+// channels, residuals of other pixels or of the tile before, and accesses of
+// more bytes than are aligned.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/ptx/conv_plan_text.h"
+#include "tests/ptx/plan_testing.h"
+
+namespace kiln::ptx {
+namespace {
+
+struct RoundedPlan {
+  std::string name;
+  std::string text;
+  bool takes_lines;
+  bool reads_beside;
+};
+
+// The last has tiles one below the other, each with a residual.
+std::vector<RoundedPlan> RoundedPlans() {
+  const std::string residual = "y = add(c, r)";
+  const auto with = [](const std::string& r, const std::string& plan) {
+    return "input r: " + r + "\n" + plan;
+  };
+  return {
+      {"halves_of_lines",
+       Conv("3,136,14,14", "200,136,1,1", "", "y = relu(c)", "f16"), true,
+       false},
+      {"residual_of_14",
+       with("f16[3,200,14,14]",
+            Conv("3,136,14,14", "200,136,1,1", "", residual, "f16")),
+       true, true},
+      {"pairs", Conv("2,64,44,44", "120,64,3,3", "", "y = relu(c)", "bf16"),
+       false, false},
+      {"columns_of_two",
+       Conv("2,64,70,70", "64,64,3,3", "padding=1",
+            "m = mul(c, 0.1)\ny = gelu(m)", "f16"),
+       false, false},
+      {"residual_of_tiles",
+       with("bf16[1,96,64,64]", Conv("1,64,64,64", "96,64,3,3", "padding=1",
+                                     "m = mul(c, r)\ny = silu(m)", "bf16")),
+       false, true},
+  };
+}
+
+void Check(const RoundedPlan& plan, const PlanRunOptions& options) {
+  SCOPED_TRACE(plan.name);
+  const PlanKernels kernels = Compiled(plan.text, "sm_90a/4", options);
+  const ConvGeometry* const geometry = FirstConvolution(kernels);
+  ASSERT_NE(geometry, nullptr);
+  EXPECT_TRUE(geometry->rounds_sums);
+  EXPECT_EQ(geometry->takes_lines, plan.takes_lines);
+  EXPECT_EQ(geometry->reads_beside, plan.reads_beside);
+  for (const bool has_specials : {false, true}) {
+    InputOptions inputs;
+    inputs.has_specials = has_specials;
+    ExpectAgreement(kernels, inputs, options);
+  }
+}
+
+TEST(PtxRoundedTest, AgreeWithTheReference) {
+  for (const RoundedPlan& plan : RoundedPlans()) Check(plan, {});
+}
+
+// Where copies and warps take turns at random.
+TEST(PtxRoundedTest, AgreeInAnyOrder) {
+  PlanRunOptions options;
+  options.schedule_seed = 5;
+  for (const RoundedPlan& plan : RoundedPlans()) Check(plan, options);
+}
+
+// Neighbours are then no access.
+TEST(PtxRoundedTest, AgreeWhereTensorsBeginBetweenAccesses) {
+  PlanRunOptions options;
+  options.off_grid = true;
+  for (const RoundedPlan& plan : RoundedPlans()) Check(plan, options);
+}
+
+TEST(PtxRoundedTest, BlocksHaveSeveralTilesWithResiduals) {
+  const RoundedPlan plan = RoundedPlans().back();
+  const PlanKernels kernels = Compiled(plan.text, "sm_90a/4");
+  const ConvGeometry* const geometry = FirstConvolution(kernels);
+  ASSERT_NE(geometry, nullptr);
+  EXPECT_GT(geometry->tiles_per_block, 1);
+}
+
+}  // namespace
+}  // namespace kiln::ptx
