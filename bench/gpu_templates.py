@@ -115,9 +115,19 @@ PLANS = {
     + _conv("2,64,20,20", "64,64,1,1")
     + "a = add(c, z)\ny = relu(a)\noutput y\n",
     # Read ahead, two neighbours at once.
-    "conv_beside": "input z: f16[132,64,16,24]\n"
+    "conv_beside": "input z: f16[132,64,16,24]\ninput u: f16[132,64,16,24]\n"
+    + _conv("132,32,16,24", "64,32,3,3", "f16", padding=1)
+    + "a = add(c, z)\nb = mul(a, u)\ny = silu(b)\noutput y\n",
+    # Rounded in registers: pixels in halves of units; beside a residual, of
+    # tiles one below the other, and of several images.
+    "conv_rounded": _conv("66,72,14,14", "136,72,1,1", "bf16")
+    + "y = gelu(c)\noutput y\n",
+    "conv_rounded_beside": "input z: f16[132,64,16,24]\n"
     + _conv("132,32,16,24", "64,32,3,3", "f16", padding=1)
     + "a = add(c, z)\ny = silu(a)\noutput y\n",
+    "conv_rounded_images": "input z: f16[300,64,14,14]\n"
+    + _conv("300,40,14,14", "64,40,1,1", "f16")
+    + "a = add(c, z)\ny = relu(a)\noutput y\n",
     "conv_store": _conv("2,16,30,30", "64,16,5,5", padding=2)
     + "y = relu(c)\noutput y\n",
     # Strides, phases, groups, chunks that keep or stream their weights.

@@ -20,7 +20,7 @@ class BesideTail {
 
   __device__ BesideTail(const typename Spec::Tensors& t,
                         const ConvBlock<Spec>& block, float* scratch)
-      : is_aligned_(Spec::template AreAligned<2>(t)) {
+      : is_aligned_(Spec::ArePairsAligned(t)) {
     FetchFirst(t, block, 0, Run(scratch, 0));
   }
 
@@ -81,7 +81,7 @@ class BesideTail {
   __device__ void Load(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, const Run& planes,
                        const Pixels& pixels, int first) {
-    ForEachVector<Spec, 2, kAhead>(
+    ForEachPair<Spec, kAhead>(
         block, planes, pixels, first,
         [&](int c, int i, const Point<Index>& at, bool inside) {
           next_.of[c][i] = Spec::template LoadBeside<kAligned>(t, at, inside);
@@ -94,20 +94,19 @@ class BesideTail {
                         const ConvBlock<Spec>& block, const Run& planes,
                         const Pixels& pixels, int first_channel,
                         const Pairs& now) const {
-    ForEachVector<Spec, 2, kAhead>(
+    ForEachPair<Spec, kAhead>(
         block, planes, pixels, first_channel,
         [&](int c, int i, Point<Index> at, bool inside) {
-          const auto sums =
-              NeighboursInPlane<Spec, 2>(planes, first_channel + c, i);
+          const float2 sums = PairOfPlane<Spec>(planes, first_channel + c, i);
           const auto channel = channels(at);
           const float first =
-              Spec::Read(t, at, sums.of[0], 1.0f, false, channel,
+              Spec::Read(t, at, sums.x, 1.0f, false, channel,
                          Spec::template OfBeside<0>(now.of[c][i]));
           const float second =
-              Spec::Read(t, at, sums.of[1], 1.0f, false, channel,
+              Spec::Read(t, at, sums.y, 1.0f, false, channel,
                          Spec::template OfBeside<1>(now.of[c][i]));
           if constexpr (kAligned) {
-            Spec::StoreRead(t, at, Neighbours<2>{first, second}, inside);
+            Spec::StoreRead(t, at, make_float2(first, second), inside);
           } else {
             Spec::StoreRead(t, at, first, inside);
             ++at.i;

@@ -1,5 +1,5 @@
-// The tiles of a block as those who bring them count: one below the other, and
-// where blocks have a team (conv_held.cuh), those of one image after another.
+// The tiles of a block in the order in which it computes them: one below the
+// other, and where it computes several images, those of one after another.
 #ifndef KILN_KERNEL_SOURCES_CONV_BLOCK_TILES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_BLOCK_TILES_CUH_
 
@@ -17,22 +17,18 @@ class BlockTiles {
   // With its first image.
   __device__ const ConvBlock<Spec>& block() const { return block_; }
 
-  // Of all tiles.
-  __device__ int CountChunks() const {
-    const int images = Spec::kTeams > 0 ? block_.rounds() : 1;
-    return images * tiles_ * ConvTile<Spec>::kChunks;
+  __device__ int Count() const {
+    const int images = Spec::kImageStep > 0 ? block_.rounds() : 1;
+    return images * tiles_;
   }
 
-  // With the image of the tile that has chunk `chunk` of all.
-  __device__ ConvBlock<Spec> BlockOf(int chunk) const {
-    return Spec::kTeams > 0
-               ? block_.InRound(chunk / ConvTile<Spec>::kChunks / tiles_)
-               : block_;
+  // The block with the image of the `number`-th tile, and which of that image's
+  // it is.
+  __device__ ConvBlock<Spec> BlockOf(int number) const {
+    return Spec::kImageStep > 0 ? block_.InRound(number / tiles_) : block_;
   }
-  // Which of the strip that tile is.
-  __device__ int TileOf(int chunk) const {
-    const int number = chunk / ConvTile<Spec>::kChunks;
-    return Spec::kTeams > 0 ? number % tiles_ : number;
+  __device__ int TileOf(int number) const {
+    return Spec::kImageStep > 0 ? number % tiles_ : number;
   }
 
  private:

@@ -42,7 +42,7 @@ class ConvLines {
                                      tiles_.block());
     if (thread_ == 0) stages_.LeaveNotes();
     if (Spec::kKeepsWeights && thread_ == 0) weights.Keep(stages_);
-    const int chunks = tiles_.CountChunks();
+    const int chunks = tiles_.Count() * Tile::kChunks;
     StageCursor<Spec::kStages> cursor{0};
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -87,8 +87,9 @@ class ConvLines {
   template <bool kAligned>
   __device__ void BringChunk(int chunk_of_block, uint4* patch) const {
     const int chunk = chunk_of_block % Tile::kChunks;
-    const ConvBlock<Spec>& block = tiles_.block();
-    const int top = Positions::TopOf(block, tiles_.TileOf(chunk_of_block));
+    const int number = chunk_of_block / Tile::kChunks;
+    const ConvBlock<Spec> block = tiles_.BlockOf(number);
+    const int top = Positions::TopOf(block, tiles_.TileOf(number));
     const int left = Positions::LeftOf(block);
     const auto* const first =
         t_.input + (ConvOctets<Spec>::FirstOf(block, chunk) + set_ * kPlane);

@@ -10,7 +10,6 @@
 #include "conv_pooling.cuh"
 #include "conv_tail.cuh"
 #include "point.cuh"
-#include "store_pairs.cuh"
 
 namespace kiln {
 
@@ -139,19 +138,19 @@ __device__ Point<typename Spec::Index> PointOfPlane(
       static_cast<Index>(0));
 }
 
-// Calls visit(k, i, at, inside) for the lane's i-th vector of kStep neighbours
-// in `pixels` of each channel `first` + k of a warp, of kCount.
-template <typename Spec, int kStep, int kCount, typename Visit>
-__device__ void ForEachVector(const ConvBlock<Spec>& block,
-                              const Planes<Spec>& planes,
-                              const PlanePixels<Spec, kStep>& pixels, int first,
-                              const Visit& visit) {
+// Calls visit(k, i, at, inside) for the lane's i-th pair of neighbours in
+// `pixels` of each channel `first` + k of a warp, of kCount.
+template <typename Spec, int kCount, typename Visit>
+__device__ void ForEachPair(const ConvBlock<Spec>& block,
+                            const Planes<Spec>& planes,
+                            const PlanePixels<Spec, 2>& pixels, int first,
+                            const Visit& visit) {
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
     const bool is_channel = planes.HasChannel(block, first + k);
     const auto start = PointOfPlane<Spec>(block, planes, first + k);
 #pragma unroll
-    for (int i = 0; i < PlanePixels<Spec, kStep>::kVisits; ++i) {
+    for (int i = 0; i < PlanePixels<Spec, 2>::kVisits; ++i) {
       auto at = start;
       at.i += pixels.offset[i];
       visit(k, i, at, is_channel && pixels.IsInside(i));
@@ -159,20 +158,12 @@ __device__ void ForEachVector(const ConvBlock<Spec>& block,
   }
 }
 
-// The sums of that vector of a channel; of the last where the lane has none.
-template <typename Spec, int kStep>
-__device__ Neighbours<kStep> NeighboursInPlane(const Planes<Spec>& planes,
-                                               int channel, int i) {
-  constexpr int kVectors = Planes<Spec>::kRun / kStep;
-  const int vector = min(i * 32 + planes.lane, kVectors - 1);
-  const float* const from = planes.plane(channel) + vector * kStep;
-  if constexpr (kStep == 4) {
-    const float4 all = *reinterpret_cast<const float4*>(from);
-    return {all.x, all.y, all.z, all.w};
-  } else {
-    const float2 both = *reinterpret_cast<const float2*>(from);
-    return {both.x, both.y};
-  }
+// The sums of that pair of a channel; of the last where the lane has none.
+template <typename Spec>
+__device__ float2 PairOfPlane(const Planes<Spec>& planes, int channel, int i) {
+  constexpr int kPairs = Planes<Spec>::kRun / 2;
+  return reinterpret_cast<const float2*>(
+      planes.plane(channel))[min(i * 32 + planes.lane, kPairs - 1)];
 }
 
 // Calls visit(at, &value, inside, i) for each of this lane's positions of one

@@ -49,7 +49,7 @@ class ConvProducer {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) {
       Weights().Keep(stages_);
     }
-    const int chunks = tiles_.CountChunks();
+    const int chunks = tiles_.Count() * Tile::kChunks;
     int chunk = producer_;
     int batch = 0;
     bool carries = false;  // whether it takes what the tile above has
@@ -163,8 +163,8 @@ class ConvProducer {
   // Whether a part of chunk `chunk` is to be taken from the tile above.
   __device__ bool Carries(int chunk) const {
     if constexpr (Spec::kCarriedRows == 0) return false;
-    if constexpr (Spec::kTeams > 0) {
-      if (tiles_.TileOf(chunk) == 0) return false;
+    if constexpr (Spec::kImageStep > 0) {
+      if (tiles_.TileOf(chunk / Tile::kChunks) == 0) return false;
     }
     return chunk >= Tile::kChunks && chunk - Tile::kChunks >= carries_from_;
   }
@@ -288,7 +288,8 @@ class ConvProducer {
     constexpr int kLines = (kColumns + kLine - 1) / kLine + 1;
     constexpr int kRows =
         (Spec::kPlaneHeight - 1) * Spec::kStrideH + Spec::kPlanesH;
-    const ConvBlock<Spec> block = tiles_.BlockOf(chunk_of_block);
+    const ConvBlock<Spec> block =
+        tiles_.BlockOf(chunk_of_block / Tile::kChunks);
     const int chunk = chunk_of_block % Tile::kChunks;
     const int channels =
         min(Spec::kChunk, Tile::kInputs - chunk * Spec::kChunk);
@@ -321,9 +322,10 @@ class ConvProducer {
   template <bool kAligned>
   __device__ void ReadBatch(int chunk_of_block, int batch, bool carries,
                             Values& values) const {
+    const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
-    const ConvBlock<Spec> block = tiles_.BlockOf(chunk_of_block);
-    const int top = Positions::TopOf(block, tiles_.TileOf(chunk_of_block));
+    const ConvBlock<Spec> block = tiles_.BlockOf(number);
+    const int top = Positions::TopOf(block, tiles_.TileOf(number));
     const int left = Positions::LeftOf(block);
     const int channels = Tile::kInputs - chunk * Spec::kChunk;
     const Index first = Octets::FirstOf(block, chunk);

@@ -10,6 +10,7 @@
 #define KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_
 
 #include "async_copy.cuh"
+#include "conv_block_tiles.cuh"
 #include "conv_run_places.cuh"
 #include "ptx_bulk.cuh"
 #include "ptx_matrix.cuh"
@@ -25,17 +26,20 @@ class RoundedTail {
   static constexpr int kCount = Spec::kTilesN * 4;  // sums of a thread
 
   __device__ RoundedTail(const typename Spec::Tensors& t,
-                         const ConvBlock<Spec>& block, float* scratch)
+                         const BlockTiles<Spec>& tiles, float* scratch)
       : rows_(reinterpret_cast<uint4*>(scratch) +
               threadIdx.x / 32 * kChannels * kPitch),
         is_aligned_(AreAligned(t)) {
-    if constexpr (Spec::kReadsBeside) Fetch(t, block, 0);
+    if constexpr (Spec::kReadsBeside) Fetch(t, tiles, 0);
   }
 
+  // The sums of the `number`-th tile.
   __device__ void Take(const typename Spec::Tensors& t,
                        const Channels<Spec>& channels,
-                       const ConvBlock<Spec>& block, int tile,
+                       const BlockTiles<Spec>& tiles, int number,
                        const float (&sums)[kCount]) {
+    const ConvBlock<Spec> block = tiles.BlockOf(number);
+    const int tile = tiles.TileOf(number);
     const Point<Index> points[2] = {PointOf(block, 0), PointOf(block, 1)};
     const typename Spec::Channel both[2] = {channels(points[0]),
                                             channels(points[1])};
@@ -47,9 +51,9 @@ class RoundedTail {
       RoundBeside(round);
       __syncwarp();
       StoreRows(t, block, tile, 0);
-      if (tile + 1 < block.tiles()) {
+      if (number + 1 < tiles.Count()) {
         __syncwarp();  // all have read what was there
-        Fetch(t, block, tile + 1);
+        Fetch(t, tiles, number + 1);
       }
     } else {
 #pragma unroll
@@ -244,7 +248,9 @@ class RoundedTail {
 
   // Sends for what ops read beside a tile's sums; zeros where there is nothing.
   __device__ void Fetch(const typename Spec::Tensors& t,
-                        const ConvBlock<Spec>& block, int tile) const {
+                        const BlockTiles<Spec>& tiles, int number) const {
+    const ConvBlock<Spec> block = tiles.BlockOf(number);
+    const int tile = tiles.TileOf(number);
     const auto* const beside = Spec::BesideOf(t);
     if (is_aligned_) {
       ForEachVector(block, tile, 0, [&](Word* row, Index at, bool has) {

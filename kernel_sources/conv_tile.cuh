@@ -22,8 +22,9 @@
 // Where kCountsOnce, elements that several tiles have count in that one alone
 // whose step they lie in.
 //
-// Where there are kTeams (conv_held.cuh), all blocks of an image, with a tile
-// each, are a team, and a team computes every kTeams-th image.
+// Where kImageStep > 0 a block computes every kImageStep-th image, one behind
+// the other. Where there are kTeams (conv_held.cuh), as many, all blocks of an
+// image, with a tile each, are a team.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 
@@ -104,15 +105,15 @@ struct ConvBlock {
     n = rest / Spec::kGroups * Spec::kImages + image;
   }
 
-  // Where there are teams: how many images the block's team computes, and the
-  // block in one of them.
+  // Where a block computes several images: how many, and the block in one of
+  // them.
   __device__ int rounds() const {
-    return (static_cast<int>(Spec::Output::kN) - n + Spec::kTeams - 1) /
-           Spec::kTeams;
+    return (static_cast<int>(Spec::Output::kN) - n + Spec::kImageStep - 1) /
+           Spec::kImageStep;
   }
   __device__ ConvBlock InRound(int round) const {
     ConvBlock other = *this;
-    other.n = n + round * Spec::kTeams;
+    other.n = n + round * Spec::kImageStep;
     return other;
   }
   __device__ int tiles() const {

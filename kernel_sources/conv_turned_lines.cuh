@@ -40,7 +40,7 @@ class ConvTurnedLines {
       : t_(t),
         stages_(stages),
         tiles_(number),
-        chunks_(tiles_.CountChunks()),
+        chunks_(tiles_.Count() * Tile::kChunks),
         is_aligned_(reinterpret_cast<unsigned long long>(t.input) % 16 == 0) {}
 
   __device__ void Run() {
@@ -168,8 +168,8 @@ class ConvTurnedLines {
 
   __device__ void FindChunk(Ahead* ahead) const {
     const int chunk = ahead->chunk % Tile::kChunks;
-    ahead->first =
-        ConvOctets<Spec>::FirstOf(tiles_.BlockOf(ahead->chunk), chunk);
+    ahead->first = ConvOctets<Spec>::FirstOf(
+        tiles_.BlockOf(ahead->chunk / Tile::kChunks), chunk);
     ahead->channels =
         Tile::kInputs - chunk * Spec::kChunk - (threadIdx.x % 32 / 8);
   }
@@ -177,8 +177,8 @@ class ConvTurnedLines {
   // Of a batch of a tile. Lanes side by side have neighbours of a channel.
   __device__ void FindRows(Ahead* ahead) const {
     constexpr int kStep = Spec::kStrideH * Spec::kInterleave;
-    const int top =
-        Positions::TopOf(tiles_.block(), tiles_.TileOf(ahead->chunk));
+    const int top = Positions::TopOf(
+        tiles_.block(), tiles_.TileOf(ahead->chunk / Tile::kChunks));
     const int left = Positions::LeftOf(tiles_.block()) - Before();
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {

@@ -144,12 +144,7 @@ class ConvConsumer {
       }
       tail.Finish(t_, block_, stages_.scratch());
     } else if constexpr (Spec::kRoundsSums) {
-      RoundedTail<Spec> tail(t_, block_, stages_.scratch());
-#pragma unroll 1
-      for (int tile = 0; tile < tiles; ++tile) {
-        Scale(SumTile([](float) {}));
-        tail.Take(t_, channels, block_, tile, sums_.d[0]);
-      }
+      ComputeRounded(channels);
     } else if constexpr (Spec::kReadsBeside) {
       ComputePlanes(channels, BesideTail<Spec>(t_, block_, stages_.scratch()));
     } else if constexpr (Spec::kChannelRows) {
@@ -191,6 +186,17 @@ class ConvConsumer {
       });
     }
     tail.Finish(t_, block_, stages_.scratch());
+  }
+
+  __device__ void ComputeRounded(const Channels<Spec>& channels) {
+    const BlockTiles<Spec> tiles(number_);
+    RoundedTail<Spec> tail(t_, tiles, stages_.scratch());
+    const int count = tiles.Count();
+#pragma unroll 1
+    for (int number = 0; number < count; ++number) {
+      Scale(SumTile([](float) {}));
+      tail.Take(t_, channels, tiles, number, sums_.d[0]);
+    }
   }
 
   // Image after image, where there are teams.

@@ -1,5 +1,5 @@
-// Predicated stores (store_if.cuh) of two or four neighbours in memory at once,
-// and loads of two.
+// Predicated stores (store_if.cuh) of two neighbours in memory at once, and
+// loads of two.
 #ifndef KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 #define KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 
@@ -7,53 +7,27 @@
 
 namespace kiln {
 
-// Numbers that become neighbours in memory.
-template <int kCount>
-struct Neighbours {
-  float of[kCount];
-};
-
-// tensor + i is aligned to the size of all.
+// tensor + i is aligned to the size of both.
 template <typename Index>
-__device__ void StoreIf(bool condition, float* tensor, Index i,
-                        const Neighbours<2>& values) {
+__device__ void StoreIf(bool condition, float* tensor, Index i, float2 values) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %0, 0;"
       "@p st.global.v2.f32 [%1], {%2, %3};}"
       :
-      : "r"(static_cast<int>(condition)), "l"(tensor + i), "f"(values.of[0]),
-        "f"(values.of[1]));
-}
-template <typename Index>
-__device__ void StoreIf(bool condition, float* tensor, Index i,
-                        const Neighbours<4>& values) {
-  asm volatile(
-      "{.reg .pred p; setp.ne.b32 p, %0, 0;"
-      "@p st.global.v4.f32 [%1], {%2, %3, %4, %5};}"
-      :
-      : "r"(static_cast<int>(condition)), "l"(tensor + i), "f"(values.of[0]),
-        "f"(values.of[1]), "f"(values.of[2]), "f"(values.of[3]));
+      : "r"(static_cast<int>(condition)), "l"(tensor + i), "f"(values.x),
+        "f"(values.y));
 }
 
 template <typename T, typename Index>
-__device__ void StoreIf(bool condition, T* tensor, Index i,
-                        const Neighbours<2>& values) {
+__device__ void StoreIf(bool condition, T* tensor, Index i, float2 values) {
+  T stored[2];
+  FromFloat(values.x, &stored[0]);
+  FromFloat(values.y, &stored[1]);
+  const unsigned both = stored[1].bits << 16 | stored[0].bits;
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.b32 [%1], %2;}"
       :
-      : "r"(static_cast<int>(condition)), "l"(tensor + i),
-        "r"(RoundedPair(values.of[0], values.of[1], T())));
-}
-template <typename T, typename Index>
-__device__ void StoreIf(bool condition, T* tensor, Index i,
-                        const Neighbours<4>& values) {
-  asm volatile(
-      "{.reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.v2.b32 [%1], {%2, "
-      "%3};}"
-      :
-      : "r"(static_cast<int>(condition)), "l"(tensor + i),
-        "r"(RoundedPair(values.of[0], values.of[1], T())),
-        "r"(RoundedPair(values.of[2], values.of[3], T())));
+      : "r"(static_cast<int>(condition)), "l"(tensor + i), "r"(both));
 }
 
 // Two numbers as they are stored.
@@ -99,12 +73,11 @@ __device__ float OfPair(unsigned pair) {
   return ToFloat(number);
 }
 
-// Whether so many neighbours of these tensors' elements are aligned.
-template <int kCount, typename... T>
-__device__ bool AreAligned(const T*... tensors) {
+// Whether pairs of these tensors' elements are aligned.
+template <typename... T>
+__device__ bool ArePairsAligned(const T*... tensors) {
   return (
-      (reinterpret_cast<unsigned long long>(tensors) % (kCount * sizeof(T)) ==
-       0) &
+      (reinterpret_cast<unsigned long long>(tensors) % (2 * sizeof(T)) == 0) &
       ...);
 }
 

@@ -56,7 +56,9 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           IntText("kWarpgroups", g.groups()),
           IntText("kBlockChannels", g.block_channels()),
           IntsText("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block),
-          IntsText("kTeams", g.teams, "kHeldLag", ConvGeometry::kHeldLag),
+          IntsText("kTeams", g.teams, "kImageStep",
+                   g.holds_images() ? g.teams : g.image_step),
+          IntText("kHeldLag", ConvGeometry::kHeldLag),
           IntText("kImages", g.images)});
   return lines;
 }

@@ -15,7 +15,8 @@ double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
   const double before =
       g.has_groups() ? GroupBlockCycles(g) : WarpBlockCycles();
   return static_cast<double>(waves) *
-         (before + tile_cycles * g.tiles_per_block);
+         (before +
+          tile_cycles * static_cast<double>(g.tiles_per_block * g.rounds()));
 }
 
 }  // namespace kiln

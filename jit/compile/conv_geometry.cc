@@ -133,10 +133,12 @@ int64_t ConvGeometry::blocks_of_image() const {
 }
 int64_t ConvGeometry::blocks() const {
   if (holds_images()) return teams * blocks_of_image();
+  if (image_step > 0) return image_step * blocks_of_image();
   return problem.output[0] / images * blocks_of_image();
 }
 int64_t ConvGeometry::rounds() const {
-  return CeilDiv(problem.output[0], int64_t{teams});
+  const int64_t step = holds_images() ? teams : image_step;
+  return step == 0 ? 1 : CeilDiv(problem.output[0], step);
 }
 Requirements ConvGeometry::requirements(int64_t dynamic_shared_bytes) const {
   Requirements requires_;

@@ -137,6 +137,8 @@ struct ConvGeometry {
   bool spares_registers = false;  // of producers, at the cost of time
   // Where blocks hold images: teams, of which each has the blocks of an image.
   int teams = 0;
+  // Where other blocks compute several images: every so many-th; 0: one each.
+  int image_step = 0;
   // They may not be resident together, so their launches take turns.
   bool in_turns = false;
 
@@ -198,7 +200,7 @@ struct ConvGeometry {
   bool holds_images() const { return teams > 0; }
   // What is held of them are windows (conv_held_windows.cuh).
   bool holds_windows() const { return holds_images() && windows.any(); }
-  int64_t rounds() const;  // images of a team
+  int64_t rounds() const;  // images of a team, or of a block
   // Of the device, by blocks that wait for each other.
   Requirements requirements(int64_t dynamic_shared_bytes) const;
   int64_t threads() const;       // of a block

@@ -126,11 +126,7 @@ class ConvSpecWriter {
       inner_.Compute(NodeAt(next));
     }
     stores_read_ = StoresRead();
-    if (geometry_.reads_beside) {
-      AppendMembers(BesideText(inner_.read_beside()));
-      Append({IntText("kChannelsAhead",
-                      ConvGeometry::ChannelsAhead(kernel_.demands))});
-    }
+    if (geometry_.reads_beside) AppendBeside();
     // By Spec::StoreRead.
     const bool stages_read = kernel_.demands.has_statistics && StagesResults();
     if (stores_read_ || stages_read) StoreRead();
@@ -175,7 +171,7 @@ class ConvSpecWriter {
         .results[0];
   }
 
-  // A value or, from planes, several neighbours.
+  // A value or, from planes, a float2 of two neighbours.
   void StoreRead() {
     const int value = LastInner();
     ElementCode code(schedule_, kernel_.group.domain, &tensors_);
@@ -187,13 +183,21 @@ class ConvSpecWriter {
       paired.push_back(tensors_.Write(store));
     }
     if (paired.empty()) return;
+    if (geometry_.rounds_sums) return RoundSums(paired.front());
     spec_.members.push_back("template <typename Value>");
     AppendMembers(
         StoreFunction("StoreRead", "Value " + NameOf(value), code.lines()));
     if (!geometry_.channel_rows) return;
-    if (geometry_.rounds_sums) return RoundSums(paired.front());
     for (const auto& read : inner_.read_beside()) paired.push_back(read.tensor);
-    AppendMembers(AlignedFunction(paired));
+    AppendMembers(PairsAlignedFunction(paired));
+  }
+
+  void AppendBeside() {
+    AppendMembers(BesideText(inner_.read_beside()));
+    if (geometry_.rounds_sums) return;
+    AppendMembers(LoadBesideText(inner_.read_beside()));
+    Append({IntText("kChannelsAhead",
+                    ConvGeometry::ChannelsAhead(kernel_.demands))});
   }
 
   // What conv_rounded.cuh stores to `result`, and reads.
@@ -525,8 +529,9 @@ class ConvSpecWriter {
     const KernelGroup& group = kernel_.group;
     std::vector<int> nodes = group.epilogue;
     if (group.early_pooling >= 0) nodes.push_back(group.early_pooling);
-    return !geometry_.holds_images() ||
-           !VariesByImage(schedule_.lowered, nodes);
+    const bool has_one_image =
+        !geometry_.holds_images() && geometry_.image_step == 0;
+    return has_one_image || !VariesByImage(schedule_.lowered, nodes);
   }
 
   // The launch of the convolution, whose tail needs `scratch_words`.

@@ -17,11 +17,10 @@ std::vector<std::string> StoreFunction(const std::string& name,
   return lines;
 }
 
-std::vector<std::string> AlignedFunction(
+std::vector<std::string> PairsAlignedFunction(
     const std::vector<std::string>& tensors) {
-  return {"template <int kCount>",
-          "static __device__ bool AreAligned(const Tensors& t) {",
-          fmt::format("  return kiln::AreAligned<kCount>({});",
+  return {"static __device__ bool ArePairsAligned(const Tensors& t) {",
+          fmt::format("  return kiln::ArePairsAligned({});",
                       fmt::join(tensors, ", ")),
           "}"};
 }
@@ -34,12 +33,10 @@ std::vector<std::string> TensorFunction(const std::string& name,
 
 std::vector<std::string> BesideText(
     const std::vector<ElementCode::ReadBeside>& reads) {
-  std::vector<std::string> pairs, numbers, loads, halves;
+  std::vector<std::string> pairs, numbers, halves;
   for (const auto& [name, tensor, type] : reads) {
     pairs.push_back(fmt::format("  kiln::PairOf<{}>::Type {};", type, name));
     numbers.push_back(fmt::format("  float {};", name));
-    loads.push_back(
-        fmt::format("kiln::LoadPairIf<kAligned>(inside, {}, at.i)", tensor));
     halves.push_back(
         fmt::format("kiln::OfPair<{}, kHalf>(pair.{})", type, name));
   }
@@ -49,15 +46,23 @@ std::vector<std::string> BesideText(
           "struct Beside {",
           fmt::format("{}", fmt::join(numbers, "\n")),
           "};",
-          "template <bool kAligned>",
-          "static __device__ BesidePair LoadBeside(",
-          "    const Tensors& t, const kiln::Point<Index>& at, bool inside) {",
-          fmt::format("  return {{{}}};", fmt::join(loads, ",\n          ")),
-          "}",
           "template <int kHalf>",
           "static __device__ Beside OfBeside(const BesidePair& pair) {",
           fmt::format("  return {{{}}};", fmt::join(halves, ",\n          ")),
           "}"};
+}
+
+std::vector<std::string> LoadBesideText(
+    const std::vector<ElementCode::ReadBeside>& reads) {
+  std::vector<std::string> loads;
+  for (const ElementCode::ReadBeside& read : reads) {
+    loads.push_back(fmt::format("kiln::LoadPairIf<kAligned>(inside, {}, at.i)",
+                                read.tensor));
+  }
+  return {
+      "template <bool kAligned>", "static __device__ BesidePair LoadBeside(",
+      "    const Tensors& t, const kiln::Point<Index>& at, bool inside) {",
+      fmt::format("  return {{{}}};", fmt::join(loads, ",\n          ")), "}"};
 }
 
 }  // namespace kiln

@@ -16,16 +16,19 @@ std::vector<std::string> StoreFunction(const std::string& name,
                                        const std::string& value,
                                        const std::vector<std::string>& body);
 
-// Whether so many neighbours in each of `tensors` are aligned as one.
-std::vector<std::string> AlignedFunction(
+// Whether two neighbours in each of `tensors` are aligned as one.
+std::vector<std::string> PairsAlignedFunction(
     const std::vector<std::string>& tensors);
 
 // A function that returns where a tensor begins.
 std::vector<std::string> TensorFunction(const std::string& name,
                                         const std::string& tensor);
 
-// Spec::Beside of conv_beside.cuh, and what it is of two neighbours.
+// Spec::Beside of conv_beside.cuh and conv_rounded.cuh: what is read of two
+// neighbours, and of each; and how both are loaded at once.
 std::vector<std::string> BesideText(
+    const std::vector<ElementCode::ReadBeside>& reads);
+std::vector<std::string> LoadBesideText(
     const std::vector<ElementCode::ReadBeside>& reads);
 
 }  // namespace kiln

@@ -212,12 +212,28 @@ void ConvTiles::Compare(ConvGeometry g) {
     const int strip = EvenStrip(g, most);
     if (strip == g.tiles_per_block) break;
     g.tiles_per_block = strip;
-    const double all = ConvCycles(g, cycles(), sm_count_);
-    if (is_watched) options_.search->Fits(g, all);
-    if (best_.has_value() && all >= best_cycles_) continue;
-    best_ = g;
-    best_cycles_ = all;
+    const double of_tile = cycles();
+    Take(g, of_tile);
+    if (g.strips() == 1) CompareRounds(g, of_tile);
   }
+}
+
+// Blocks that compute several images bring the next while they store one.
+void ConvTiles::CompareRounds(ConvGeometry g, double tile_cycles) {
+  const int64_t images = g.problem.output[0];
+  if (!g.rounds_sums || g.images > 1) return;
+  for (int64_t rounds = 2; rounds <= images; rounds *= 2) {
+    g.image_step = static_cast<int>(CeilDiv(images, rounds));
+    Take(g, tile_cycles);
+  }
+}
+
+void ConvTiles::Take(const ConvGeometry& g, double tile_cycles) {
+  const double all = ConvCycles(g, tile_cycles, sm_count_);
+  if (options_.search != nullptr) options_.search->Fits(g, all);
+  if (best_.has_value() && all >= best_cycles_) return;
+  best_ = g;
+  best_cycles_ = all;
 }
 
 }  // namespace kiln

@@ -46,6 +46,8 @@ class ConvTiles {
   double SlowedBeyondModel(const ConvGeometry& geometry) const;
   double WarpsSlowed(const ConvProblem& problem) const;
   void Compare(ConvGeometry geometry);
+  void CompareRounds(ConvGeometry geometry, double tile_cycles);
+  void Take(const ConvGeometry& geometry, double tile_cycles);
   bool HasRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
   bool SuitsHeldWindows(const ConvGeometry& geometry) const;

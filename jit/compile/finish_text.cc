@@ -8,7 +8,6 @@
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_constants.h"
 #include "jit/compile/conv_finish.h"
-#include "jit/compile/conv_store_text.h"
 #include "jit/compile/held_text.h"
 #include "jit/compile/spec_text.h"
 
@@ -63,7 +62,7 @@ int64_t VectorsAtOnce(const Kernel& kernel,
                              is_short ? kMostAtOnce : kMostOfLongChains);
 }
 
-// Stores a value, or several neighbours, to all places.
+// Stores a value, or a float2 of two neighbours, to all places.
 std::vector<std::string> StoreReadText(const Schedule& schedule,
                                        const Kernel& kernel, const Dims& domain,
                                        KernelTensors* tensors) {
@@ -83,9 +82,12 @@ std::vector<std::string> StoreReadText(const Schedule& schedule,
       fmt::format("                                 Value {}, bool inside) {{",
                   name)};
   for (const std::string& line : code.lines()) lines.push_back("  " + line);
-  lines.push_back("}");
-  const std::vector<std::string> aligned = AlignedFunction(written);
-  lines.insert(lines.end(), aligned.begin(), aligned.end());
+  lines.insert(
+      lines.end(),
+      {"}", "static __device__ bool ArePairsAligned(const Tensors& t) {",
+       fmt::format("  return kiln::ArePairsAligned({});",
+                   fmt::join(written, ", ")),
+       "}"});
   return lines;
 }
 

@@ -34,8 +34,9 @@ std::string DetailOf(const ConvGeometry& g) {
       std::min(g.block_channels(), g.problem.group_outputs()),
       g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),
       g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s", g.resident_blocks,
-      g.holds_images() ? fmt::format(", in each of {} rounds", g.rounds())
-                       : "");
+      g.holds_images() || g.rounds() > 1
+          ? fmt::format(", in each of {} rounds", g.rounds())
+          : "");
 }
 
 std::string RefusalOf(const ConvLayout& layout) {

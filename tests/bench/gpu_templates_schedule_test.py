@@ -14,7 +14,9 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "client" / "python")]
 import gpu_templates
 import host_times
 
-# By the start of a plan's name.
+# By the start of a plan's name: of the tile, and of why it is.
+_REASONS = {"conv_beside": "what ops read of other tensors",
+            "conv_rounded": "rounded in registers"}
 _TILES = {"conv_apart": "pixels by rows", "conv_eights": "channels by eights",
           "conv_lines": "channels by lines"}
 
@@ -55,6 +57,13 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                         self.assertIn("clusters", chosen[0])
                     if name == "rows_chain_splits":
                         self.assertIn("all reductions in", chosen[0])
+                    for start, reason in _REASONS.items():
+                        if name.startswith(start):
+                            self.assertTrue(any(reason in kernel["why"]
+                                                for kernel in kernels))
+                    if name == "conv_rounded_images":
+                        self.assertIn("rounds", kernels[-1]["candidates"][0][
+                            "detail"])
                     for start, tile in _TILES.items():
                         if name.startswith(start):
                             self.assertTrue(any(tile in one for one in chosen),

@@ -20,7 +20,8 @@ struct RoundedPlan {
   bool reads_beside;
 };
 
-// The last has tiles one below the other, each with a residual.
+// The last two have tiles one below the other, each with a residual, and
+// several images, each with factors of its own.
 std::vector<RoundedPlan> RoundedPlans() {
   const std::string residual = "y = add(c, r)";
   const auto with = [](const std::string& r, const std::string& plan) {
@@ -44,6 +45,11 @@ std::vector<RoundedPlan> RoundedPlans() {
        with("bf16[1,96,64,64]", Conv("1,64,64,64", "96,64,3,3", "padding=1",
                                      "m = mul(c, r)\ny = silu(m)", "bf16")),
        false, true},
+      {"images",
+       with("f16[19,64,14,14]\ninput s: f16[19,64,1,1]",
+            Conv("19,72,14,14", "64,72,1,1", "", "m = mul(c, s)\ny = add(m, r)",
+                 "f16")),
+       true, true},
   };
 }
 
@@ -80,12 +86,16 @@ TEST(PtxRoundedTest, AgreeWhereTensorsBeginBetweenAccesses) {
   for (const RoundedPlan& plan : RoundedPlans()) Check(plan, options);
 }
 
-TEST(PtxRoundedTest, BlocksHaveSeveralTilesWithResiduals) {
-  const RoundedPlan plan = RoundedPlans().back();
-  const PlanKernels kernels = Compiled(plan.text, "sm_90a/4");
-  const ConvGeometry* const geometry = FirstConvolution(kernels);
-  ASSERT_NE(geometry, nullptr);
-  EXPECT_GT(geometry->tiles_per_block, 1);
+TEST(PtxRoundedTest, BlocksHaveSeveralTilesOrImages) {
+  const std::vector<RoundedPlan> plans = RoundedPlans();
+  for (size_t i = plans.size() - 2; i < plans.size(); ++i) {
+    SCOPED_TRACE(plans[i].name);
+    const PlanKernels kernels = Compiled(plans[i].text, "sm_90a/4");
+    const ConvGeometry* const geometry = FirstConvolution(kernels);
+    ASSERT_NE(geometry, nullptr);
+    EXPECT_EQ(geometry->tiles_per_block > 1, i == plans.size() - 2);
+    EXPECT_EQ(geometry->rounds() > 1, i == plans.size() - 1);
+  }
 }
 
 }  // namespace

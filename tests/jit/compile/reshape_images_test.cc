@@ -51,6 +51,14 @@ TEST(ReshapeImagesTest, OpsOfWholeImagesCannotTell) {
                                "y = mul(t, s)")),
             kReshaped);
   EXPECT_EQ(DimsOfInput(OneTap("y = mean(c, dim=[2,3])")), kReshaped);
+  EXPECT_EQ(DimsOfInput(OneTap("y = add(c, r)")), kReshaped);
+}
+
+// 196 pixels begin where an access of 8 bytes may.
+TEST(ReshapeImagesTest, ImagesOfFourPixelsAreOneRow) {
+  const std::string text = OneTap("a = add(c, r)\ny = relu(a)", "bf16", 14);
+  EXPECT_EQ(DimsOfInput(text), (Dims{8, 512, 1, 196}));
+  EXPECT_TRUE(TakesLines(text));
 }
 
 TEST(ReshapeImagesTest, OthersCan) {
@@ -61,7 +69,6 @@ TEST(ReshapeImagesTest, OthersCan) {
            "y = mean(c, dim=3)",
            "y = softmax(c, dim=2)",
            // They could not, but take no lines.
-           "y = add(c, r)",
            "y = amax(c, dim=1, keepdim=true)",
            "y = group_norm(c, num_groups=8)",
        }) {
