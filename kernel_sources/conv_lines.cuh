@@ -68,7 +68,7 @@ class ConvLines {
   // What is copied at once: so many pixels, of those that rows are made of.
   static constexpr int kPixels = Spec::Input::kW % 8 == 0 ? 8 : 4;
   static constexpr int kBytes = 2 * kPixels;
-  // Of a channel, in all rows of the patch.
+  // Of a channel: in all positions of the patch.
   static constexpr int kAcross = Group::kPlane / kPixels;
   // Lanes side by side, and channels that all threads have at once.
   static constexpr int kLanes = kAcross <= 8 ? 8 : kAcross <= 16 ? 16 : 32;

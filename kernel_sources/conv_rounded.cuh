@@ -11,7 +11,8 @@
 
 #include "async_copy.cuh"
 #include "conv_block_tiles.cuh"
-#include "conv_run_places.cuh"
+#include "conv_channels.cuh"
+#include "point.cuh"
 #include "ptx_bulk.cuh"
 #include "ptx_matrix.cuh"
 #include "vectors.cuh"
@@ -228,7 +229,7 @@ class RoundedTail {
   __device__ void StoreRows(const typename Spec::Tensors& t,
                             const ConvBlock<Spec>& block, int tile,
                             int first) const {
-    auto* const result = Spec::ResultOf(t);
+    Stored* const result = Spec::ResultOf(t);
     if (is_aligned_) {
       ForEachVector(block, tile, first,
                     [&](const Word* row, Index at, bool has) {

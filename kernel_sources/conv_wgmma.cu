@@ -13,9 +13,9 @@
 // one (kRunPitch).
 //
 // Either channels are the rows of the product and pixels its columns
-// (kChannelRows; conv_runs.cuh, conv_image_runs.cuh or conv_planes.cuh
-// follows), or pixels are the rows and a thread has many channels of few pixels
-// (conv_tails.cuh).
+// (kChannelRows; conv_runs.cuh, conv_image_runs.cuh, conv_rounded.cuh or
+// conv_planes.cuh follows), or pixels are the rows and a thread has many
+// channels of few pixels (conv_tails.cuh).
 //
 // One or two warpgroups bring chunks (conv_producer.cuh, conv_lines.cuh,
 // conv_turned_lines.cuh), the others multiply; some warps of the former may

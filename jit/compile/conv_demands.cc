@@ -123,6 +123,7 @@ class Demanding {
                              demands_.pair_words <= 1 &&
                              IsStoredOnce(last, nodes);
   }
+  // An output that is also read might have another type there.
   bool IsStoredOnce(int value, const std::vector<int>& nodes) const {
     const auto outputs = std::count_if(
         plan_.outputs.begin(), plan_.outputs.end(),

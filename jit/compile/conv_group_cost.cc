@@ -112,7 +112,8 @@ constexpr double kShortSum = 768.0;  // products of an element
 constexpr double kInstructionsPerScatteredHalf = 53.4;
 constexpr double kInstructionsOfHalfPlanes = 17.8;
 constexpr double kCyclesPerRawReadAhead = 4.0;  // by hand, from 40 tiles
-// Of units that are copied as they lie, of which none waits for another, and of
+// Of units that are copied as they lie, whole or in halves, of which none waits
+// for another, and of
 // results that are rounded in registers (conv_rounded.cuh): an element, the
 // part of its ops' instructions that counts, what is read beside it, in what is
 // stored of it, how much longer storing takes than of f32, and all of a tile,

@@ -168,13 +168,7 @@ double ConvTiles::HeldRank(const ConvGeometry& g) const {
          (LacksL1(g) ? kHeldSlowedByLittleL1 : 1.0);
 }
 
-void ConvTiles::CompareHeld(const ConvGeometry& g) {
-  const double all = HeldRank(g);
-  if (options_.search != nullptr) options_.search->Fits(g, all);
-  if (best_.has_value() && all >= best_cycles_) return;
-  best_ = g;
-  best_cycles_ = all;
-}
+void ConvTiles::CompareHeld(const ConvGeometry& g) { Take(g, HeldRank(g)); }
 
 // What a tile takes longer than its model says. Half of the 48 % that one plan
 // took longer with 215 KB of shared memory than with 189, for the model knows
@@ -213,7 +207,7 @@ void ConvTiles::Compare(ConvGeometry g) {
     if (strip == g.tiles_per_block) break;
     g.tiles_per_block = strip;
     const double of_tile = cycles();
-    Take(g, of_tile);
+    Take(g, ConvCycles(g, of_tile, sm_count_));
     if (g.strips() == 1) CompareRounds(g, of_tile);
   }
 }
@@ -221,19 +215,18 @@ void ConvTiles::Compare(ConvGeometry g) {
 // Blocks that compute several images bring the next while they store one.
 void ConvTiles::CompareRounds(ConvGeometry g, double tile_cycles) {
   const int64_t images = g.problem.output[0];
-  if (!g.rounds_sums || g.images > 1) return;
+  if (!g.rounds_sums) return;
   for (int64_t rounds = 2; rounds <= images; rounds *= 2) {
     g.image_step = static_cast<int>(CeilDiv(images, rounds));
-    Take(g, tile_cycles);
+    Take(g, ConvCycles(g, tile_cycles, sm_count_));
   }
 }
 
-void ConvTiles::Take(const ConvGeometry& g, double tile_cycles) {
-  const double all = ConvCycles(g, tile_cycles, sm_count_);
-  if (options_.search != nullptr) options_.search->Fits(g, all);
-  if (best_.has_value() && all >= best_cycles_) return;
+void ConvTiles::Take(const ConvGeometry& g, double cycles) {
+  if (options_.search != nullptr) options_.search->Fits(g, cycles);
+  if (best_.has_value() && cycles >= best_cycles_) return;
   best_ = g;
-  best_cycles_ = all;
+  best_cycles_ = cycles;
 }
 
 }  // namespace kiln

@@ -47,7 +47,7 @@ class ConvTiles {
   double WarpsSlowed(const ConvProblem& problem) const;
   void Compare(ConvGeometry geometry);
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
-  void Take(const ConvGeometry& geometry, double tile_cycles);
+  void Take(const ConvGeometry& geometry, double cycles);
   bool HasRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
   bool SuitsHeldWindows(const ConvGeometry& geometry) const;

@@ -9,6 +9,7 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kMostColumns = 512;
+constexpr int64_t kFewestOfFours = 32;
 constexpr size_t kRank = 4;
 
 class Reshaping {
@@ -47,13 +48,18 @@ class Reshaping {
     return conv == plan_.nodes.end() ? nullptr : &*conv;
   }
 
-  // Of the longest rows that tiles can share in many ways.
+  // Of the longest rows that tiles can share in many ways, of whole units if
+  // there are any; else of halves, if rows have none yet.
   std::optional<Pair> ShapeFor() const {
+    const std::optional<Pair> whole = ShapeOf(8, 8);
+    if (whole || image_[1] % 4 == 0) return whole;
+    return ShapeOf(4, kFewestOfFours);
+  }
+  // Of rows of a multiple of so many pixels, and no fewer than that.
+  std::optional<Pair> ShapeOf(int64_t multiple, int64_t fewest) const {
     const int64_t all = image_[0] * image_[1];
-    for (const int64_t multiple : {8, 4}) {
-      for (int64_t width = kMostColumns; width > 0; width -= multiple) {
-        if (all % width == 0) return Pair{all / width, width};
-      }
+    for (int64_t width = kMostColumns; width >= fewest; width -= multiple) {
+      if (all % width == 0) return Pair{all / width, width};
     }
     return std::nullopt;
   }
@@ -95,9 +101,8 @@ class Reshaping {
     return has(2) && has(3);
   }
 
-  // Whether a pointwise op's operands are images that the plan computes, and
-  // what all pixels of an image have in common; or it has no images. Beside
-  // images that it reads, tiles of pixel rows are faster, which take no lines.
+  // Whether a pointwise op's operands are whole images, and what all pixels of
+  // an image have in common; or it has no images.
   bool IsOfImages(const Node& node) const {
     const Dims& result = plan_.values[node.results[0]].desc.dims;
     if (result.size() != kRank) return !IsImageWithoutAxis(result);
@@ -105,13 +110,16 @@ class Reshaping {
     for (size_t i = 0; i < (is_norm ? 1 : node.operands.size()); ++i) {
       const int value = ValueOf(node.operands[i]);
       if (value < 0) continue;
-      const Dims& dims = plan_.values[value].desc.dims;
-      const bool is_even = dims.size() == kRank ? ImageOf(dims) == Pair{1, 1} ||
-                                                      ImageOf(dims) == image_
-                                                : NumElements(dims) == 1;
-      if (!is_even) return false;
+      if (!IsEven(plan_.values[value].desc.dims)) return false;
     }
     return true;
+  }
+  // Whether a tensor of these extents is a whole image, or has the same for all
+  // pixels of one.
+  bool IsEven(const Dims& dims) const {
+    if (dims.size() == kRank && ImageOf(dims) == image_) return true;
+    const Dims4 aligned = AlignDims(dims);
+    return aligned[2] == 1 && aligned[3] == 1;
   }
   bool IsImageWithoutAxis(const Dims& dims) const {
     return dims.size() > 1 && dims[dims.size() - 2] == image_[0] &&

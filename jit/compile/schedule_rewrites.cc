@@ -102,8 +102,8 @@ class Rewrites {
       }
       AddRewrite(
           "images of {} x {} pixels taken as {} x {}, whose rows begin where "
-          "an access of 16 bytes may",
-          from[2], from[3], to[2], to[3]);
+          "an access of {} bytes may",
+          from[2], from[3], to[2], to[3], to[3] % 8 == 0 ? 16 : 8);
       return;
     }
   }

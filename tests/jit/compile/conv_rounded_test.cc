@@ -64,6 +64,22 @@ TEST(ConvRoundedTest, OthersDoNot) {
   EXPECT_THAT(UnitOf(ScheduleOf("y = relu(c)", "f16", 57)), rounds_none);
 }
 
+// A row of a tile would have an odd number of columns.
+TEST(ConvRoundedTest, StridesHaveEvenTiles) {
+  const Schedule schedule = Fastest(R"(
+input x: f16[8,64,512,512]
+param w: f16[128,64,3,3]
+c = conv2d(x, w, stride=2, padding=1)
+y = relu(c)
+output y
+)",
+                                    kH100);
+  const ConvGeometry& geometry = *schedule.kernels.back().conv;
+  EXPECT_TRUE(geometry.channel_rows);
+  EXPECT_TRUE(geometry.rounds_sums);
+  EXPECT_LT(geometry.tile_w, 256);
+}
+
 // Blocks are as many as multiprocessors rather than images.
 TEST(ConvRoundedTest, BlocksComputeSeveralImages) {
   const Schedule schedule = Fastest(R"(

@@ -24,6 +24,7 @@ std::string OneTap(const std::string& ops, const std::string& type = "f16",
       "input x: {0}[8,512,{1},{1}]\ninput r: {0}[8,128,{1},{1}]\n"
       "input row: {0}[{1}]\nparam w: {0}[128,512,1,1]\n"
       "param k3: {0}[128,128,3,3]\nparam s: {0}[1,128,1,1]\n"
+      "param g: {0}[128,1,1]\n"
       "c = conv2d(x, w)\n{2}\noutput y\n",
       type, size, ops);
 }
@@ -52,6 +53,7 @@ TEST(ReshapeImagesTest, OpsOfWholeImagesCannotTell) {
             kReshaped);
   EXPECT_EQ(DimsOfInput(OneTap("y = mean(c, dim=[2,3])")), kReshaped);
   EXPECT_EQ(DimsOfInput(OneTap("y = add(c, r)")), kReshaped);
+  EXPECT_EQ(DimsOfInput(OneTap("y = mul(c, g)")), kReshaped);
 }
 
 // 196 pixels begin where an access of 8 bytes may.
@@ -76,6 +78,12 @@ TEST(ReshapeImagesTest, OthersCan) {
   }
   EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f32")), kAsTheyAre);
   EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)"), kA100), kAsTheyAre);
+}
+
+// 262 x 262 pixels would be rows of 4.
+TEST(ReshapeImagesTest, RowsAreNotCutShort) {
+  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f16", 262)),
+            (Dims{8, 512, 262, 262}));
 }
 
 // 32 columns are lines already, and of 49 pixels there are none.
