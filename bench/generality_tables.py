@@ -22,7 +22,8 @@ def sentence(files, grade):
             f"{_names(wrong)}; {timed} were timed. In the geometric mean Kiln "
             f"is {times(found['times_compile'])} × as fast as torch.compile "
             f"and {times(found['times_best'])} × as fast as the best of "
-            f"PyTorch; {len(below)} are slower than that best. First results "
+            f"PyTorch; {len(below)} are slower than that best."
+            f"{_convolutions(rows)} First results "
             f"come {times(found['first_result'])} × sooner than "
             f"torch.compile's, at least {times(found['first_result_least'])} "
             f"×, its start-up of {found['torch_startup_s']:.1f} s left out; "
@@ -30,6 +31,17 @@ def sentence(files, grade):
     if below:
         text += ["", *_losers(rows, below)]
     return text
+
+
+def _convolutions(rows):
+    """How fast those are that have one."""
+    ratios = [row["times_compile"] for row in rows.values()
+              if "times_ms" in row and row["flops"]]
+    if not ratios:
+        return ""
+    mean = generality_summary.geometric_mean(ratios)
+    return (f" On those {len(ratios)} with a convolution it is {times(mean)} × "
+            "as fast as torch.compile.")
 
 
 def _names(names):

@@ -37,16 +37,16 @@ def _every_part():
     yield _part("tests", 40, False)
     for index in range(MATRIX_PARTS):
         yield _part(f"matrix-{index}", 15, True)
-    yield _part("faults", 25, False)
-    yield _part("latency", 15, False)
-    yield _part("sanitize", 75, False)
-    yield _part("repeat", 30, True, BOTH)
+    yield _part("faults", 65, False)
+    yield _part("latency", 20, False)
+    yield _part("sanitize", 110, False)
+    yield _part("repeat", 40, True, BOTH)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
                         grade)
     for index in range(GENERALITY_PARTS):
-        yield _part(f"generality-{index}", 130, True, BOTH)
+        yield _part(f"generality-{index}", 150, True, BOTH)
 
 
 PARTS = {part.name: part for part in _every_part()}

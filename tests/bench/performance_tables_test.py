@@ -88,12 +88,14 @@ class TablesTest(unittest.TestCase):
         self.keep("generality-0", {"conv_k5": both(row(1.0, 4.0))})
         self.keep("generality-1", {
             "conv_s2": both(row(1.0, 0.5, ok=False)),
-            "norm_layer": {"ok": False, "error": "the process died"}})
+            "norm_layer": {"ok": False, "error": "the process died"},
+            "norm_f16": both({**row(1.0, 1.0), "flops": 0})})
         text = self.text("generality-fp32-summary")
-        self.assertIn(f"3 of {len(generality_rows.ROWS)} plans ran", text)
-        self.assertIn("2 of them wrong (`conv_s2`, `norm_layer`); 2 were timed",
+        self.assertIn(f"4 of {len(generality_rows.ROWS)} plans ran", text)
+        self.assertIn("2 of them wrong (`conv_s2`, `norm_layer`); 3 were timed",
                       text)
-        self.assertIn("1.41 × as fast as torch.compile", text)
+        self.assertIn("1.26 × as fast as torch.compile", text)
+        self.assertIn("those 2 with a convolution it is 1.41 × as fast", text)
         self.assertIn("| `conv_s2` | not explained yet | 0.500 |", text)
 
     def test_generality_rows_are_sorted_and_all_named(self):
