@@ -36,4 +36,24 @@ const ConvGeometry* FirstConvolution(const PlanKernels& kernels) {
   return nullptr;
 }
 
+void ExpectAgreementAnyway(
+    const std::string& text, const std::string& target,
+    const std::function<void(const ConvGeometry&)>& check) {
+  PlanRunOptions interrupted, off_grid;
+  interrupted.schedule_seed = 11;
+  off_grid.off_grid = true;
+  for (const PlanRunOptions& options :
+       {PlanRunOptions(), interrupted, off_grid}) {
+    const PlanKernels kernels = Compiled(text, target, options);
+    const ConvGeometry* const geometry = FirstConvolution(kernels);
+    ASSERT_NE(geometry, nullptr);
+    check(*geometry);
+    for (const bool has_specials : {false, true}) {
+      InputOptions inputs;
+      inputs.has_specials = has_specials;
+      ExpectAgreement(kernels, inputs, options);
+    }
+  }
+}
+
 }  // namespace kiln::ptx
