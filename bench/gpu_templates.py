@@ -128,6 +128,13 @@ PLANS = {
     "conv_rounded_images": "input z: f16[300,64,14,14]\n"
     + _conv("300,40,14,14", "64,40,1,1", "f16")
     + "a = add(c, z)\ny = relu(a)\noutput y\n",
+    # Stored from registers: behind a stride, of both phases of the columns.
+    "conv_stored_norm": _conv("66,32,32,32", "128,32,4,4", "f16", stride=2,
+                              padding=1)
+    + "n = group_norm(c, num_groups=128)\ny = relu(n)\noutput y\n",
+    "transpose_stored": "input x: f16[132,16,12,14]\nparam w: f16[16,64,3,3]\n"
+    + "c = conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)\n"
+    + "y = relu(c)\noutput y\n",
     "conv_store": _conv("2,16,30,30", "64,16,5,5", padding=2)
     + "y = relu(c)\noutput y\n",
     # Strides, phases, groups, chunks that keep or stream their weights.

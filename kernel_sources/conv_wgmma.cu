@@ -34,6 +34,7 @@
 #include "conv_producer.cuh"
 #include "conv_products.cuh"
 #include "conv_rounded.cuh"
+#include "conv_run_stores.cuh"
 #include "conv_runs.cuh"
 #include "conv_stages.cuh"
 #include "conv_stores.cuh"
@@ -134,7 +135,9 @@ class ConvConsumer {
         SumTile(Preparing(tail, channels, block_, tile));
         tail.Take(t_, block_, tile, sums_.d,
                   stages_.scratch() + Spec::kStateWords);
-        if constexpr (Spec::kHasPlanes) {
+        if constexpr (Spec::kStoresSums) {
+          Spec::StoreSums(t_, RunStores<Spec>(block_, tile), sums_.d);
+        } else if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
             StorePlanes<Spec>(t_, block_, tile, planes,
                               [](const Point<typename Spec::Index>&,

@@ -108,16 +108,20 @@ class Demanding {
     }
   }
 
-  // If nothing but ops on elements follows.
+  // If nothing but ops on elements follows, or statistics.
   void FindWhatIsLeft(const std::vector<const KernelGroup*>& joining) {
     std::vector<int> nodes = conv_.Nodes();
     for (const KernelGroup* const group : joining) {
-      if (group->anchor >= 0) return;
-      const std::vector<int> more = group->Nodes();
+      const bool has_anchor = group->anchor >= 0;
+      if (has_anchor && !demands_.has_statistics) return;
+      const std::vector<int> more =
+          has_anchor ? group->prologue : group->Nodes();
       nodes.insert(nodes.end(), more.begin(), more.end());
     }
     const int last = NodeAt(nodes.back()).results[0];
     if (!are_alike_ || !LeavesOnly(last, nodes)) return;
+    demands_.leaves_one_value = demands_.reads == 0;
+    if (demands_.has_statistics) return;
     demands_.may_read_ahead = demands_.reads > 0;
     demands_.leaves_halves = demands_.stored_type != DataType::kF32 &&
                              demands_.pair_words <= 1 &&

@@ -334,6 +334,7 @@ int64_t ConvGeometry::plane_pitch() const {
          laid;
 }
 int64_t ConvGeometry::plane_bytes() const {
+  if (stores_sums) return 0;
   const int64_t warps = int64_t{groups()} * 4;
   if (!rounds_sums) return warps * 8 * plane_pitch() * 4;
   // As RoundedTail has them.
@@ -366,6 +367,10 @@ bool ConvGeometry::CanReadBeside(const ConvDemands& demands) const {
 bool ConvGeometry::CanRoundSums(const ConvDemands& demands) const {
   return demands.leaves_halves && HasPairs() && phases(1) == 1 &&
          step(1) % 2 == 0;
+}
+bool ConvGeometry::CanStoreSums(const ConvDemands& demands) const {
+  return demands.leaves_one_value && demands.stores && !demands.holds_images &&
+         !demands.windows.any() && HasPairs() && !CanRoundSums(demands);
 }
 bool ConvGeometry::HasPairs() const {
   return has_groups() && channel_rows && tile_w * tile_phases() % 2 == 0 &&

@@ -33,6 +33,10 @@ struct ConvDemands {
   // Whether one tensor of 16 bits is all that is made of the elements, by ops
   // that read at most one like it.
   bool leaves_halves = false;
+  // Whether one value is all that is left of the elements, or what statistics
+  // are taken of and all that is stored, by ops that read nothing else that is
+  // as large.
+  bool leaves_one_value = false;
   bool has_statistics = false;
   bool reduces_images = false;  // each channel's
   bool has_softmax = false;     // over channels; the results are written
@@ -121,6 +125,8 @@ struct ConvGeometry {
   // Results of 16 bits are rounded in registers (conv_rounded.cuh), which then
   // reads what ops need beside the sums itself.
   bool rounds_sums = false;
+  // Elements are stored from registers (conv_run_stores.cuh).
+  bool stores_sums = false;
   bool channel_rows = false;  // of the product, instead of pixels
   // Whether a tile has both phases of the columns of a transposed convolution;
   // they count in tiles_m.
@@ -302,10 +308,11 @@ struct ConvGeometry {
   // memory (conv_pixel_stage.cuh), and the words that takes.
   bool StagesResults(const ConvDemands& demands) const;
   // Whether neighbours are pairs, so that what ops read may be read ahead
-  // (conv_beside.cuh), or results be rounded in registers, if `demands` lets
-  // it.
+  // (conv_beside.cuh), or results be rounded in registers, or else stored from
+  // there, if `demands` lets it.
   bool CanReadBeside(const ConvDemands& demands) const;
   bool CanRoundSums(const ConvDemands& demands) const;
+  bool CanStoreSums(const ConvDemands& demands) const;
   // Of a warp's channels, what is on its way at once.
   static int64_t ChannelsAhead(const ConvDemands& demands) {
     return demands.pair_words > 1 ? 4 : 8;

@@ -93,9 +93,9 @@ int64_t BesidePixelRows(const ConvTiles& tiles, const ConvGeometry& g) {
 
 int64_t BesideChannelRows(const ConvDemands& demands, const ConvGeometry& g) {
   if (g.rounds_sums) return kRegistersBesideRounded;
-  return g.BesideRegisters(demands) + (demands.needs_planes()
-                                           ? kRegistersBesidePlanes
-                                           : kRegistersBesideRuns);
+  const bool has_planes = demands.needs_planes() && !g.stores_sums;
+  return g.BesideRegisters(demands) +
+         (has_planes ? kRegistersBesidePlanes : kRegistersBesideRuns);
 }
 
 }  // namespace

@@ -312,7 +312,9 @@ class GroupTiles {
 
   // With all numbers of rows for which a product has columns.
   void TryNumbersOfRows(ConvGeometry g) {
-    const int64_t most = MostColumns(g);
+    const int64_t most_of_planes = MostColumns(g);
+    const int64_t most =
+        g.CanStoreSums(demands_) ? kMaxColumns : most_of_planes;
     for (int64_t rows = demands_.windows.size[0]; rows * g.run_pitch() <= most;
          rows += demands_.windows.stride[0]) {
       if (rows > MostRows(g)) break;
@@ -320,6 +322,10 @@ class GroupTiles {
       // Each part begins with a line.
       if (g.takes_lines && g.groups_n > 1 && g.tiles_n % 8 != 0) continue;
       g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
+      g.stores_sums = g.CanStoreSums(demands_);
+      if (g.stores_sums) TryDepths(g);
+      g.stores_sums = false;
+      if (g.tiles_n * 8 > most_of_planes) continue;
       g.rounds_sums = g.CanRoundSums(demands_);
       g.reads_beside = g.rounds_sums && demands_.reads > 0;
       TryDepths(g);

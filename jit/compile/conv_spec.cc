@@ -178,12 +178,14 @@ class ConvSpecWriter {
     code.Define(value);
     std::vector<std::string> paired;
     for (const Store& store : kernel_.stores) {
-      if (store.value != value) continue;
-      code.StoreTo(store, "inside");
-      paired.push_back(tensors_.Write(store));
+      if (store.value == value) paired.push_back(tensors_.Write(store));
     }
     if (paired.empty()) return;
     if (geometry_.rounds_sums) return RoundSums(paired.front());
+    if (geometry_.stores_sums) return AppendMembers(StoreSumsFunction(paired));
+    for (const Store& store : kernel_.stores) {
+      if (store.value == value) code.StoreTo(store, "inside");
+    }
     spec_.members.push_back("template <typename Value>");
     AppendMembers(
         StoreFunction("StoreRead", "Value " + NameOf(value), code.lines()));
@@ -456,6 +458,7 @@ class ConvSpecWriter {
   // statistics without windows are stored.
   bool TailStaysInRegisters() const {
     const KernelGroup& group = kernel_.group;
+    if (geometry_.stores_sums) return true;
     if (!geometry_.channel_rows || group.tail < 0) return false;
     const Node& tail = NodeAt(group.tail);
     if (ChannelsOfState(tail, group.domain) == 0 || ReadsElements()) {
@@ -543,7 +546,7 @@ class ConvSpecWriter {
     if (geometry_.channel_rows) {
       const bool has_states = tail == "kMoments" || tail == "kImages";
       if (has_states) states = (geometry_.state_bytes() + 15) / 16 * 4;
-      has_planes = !in_registers || StoresInner();
+      has_planes = !in_registers || (StoresInner() && !geometry_.stores_sums);
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
       if (in_registers && KeepsWindows()) {
         scratch_words += geometry_.kept_window_words();

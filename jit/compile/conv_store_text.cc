@@ -31,6 +31,20 @@ std::vector<std::string> TensorFunction(const std::string& name,
           fmt::format("  return {};", tensor), "}"};
 }
 
+std::vector<std::string> StoreSumsFunction(
+    const std::vector<std::string>& tensors) {
+  std::vector<std::string> lines = {
+      "template <typename Stores, typename Sums>",
+      "static __device__ void StoreSums(const Tensors& t,",
+      "                                 const Stores& stores,",
+      "                                 const Sums& sums) {"};
+  for (const std::string& tensor : tensors) {
+    lines.push_back(fmt::format("  stores.Store({}, sums);", tensor));
+  }
+  lines.push_back("}");
+  return lines;
+}
+
 std::vector<std::string> BesideText(
     const std::vector<ElementCode::ReadBeside>& reads) {
   std::vector<std::string> pairs, numbers, halves;

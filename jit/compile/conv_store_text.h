@@ -24,6 +24,10 @@ std::vector<std::string> PairsAlignedFunction(
 std::vector<std::string> TensorFunction(const std::string& name,
                                         const std::string& tensor);
 
+// A function by which RunStores (conv_run_stores.cuh) stores to `tensors`.
+std::vector<std::string> StoreSumsFunction(
+    const std::vector<std::string>& tensors);
+
 // Spec::Beside of conv_beside.cuh and conv_rounded.cuh: what is read of two
 // neighbours, and of each; and how both are loaded at once.
 std::vector<std::string> BesideText(

@@ -1,0 +1,72 @@
+// Elements that are stored from registers
+// (kernel_sources/conv_run_stores.cuh). Prevents that it is done where more
+// than these is left, or where neighbours are no access, and that tiles are as
+// small as if there were planes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/specialize.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Schedule ScheduleOf(const std::string& ops, int width = 64) {
+  return Fastest(fmt::format("input x: f16[16,256,64,{}]\n"
+                             "input r: f16[16,128,128,{}]\n"
+                             "param w: f16[256,128,4,4]\n"
+                             "c = conv_transpose2d(x, w, stride=2, padding=1)\n"
+                             "{}\noutput y\n",
+                             width, 2 * width, ops),
+                 kH100);
+}
+
+std::string UnitOf(const Schedule& schedule) {
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.conv && !kernel.packs) {
+      return WriteUnit(MakeKernelSpec(schedule, kernel));
+    }
+  }
+  return "";
+}
+
+TEST(ConvRunStoresTest, StatisticsAreOfWhatIsStoredFromRegisters) {
+  const Schedule schedule =
+      ScheduleOf("n = group_norm(c, num_groups=128)\ny = relu(n)");
+  const std::string unit = UnitOf(schedule);
+  EXPECT_THAT(unit, HasSubstr("kStoresSums = true"));
+  EXPECT_THAT(unit, HasSubstr("kHasPlanes = false"));
+  EXPECT_THAT(unit, HasSubstr("stores.Store("));
+}
+
+// Planes have no more than 128 in all phases.
+TEST(ConvRunStoresTest, TilesHaveMoreColumnsThanPlanes) {
+  const Schedule schedule = ScheduleOf("y = relu(c)");
+  for (const Kernel& kernel : schedule.kernels) {
+    if (!kernel.conv || kernel.packs) continue;
+    EXPECT_TRUE(kernel.conv->stores_sums);
+    EXPECT_EQ(kernel.conv->plane_bytes(), 0);
+  }
+}
+
+TEST(ConvRunStoresTest, OthersDoNot) {
+  const auto stores_none = Not(HasSubstr("kStoresSums = true"));
+  for (const char* ops : {
+           "y = add(c, r)",
+           "a = relu(c)\ny = tanh(a)\noutput a",
+           "a = relu(c)\nn = group_norm(a, num_groups=8)\ny = relu(n)\n"
+           "output c",
+           "y = mean(c, dim=[2,3])",
+           "y = softmax(c, dim=1)",
+       }) {
+    EXPECT_THAT(UnitOf(ScheduleOf(ops)), stores_none) << ops;
+  }
+}
+
+}  // namespace
+}  // namespace kiln
