@@ -9,8 +9,10 @@
 namespace kiln {
 
 // What plan text calls the attributes of an op: `visit(name, field, needed)`
-// for each, in the order in which text writes them. `needed` ones have no
-// default. `a` is an alternative of Attributes, const or not:
+// for each that the op has, in the order in which text writes them. `needed`
+// ones have no default; fields that only another op of the same kind of
+// attributes has stand at their defaults (ValidatePlan). `a` is an alternative
+// of Attributes, const or not:
 //
 //   std::visit([&](auto& a) { VisitFields(op.kind, a, visit); },
 //              op.attributes);
@@ -22,7 +24,9 @@ void VisitFields([[maybe_unused]] OpKind kind, [[maybe_unused]] A& a,
   if constexpr (std::is_same_v<Type, ConvAttributes>) {
     visit("stride", a.stride, false);
     visit("padding", a.padding, false);
-    visit("output_padding", a.output_padding, false);
+    if (kind == OpKind::kConvTranspose2d) {
+      visit("output_padding", a.output_padding, false);
+    }
     visit("dilation", a.dilation, false);
     visit("groups", a.groups, false);
   } else if constexpr (std::is_same_v<Type, GroupNormAttributes>) {
@@ -34,10 +38,13 @@ void VisitFields([[maybe_unused]] OpKind kind, [[maybe_unused]] A& a,
     visit("kernel_size", a.kernel_size, true);
     visit("stride", a.stride, false);
     visit("padding", a.padding, false);
-    visit("dilation", a.dilation, false);
+    const bool averages = kind == OpKind::kAvgPool2d;
+    if (!averages) visit("dilation", a.dilation, false);
     visit("ceil_mode", a.ceil_mode, false);
-    visit("count_include_pad", a.count_include_pad, false);
-    visit("divisor_override", a.divisor_override, false);
+    if (averages) {
+      visit("count_include_pad", a.count_include_pad, false);
+      visit("divisor_override", a.divisor_override, false);
+    }
   } else if constexpr (std::is_same_v<Type, ReduceAttributes>) {
     visit("dim", a.dim, false);
     visit("keepdim", a.keepdim, false);

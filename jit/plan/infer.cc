@@ -75,6 +75,18 @@ absl::Status CheckPair(const OpContext& context, std::string_view field,
   return absl::OkStatus();
 }
 
+absl::Status CheckNoPair(const OpContext& context, std::string_view field,
+                         const Pair& value, int64_t none,
+                         std::string_view owner) {
+  for (size_t i = 0; i < value.size(); ++i) {
+    if (value[i] == none) continue;
+    return InvalidField(FieldPath(context, fmt::format("{}[{}]", field, i)),
+                        fmt::format("belongs to {}", owner),
+                        fmt::format("{}", value[i]), fmt::format("{}", none));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRank(const OpContext& context, size_t operand, int min,
                        int max) {
   const TensorDesc& desc = *context.operands[operand];

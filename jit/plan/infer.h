@@ -64,6 +64,11 @@ absl::Status CheckRange(const OpContext& context, std::string_view field,
 absl::Status CheckPair(const OpContext& context, std::string_view field,
                        const Pair& value, int64_t min, int64_t max);
 
+// Both entries of `field` are `none`: `owner`, another op, has that attribute.
+absl::Status CheckNoPair(const OpContext& context, std::string_view field,
+                         const Pair& value, int64_t none,
+                         std::string_view owner);
+
 // Operand `operand` has a rank in [min, max].
 absl::Status CheckRank(const OpContext& context, size_t operand, int min,
                        int max);

@@ -34,10 +34,12 @@ absl::Status CheckAttributes(const OpContext& context,
 // none.
 absl::Status CheckOutputPadding(const OpContext& context,
                                 const ConvAttributes& conv) {
+  if (context.info.op_class == OpClass::kConv) {
+    return CheckNoPair(context, "conv.output_padding", conv.output_padding, 0,
+                       "conv_transpose2d");
+  }
   for (size_t i = 0; i < 2; ++i) {
-    const int64_t limit = context.info.op_class == OpClass::kConv
-                              ? 0
-                              : std::max(conv.stride[i], conv.dilation[i]) - 1;
+    const int64_t limit = std::max(conv.stride[i], conv.dilation[i]) - 1;
     const int64_t value = conv.output_padding[i];
     if (value >= 0 && value <= limit) continue;
     return CheckRange(context, fmt::format("conv.output_padding[{}]", i), value,

@@ -23,7 +23,8 @@ absl::Status CheckPadding(const OpContext& context,
 // Attributes of the other kind of pooling stand at their defaults.
 absl::Status CheckKind(const OpContext& context, const PoolAttributes& pool) {
   if (context.op.kind == OpKind::kAvgPool2d) {
-    return CheckPair(context, "pool.dilation", pool.dilation, 1, 1);
+    return CheckNoPair(context, "pool.dilation", pool.dilation, 1,
+                       "max_pool2d");
   }
   if (!pool.count_include_pad) {
     return InvalidField(FieldPath(context, "pool.count_include_pad"),

@@ -22,6 +22,20 @@ absl::Status CheckCount(std::string_view field, size_t count, int min,
                       fmt::format("{} to {}", min, max));
 }
 
+// The start of `name` in quotes, with backslashes, quotes and bytes that are no
+// printable ASCII as \xNN.
+std::string Quoted(std::string_view name) {
+  std::string text = "'";
+  for (const char c : name.substr(0, kMaxNameBytes)) {
+    if (c < ' ' || c > '~' || c == '\\' || c == '\'') {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      text += c;
+    }
+  }
+  return text + (name.size() > kMaxNameBytes ? "...'" : "'");
+}
+
 absl::Status CheckName(std::string_view field, const std::string& name) {
   const bool spelled = name.find_first_not_of(
                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -30,7 +44,7 @@ absl::Status CheckName(std::string_view field, const std::string& name) {
   if (spelled && name.size() <= kMaxNameBytes) return absl::OkStatus();
   return InvalidField(
       field, "is not a name",
-      spelled ? fmt::format("{} characters", name.size()) : "other characters",
+      spelled ? fmt::format("{} characters", name.size()) : Quoted(name),
       fmt::format("at most {} of A-Z a-z 0-9 _ . -", kMaxNameBytes));
 }
 

@@ -167,6 +167,19 @@ TEST(ParsePlanTextTest, ErrorsSayWhereAndWhat) {
       {"input x: f32[2]\ny = elu(x, alhpa=2)",
        "line 2, column 12: elu has no such argument (got 'alhpa', allowed: "
        "input, alpha)"},
+      {"input x: f32[2]\ny = avg_pool2d(x, kernel_size=2, dilation=2)",
+       "line 2, column 34: avg_pool2d has no such argument (got 'dilation', "
+       "allowed: input, kernel_size, stride, padding, ceil_mode, "
+       "count_include_pad, divisor_override)"},
+      {"input x: f32[2]\ny = max_pool2d(x, kernel_size=2, "
+       "divisor_override=3)",
+       "line 2, column 34: max_pool2d has no such argument (got "
+       "'divisor_override', allowed: input, kernel_size, stride, padding, "
+       "dilation, ceil_mode)"},
+      {"input x: f32[2]\ny = conv2d(x, x, output_padding=1)",
+       "line 2, column 18: conv2d has no such argument (got "
+       "'output_padding', allowed: input, weight, bias, stride, padding, "
+       "dilation, groups)"},
       {"input x: f32[2]\ny = elu(x, alpha=1, alpha=2)",
        "line 2, column 21: alpha is given twice (got 'alpha', allowed: each "
        "argument once)"},

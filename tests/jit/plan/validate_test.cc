@@ -131,7 +131,12 @@ TEST(ValidateTest, UnknownOpIsUnimplemented) {
 TEST(ValidateTest, NamesAreShortAndPlain) {
   const std::string limit = "at most 64 of A-Z a-z 0-9 _ . -";
   ExpectInvalid(Changed([](Plan* p) { p->inputs[0].name = "a b"; }),
-                "inputs[0].name", "other characters", limit);
+                "inputs[0].name", "'a b'", limit);
+  ExpectInvalid(Changed([](Plan* p) { p->inputs[0].name = "a\n'\xc3\\"; }),
+                "inputs[0].name", "'a\\x0a\\x27\\xc3\\x5c'", limit);
+  ExpectInvalid(
+      Changed([](Plan* p) { p->inputs[0].name = std::string(65, '+'); }),
+      "inputs[0].name", "'" + std::string(64, '+') + "...'", limit);
   ExpectInvalid(Changed([](Plan* p) { p->ops[1].name = std::string(65, 'a'); }),
                 "ops[1].name", "65 characters", limit);
   const Plan plan = Changed([](Plan* p) {
@@ -227,8 +232,6 @@ TEST(ValidateTest, ConvRules) {
       {x, "conv2d(x, w, groups=3)", "ops[0].conv.groups", "3",
        "a divisor of 4"},
       {x, "conv2d(x, w, groups=2)", "ops[0].operands[1]", "f32[4,4,3,3]", "2"},
-      {x, "conv2d(x, w, output_padding=1)", "ops[0].conv.output_padding[0]",
-       "1", "0 to 0"},
       {x, "conv2d(x, w, dilation=4)", "ops[0].operands[1]", "9", "at most 8"},
       {"input x: f32[2,4,8,8]\nparam w: f32[3,2,3,3]", "conv2d(x, w, groups=2)",
        "ops[0].conv.groups", "2", "a divisor of 3"},
@@ -297,22 +300,42 @@ TEST(ValidateTest, PoolRules) {
        "-1", "0 to 1"},
       {x, "max_pool2d(x, kernel_size=2, dilation=0)", "ops[0].pool.dilation[0]",
        "0", dim},
-      {x, "avg_pool2d(x, kernel_size=2, dilation=[1,2])",
-       "ops[0].pool.dilation[1]", "2", "1 to 1"},
       {x, "avg_pool2d(x, kernel_size=2, divisor_override=0)",
        "ops[0].pool.divisor_override", "0", "any number but 0"},
       {x, "avg_pool2d(x, kernel_size=2, divisor_override=2147483648)",
        "ops[0].pool.divisor_override", "2147483648",
        "-2147483647 to 2147483647"},
-      {x, "max_pool2d(x, kernel_size=2, divisor_override=3)",
-       "ops[0].pool.divisor_override", "3", "none"},
-      {x, "max_pool2d(x, kernel_size=2, count_include_pad=false)",
-       "ops[0].pool.count_include_pad", "false", "true"},
       {x, "max_pool2d(x, kernel_size=[8,6])", "ops[0].pool.kernel_size[1]", "6",
        "at most 5"},
       {"input x: f32[6,8,8]", "max_pool2d(x, kernel_size=2)",
        "ops[0].operands[0]", "f32[6,8,8] of rank 3", "rank 4"},
   });
+}
+
+// What text cannot spell, and a message can.
+TEST(ValidateTest, AttributesOfAnotherOpStandAtTheirDefaults) {
+  const auto pool = [](const char* op, auto change) {
+    Plan plan = MustParsePlan(std::string("input x: f32[2,6,8,5]\ny = ") + op +
+                              "(x, kernel_size=2)\noutput y\n");
+    change(&std::get<PoolAttributes>(plan.ops[0].attributes));
+    return plan;
+  };
+  ExpectInvalid(pool("avg_pool2d",
+                     [](PoolAttributes* a) {
+                       a->dilation = {1, 2};
+                     }),
+                "ops[0].pool.dilation[1]", "2", "1");
+  ExpectInvalid(
+      pool("max_pool2d", [](PoolAttributes* a) { a->divisor_override = 3; }),
+      "ops[0].pool.divisor_override", "3", "none");
+  ExpectInvalid(pool("max_pool2d",
+                     [](PoolAttributes* a) { a->count_include_pad = false; }),
+                "ops[0].pool.count_include_pad", "false", "true");
+  ExpectInvalid(
+      Changed([](Plan* p) {
+        std::get<ConvAttributes>(p->ops[0].attributes).output_padding = {1, 0};
+      }),
+      "ops[0].conv.output_padding[0]", "1", "0");
 }
 
 TEST(ValidateTest, ReduceRules) {
