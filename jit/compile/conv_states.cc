@@ -115,4 +115,12 @@ const Kernel* KernelThatLeaves(const Schedule& schedule, int value) {
   return nullptr;
 }
 
+int64_t BytesOfStates(const Schedule& schedule, const Kernel& kernel) {
+  const Node& tail = schedule.lowered.nodes[kernel.group.tail];
+  const TensorDesc& statistics = schedule.lowered.values[tail.results[0]].desc;
+  return NumElements(statistics.dims) *
+         kernel.conv->Splits(ChannelsOfState(tail, kernel.group.domain)) *
+         ReducerStateBytes(tail);
+}
+
 }  // namespace kiln

@@ -1,6 +1,8 @@
 #ifndef KILN_JIT_COMPILE_CONV_STATES_H_
 #define KILN_JIT_COMPILE_CONV_STATES_H_
 
+#include <cstdint>
+
 #include "jit/compile/schedule.h"
 
 namespace kiln {
@@ -15,6 +17,10 @@ bool MergesWhereUsed(const Schedule& schedule, int index, const Target& target);
 // The kernel that leaves states instead of `value`, one of its statistics;
 // null if none does.
 const Kernel* KernelThatLeaves(const Schedule& schedule, int value);
+
+// Bytes of the states that blocks of `kernel`, a convolution whose tail gathers
+// statistics and that holds no images, leave in memory.
+int64_t BytesOfStates(const Schedule& schedule, const Kernel& kernel);
 
 }  // namespace kiln
 

@@ -4,6 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "jit/compile/conv_states.h"
+
 namespace kiln {
 namespace {
 
@@ -18,12 +20,16 @@ class Traffic {
     int64_t bytes = kernel_.conv ? kernel_.conv->packed_bytes() : 0;
     for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
+    for (const Kernel* source : SourcesOfStates()) {
+      bytes += BytesOfStates(schedule_, *source);
+    }
     return bytes;
   }
 
   int64_t Written() const {
     if (kernel_.packs) return kernel_.conv->packed_bytes();
-    int64_t bytes = 0;
+    int64_t bytes =
+        LeavesStates(kernel_) ? BytesOfStates(schedule_, kernel_) : 0;
     for (const Store& store : kernel_.stores) {
       bytes += SizeBytes({store.place.dtype, DescOf(store.value).dims});
     }
@@ -50,6 +56,22 @@ class Traffic {
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
     if (kernel_.conv) values.erase(WeightOf());
     return values;
+  }
+
+  // For other kernels; blocks that hold images exchange theirs.
+  static bool LeavesStates(const Kernel& kernel) {
+    return kernel.leaves_states && !kernel.conv->holds_images();
+  }
+
+  // The kernels whose states are merged here.
+  std::set<const Kernel*> SourcesOfStates() const {
+    std::set<const Kernel*> sources;
+    for (const int value : ValuesRead(schedule_.lowered, kernel_.group)) {
+      const Kernel* const source = KernelThatLeaves(schedule_, value);
+      if (source == nullptr || !LeavesStates(*source)) continue;
+      sources.insert(source);
+    }
+    return sources;
   }
 
   // What is stored here and read to finish.

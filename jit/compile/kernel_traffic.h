@@ -8,7 +8,8 @@
 namespace kiln {
 
 // Bytes that one kernel of `schedule` must read from memory, and write to it:
-// each tensor once, without the partial states of split reductions.
+// each tensor once, with the states that blocks leave for other kernels
+// (conv_states.h), and without those that blocks of one kernel exchange.
 int64_t BytesRead(const Schedule& schedule, const Kernel& kernel);
 int64_t BytesWritten(const Schedule& schedule, const Kernel& kernel);
 

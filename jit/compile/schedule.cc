@@ -338,15 +338,13 @@ class Scheduling {
     if (channels == 0) return;
     schedule_.kernels[index].partials = Place{};
     if (kernel.conv->holds_images()) return AddRecords(index, channels);
-    const int64_t states = NumElements(DescOf(tail.results[0]).dims) *
-                           kernel.conv->Splits(channels);
+    const int64_t bytes = BytesOfStates(schedule_, kernel);
     int last = index;
     if (MergesWhereUsed(schedule_, index, target_)) {
       schedule_.kernels[index].leaves_states = true;
       last = std::max(index, LastUser(tail.results[0]));
     }
-    buffers_.push_back(
-        {index, -1, {index, last, states * ReducerStateBytes(tail)}});
+    buffers_.push_back({index, -1, {index, last, bytes}});
     if (!kernel.group.finish.empty()) AddProgress(index);
   }
 

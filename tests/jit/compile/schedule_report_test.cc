@@ -169,6 +169,31 @@ TEST(ScheduleReportTest, StatisticsMergedWhereTheyAreUsedAreSaid) {
               HasSubstr("merged by each block that needs them"));
 }
 
+// 12 bytes for each group of an image and each tile's share of it.
+TEST(ScheduleReportTest, StatisticsLeftInTheWorkspaceAreWrittenAndRead) {
+  const ScheduleReport report = ReportOf(R"(
+input x: f32[16,8,64,64]
+param w: f32[64,8,3,3]
+c = conv2d(x, w)
+n = group_norm(c, num_groups=16)
+t = tanh(n)
+h = hardswish(t)
+r = add(h, c)
+y = logsumexp(r, dim=1)
+output y
+)",
+                                         kH100);
+  const VariantReport& variant = report.variants.at(0);
+  const KernelReport& statistics = KernelOf(variant, "kiln_conv_statistics");
+  const KernelReport& reader = KernelOf(variant, "kiln_conv_reduce");
+  EXPECT_GT(statistics.written_bytes, 0);
+  EXPECT_EQ(statistics.written_bytes % (16 * 16 * 12), 0);
+  EXPECT_LE(statistics.written_bytes, variant.workspace_bytes);
+  EXPECT_EQ(reader.read_bytes,
+            statistics.read_bytes + statistics.written_bytes);
+  EXPECT_EQ(reader.written_bytes, 16 * 62 * 62 * 4);
+}
+
 TEST(ScheduleReportTest, AFinishedNormIsSaidWithItsLag) {
   const VariantReport variant =
       ReportOf(TransposedChain(), kH100).variants.at(0);
