@@ -8,8 +8,6 @@
 namespace kiln {
 namespace {
 
-constexpr size_t kShownLayouts = 6;
-
 // Rows by columns of the product, each a warpgroup or a warp.
 std::string KindOf(const ConvGeometry& g) {
   if (!g.has_groups())
@@ -134,12 +132,16 @@ std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
   ChooseConvGeometry(kernel.conv->problem, kernel.demands, options);
   const KnownDevice* const device = FindKnownDevice(options.target);
   std::vector<ScheduleCandidate> candidates;
-  size_t fitting = 0;
   for (const ConvLayout& layout : search.Layouts()) {
-    if (layout.best && ++fitting > kShownLayouts) continue;
     candidates.push_back(CandidateOf(layout, kernel, device));
   }
   return candidates;
+}
+
+int CountFitting(const std::vector<ScheduleCandidate>& candidates) {
+  return static_cast<int>(
+      std::count_if(candidates.begin(), candidates.end(),
+                    [](const ScheduleCandidate& c) { return c.fits; }));
 }
 
 std::vector<ScheduleCandidate> RowCandidates(const Kernel& kernel,

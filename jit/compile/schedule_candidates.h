@@ -10,10 +10,12 @@
 namespace kiln {
 
 // The layouts that were tried for the tiles of `kernel`, a convolution on
-// tensor cores: the best tile of each of the six fastest, then those of which
-// no tile fits. Searches again, with the `options` of the schedule.
+// tensor cores: the best tile of each, fastest first, then those of which no
+// tile fits. Searches again, with the `options` of the schedule.
 std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
                                               ConvOptions options);
+
+int CountFitting(const std::vector<ScheduleCandidate>& candidates);
 
 // What was weighed for `kernel`, a statistic over rows. Times are those of
 // the row model: of any device as of an H100 with as many multiprocessors.

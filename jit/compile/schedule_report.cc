@@ -1,5 +1,6 @@
 #include "jit/compile/schedule_report.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
@@ -15,16 +16,40 @@ namespace {
 // Of the data sheet's rate, what a plain copy reaches: 3.00 of 3.35 TB/s on an
 // H100 (docs/kernel-notes.md).
 constexpr double kCopyShare = 0.9;
+// Of those that fit; plans have up to a dozen.
+constexpr int kShownCandidates = 6;
+
+// Without candidates that fit, are not chosen and are slower than six others.
+std::vector<ScheduleCandidate> Shown(
+    const std::vector<ScheduleCandidate>& candidates) {
+  std::vector<ScheduleCandidate> shown;
+  int fitting = 0;
+  for (const ScheduleCandidate& candidate : candidates) {
+    if (candidate.fits && ++fitting > kShownCandidates && !candidate.chosen) {
+      continue;
+    }
+    shown.push_back(candidate);
+  }
+  return shown;
+}
+
+bool HoldsImages(const Schedule& schedule) {
+  return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                     [](const Kernel& kernel) {
+                       return kernel.conv && kernel.conv->holds_images();
+                     });
+}
 
 // Reports one schedule of a plan.
 class Reporting {
  public:
   Reporting(const CanonicalPlan& plan, const Target& target,
-            const Schedule& schedule, const Tuning& tuning)
+            const Schedule& schedule, const Tuning& tuning, bool first_holds)
       : plan_(plan),
         target_(target),
         schedule_(schedule),
         tuning_(tuning),
+        first_holds_(first_holds),
         device_(FindKnownDevice(target)) {}
 
   VariantReport Run() && {
@@ -68,7 +93,7 @@ class Reporting {
       ExplainConvolution(kernel, report);
     } else if (kernel.row_work) {
       report->candidates = RowCandidates(kernel, target_);
-      report->why = WhyRows(kernel);
+      report->why = WhyRows(kernel, report->candidates);
       if (kernel.rows) TakeTime(report);
     } else {
       report->why = WhyPlain(kernel);
@@ -95,11 +120,11 @@ class Reporting {
   }
 
   void ExplainConvolution(const Kernel& kernel, KernelReport* report) {
-    report->candidates =
+    const std::vector<ScheduleCandidate> candidates =
         ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
+    report->candidates = Shown(candidates);
     report->why =
-        WhyConvolution(report->candidates) +
-        TextOf(*kernel.conv, kernel.demands) +
+        WhyConvolution(candidates) + TextOf(*kernel.conv, kernel.demands) +
         (kernel.conv->reads_beside
              ? "; what ops read of other tensors is on its way before sums are"
              : "") +
@@ -117,16 +142,22 @@ class Reporting {
   // holds images.
   std::string WhyConvolution(
       const std::vector<ScheduleCandidate>& candidates) const {
-    const bool is_first = !candidates.empty() && candidates[0].chosen;
     if (tuning_.conv == 0) return "fewest predicted cycles";
-    if (!is_first) return Tuned(tuning_.conv);
-    return fmt::format("the variant {} asks for blocks that hold no images",
-                       ToString(tuning_));
+    if (tuning_.conv == 1 && first_holds_) {
+      return fmt::format("the variant {} asks for blocks that hold no images",
+                         ToString(tuning_));
+    }
+    return Tuned(tuning_.conv,
+                 CountFitting(candidates) + (first_holds_ ? 1 : 0));
   }
 
-  std::string Tuned(int rank) const {
-    return fmt::format("the variant {} asks for number {} instead of the first",
-                       ToString(tuning_), rank + 1);
+  // `count`: of the candidates that ranks count.
+  std::string Tuned(int rank, int count) const {
+    const std::string asks = fmt::format("the variant {} asks for number {}",
+                                         ToString(tuning_), rank + 1);
+    if (rank < count) return asks + " instead of the first";
+    return fmt::format("{}, which there is not: this is the last, number {}",
+                       asks, count);
   }
 
   static std::string TextOf(const ConvGeometry& g, const ConvDemands& demands) {
@@ -176,12 +207,12 @@ class Reporting {
     }
   }
 
-  std::string WhyRows(const Kernel& kernel) const {
-    if (kernel.rows && kernel.rows->is_in_warp()) {
-      return "the row fits in the registers of a warp";
-    }
-    return tuning_.rows == 0 ? "fewest predicted microseconds"
-                             : Tuned(tuning_.rows);
+  std::string WhyRows(const Kernel& kernel,
+                      const std::vector<ScheduleCandidate>& candidates) const {
+    if (tuning_.rows > 0) return Tuned(tuning_.rows, CountFitting(candidates));
+    return kernel.rows && kernel.rows->is_in_warp()
+               ? "the row fits in the registers of a warp"
+               : "fewest predicted microseconds";
   }
 
   std::string WhyPlain(const Kernel& kernel) const {
@@ -214,6 +245,7 @@ class Reporting {
   const Target& target_;
   const Schedule& schedule_;
   const Tuning& tuning_;
+  const bool first_holds_;  // whether the models' choice holds images
   const KnownDevice* const device_;
   VariantReport variant_;
 };
@@ -229,9 +261,12 @@ ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target,
     report.clock_mhz = device->boost_clock_mhz;
     report.memory_gb_per_s = device->memory_gb_per_s;
   }
+  const bool first_holds =
+      tuning.conv > 0 && HoldsImages(MakeSchedules(plan, target).front());
   for (const Schedule& schedule :
        MakeSchedules(plan, target, Room::kTight, tuning)) {
-    report.variants.push_back(Reporting(plan, target, schedule, tuning).Run());
+    report.variants.push_back(
+        Reporting(plan, target, schedule, tuning, first_holds).Run());
   }
   return report;
 }

@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 constexpr std::string_view kConv = "conv";
 constexpr std::string_view kRows = "rows";
+// Of a convolution. Each is compiled and measured.
+constexpr int kTriedLayouts = 6;
 
 // Takes "conv7" off the front of `text`. False if something else is there.
 bool TakeRank(std::string_view name, std::string_view* text, int* rank) {
@@ -25,12 +27,6 @@ bool TakeRank(std::string_view name, std::string_view* text, int* rank) {
   if (*rank < 1 || *rank > kMaxTuningRank) return false;
   text->remove_prefix(static_cast<size_t>(stop - text->data()));
   return true;
-}
-
-int CountFitting(const std::vector<ScheduleCandidate>& candidates) {
-  return static_cast<int>(
-      std::count_if(candidates.begin(), candidates.end(),
-                    [](const ScheduleCandidate& c) { return c.fits; }));
 }
 
 }  // namespace
@@ -79,6 +75,7 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
       rows = std::max(rows, CountFitting(RowCandidates(kernel, target)));
     }
   }
+  conv = std::min(conv, kTriedLayouts);
   for (int rank = 1; rank < std::max(conv, rows); ++rank) {
     if (rank < conv) alternatives.push_back({rank, 0});
     if (rank < rows) alternatives.push_back({0, rank});

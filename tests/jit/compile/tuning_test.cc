@@ -118,5 +118,23 @@ TEST(TuningTest, BeyondTheLastMeansTheLast) {
   EXPECT_EQ(kernels(15), 2u);
 }
 
+// Prevents that the last is taken for the one that was asked for.
+TEST(TuningTest, BeyondTheLastIsSaid) {
+  const auto why = [](const char* text, const Tuning& tuning) {
+    return Considered(ReportSchedules(PlanOf(text), kH100, tuning)).why;
+  };
+  EXPECT_THAT(why(kNorm, {0, 1}), HasSubstr("number 2 instead of the first"));
+  EXPECT_THAT(why(kNorm, {0, 15}),
+              HasSubstr("the variant rows15 asks for number 16, which there is "
+                        "not: this is the last, number 2"));
+  EXPECT_THAT(why(kConvolution, {15, 0}),
+              HasSubstr("asks for number 16, which there is not"));
+}
+
+TEST(TuningTest, WhatIsChosenIsShownHoweverSlow) {
+  EXPECT_NE(ChosenOf(ReportSchedules(PlanOf(kConvolution), kH100, {15, 0})),
+            "");
+}
+
 }  // namespace
 }  // namespace kiln
