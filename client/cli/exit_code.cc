@@ -30,7 +30,10 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 }
 
 ExitCode PlanExitCodeOf(const absl::Status& status) {
-  if (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) {
+  const bool is_wrong =
+      absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+  if (is_wrong && DetailOf(status).field == "target") return kUsage;
+  if (is_wrong) {
     return kCompileError;
   }
   return ExitCodeOf(status);

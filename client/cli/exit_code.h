@@ -23,7 +23,8 @@ enum ExitCode : int {
 // Of a failed call.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Of a failed call about a plan, where INVALID_ARGUMENT means the plan.
+// Of a failed call about a plan, where INVALID_ARGUMENT means the plan, unless
+// its detail says that it means the target.
 ExitCode PlanExitCodeOf(const absl::Status& status);
 
 }  // namespace kiln::cli

@@ -35,6 +35,9 @@ constexpr std::array kDevices = {
 // Far above any device; keeps grids computed from it in range.
 constexpr int kMaxSmCount = 65535;
 
+// NVRTC 13 compiles for none that is older.
+constexpr int kOldestArchitecture = 75;
+
 // "sm_", two or three digits, at most one of the suffixes that NVRTC knows:
 // `a` (this architecture only) and `f` (its family).
 bool IsArchitecture(std::string_view text) {
@@ -48,6 +51,14 @@ bool IsArchitecture(std::string_view text) {
                      [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// 90 for "sm_90a", which IsArchitecture.
+int NumberOf(std::string_view architecture) {
+  int number = 0;
+  std::from_chars(architecture.data() + 3,
+                  architecture.data() + architecture.size(), number);
+  return number;
+}
+
 std::optional<int> ParseSmCount(std::string_view text) {
   int count = 0;
   const char* end = text.data() + text.size();
@@ -59,12 +70,46 @@ std::optional<int> ParseSmCount(std::string_view text) {
   return count;
 }
 
+// "sm_90a/1 to sm_90a/65535".
+std::string CountsOf(std::string_view arch) {
+  return fmt::format("{0}/1 to {0}/{1}", arch, kMaxSmCount);
+}
+
+// "sm_90a, sm_80, ...", each once.
+std::string ArchitecturesOfDevices() {
+  std::string text;
+  std::string_view last;
+  for (const KnownDevice& device : kDevices) {
+    if (device.arch == last) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", device.arch);
+    last = device.arch;
+  }
+  return text;
+}
+
 absl::Status UnknownTarget(std::string_view text) {
-  std::string allowed = "cpu, sm_NN, sm_NN/<SM count>";
+  std::string allowed = fmt::format("cpu, sm_NN/<1 to {} multiprocessors>, {}",
+                                    kMaxSmCount, ArchitecturesOfDevices());
   for (const KnownDevice& device : kDevices) {
     allowed += fmt::format(", {}", device.name);
   }
-  return InvalidField("target", "The text names no target.", text, allowed);
+  return InvalidField("target", "names no target", text, allowed);
+}
+
+absl::Status TooOld(std::string_view arch) {
+  return UnknownField("target", "is older than what Kiln compiles for", arch,
+                      fmt::format("sm_{} and later", kOldestArchitecture));
+}
+
+absl::Status NoSmCount(std::string_view arch) {
+  return InvalidField("target", "lacks its count of multiprocessors", arch,
+                      fmt::format("{}; without a count {}", CountsOf(arch),
+                                  ArchitecturesOfDevices()));
+}
+
+absl::Status BadSmCount(std::string_view text, std::string_view arch) {
+  return InvalidField("target", "has no such count of multiprocessors", text,
+                      CountsOf(arch));
 }
 
 }  // namespace
@@ -82,10 +127,12 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
     }
   }
   const size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return UnknownTarget(text);
   const std::string_view arch = text.substr(0, slash);
+  if (!IsArchitecture(arch)) return UnknownTarget(text);
+  if (NumberOf(arch) < kOldestArchitecture) return TooOld(arch);
+  if (slash == std::string_view::npos) return NoSmCount(arch);
   const std::optional<int> count = ParseSmCount(text.substr(slash + 1));
-  if (!IsArchitecture(arch) || !count) return UnknownTarget(text);
+  if (!count) return BadSmCount(text, arch);
   return Target{std::string(arch), *count};
 }
 

@@ -27,8 +27,9 @@ std::string ToString(const Target& target);
 // bare architecture ("sm_90a"), which takes the count of the first known
 // device with that architecture.
 //
-// Errors: INVALID_ARGUMENT naming the text and listing the known devices. An
-// architecture is checked for form only; NVRTC judges whether it exists.
+// Errors: INVALID_ARGUMENT naming the text and what stands there otherwise;
+// UNIMPLEMENTED for an architecture before sm_75. Of later ones the form alone
+// is checked; NVRTC judges whether they exist.
 absl::StatusOr<Target> ParseTarget(std::string_view text);
 
 // The target of a CUDA device: `a` is appended on compute capability 9.0,

@@ -37,6 +37,15 @@ absl::Status UnknownVariant(std::string_view variant) {
       "auto, conv<1 to 15>, rows<1 to 15>, conv<n>+rows<n>, eager");
 }
 
+absl::Status UnknownArchitecture(const AskedArchitecture& arch) {
+  std::string known;
+  for (const int number : arch.known) {
+    known += fmt::format("{}sm_{}", known.empty() ? "" : ", ", number);
+  }
+  return UnknownField("target", "is not an architecture of this NVRTC",
+                      arch.name, known.empty() ? "unknown" : known);
+}
+
 absl::Status Spills(std::string_view symbol, std::string_view source,
                     std::string_view log) {
   return WithSource(absl::InternalError(fmt::format(
@@ -73,14 +82,13 @@ absl::Status NvrtcNotLoaded(std::string_view path, std::string_view problem) {
 }
 
 absl::Status NvrtcError(int result, std::string_view name,
-                        std::string_view arch, std::string_view source,
+                        const AskedArchitecture& arch, std::string_view source,
                         std::string_view log) {
   switch (result) {
     case kOutOfMemory:
       return absl::ResourceExhaustedError("NVRTC ran out of memory.");
     case kInvalidOption:
-      return UnknownField("target", "is not an architecture of this NVRTC",
-                          arch, "what nvrtcGetSupportedArchs lists");
+      return UnknownArchitecture(arch);
     case kCancelled:
       return absl::DeadlineExceededError(
           "The compilation took too long and was given up.");

@@ -15,6 +15,15 @@ absl::Status NoNvrtc(std::string_view arch);
 // INVALID_ARGUMENT: no schedule of this name exists.
 absl::Status UnknownVariant(std::string_view variant);
 
+// An architecture that was asked for, and those that NVRTC knows: 75 for sm_75.
+struct AskedArchitecture {
+  std::string_view name;  // "sm_90a"
+  std::vector<int> known;
+};
+
+// UNIMPLEMENTED: NVRTC does not know the architecture. Names those it knows.
+absl::Status UnknownArchitecture(const AskedArchitecture& arch);
+
 // INTERNAL: a compiled kernel needs local memory, which means spills.
 absl::Status Spills(std::string_view symbol, std::string_view source,
                     std::string_view log);
@@ -40,7 +49,7 @@ absl::Status NvrtcNotLoaded(std::string_view path, std::string_view problem);
 //   NVRTC_ERROR_CANCELLED       DEADLINE_EXCEEDED
 //   any other                   INTERNAL, with log and source in the detail
 absl::Status NvrtcError(int result, std::string_view name,
-                        std::string_view arch, std::string_view source,
+                        const AskedArchitecture& arch, std::string_view source,
                         std::string_view log);
 
 }  // namespace kiln

@@ -115,8 +115,8 @@ absl::StatusOr<NvrtcCompiler::Output> NvrtcCompiler::Compile(
   }
   if (result == 0) result = program.Cubin(&output.cubin);
   if (result != 0) {
-    return NvrtcError(result, nvrtc.get_error_string(result), arch, source,
-                      output.log);
+    return NvrtcError(result, nvrtc.get_error_string(result),
+                      {arch, architectures()}, source, output.log);
   }
   return output;
 }
@@ -130,6 +130,16 @@ std::string NvrtcCompiler::version() const {
   int minor = 0;
   state_->nvrtc.version(&major, &minor);
   return fmt::format("{}.{}", major, minor);
+}
+
+std::vector<int> NvrtcCompiler::architectures() const {
+  int count = 0;
+  if (state_->nvrtc.get_num_supported_archs(&count) != 0 || count <= 0) {
+    return {};
+  }
+  std::vector<int> architectures(count);
+  if (state_->nvrtc.get_supported_archs(architectures.data()) != 0) return {};
+  return architectures;
 }
 
 }  // namespace kiln

@@ -50,6 +50,9 @@ class NvrtcCompiler {
 
   std::string version() const;  // "13.0"
 
+  // What Compile takes: 75 for "sm_75", ascending.
+  std::vector<int> architectures() const;
+
  private:
   struct State;
   explicit NvrtcCompiler(std::unique_ptr<State> state);

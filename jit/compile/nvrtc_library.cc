@@ -41,7 +41,10 @@ absl::StatusOr<NvrtcLibrary> LoadNvrtcLibrary(const Toolchain& toolchain) {
       Find(library, "nvrtcGetCUBINSize", &nvrtc.get_cubin_size) &&
       Find(library, "nvrtcGetCUBIN", &nvrtc.get_cubin) &&
       Find(library, "nvrtcGetProgramLogSize", &nvrtc.get_program_log_size) &&
-      Find(library, "nvrtcGetProgramLog", &nvrtc.get_program_log);
+      Find(library, "nvrtcGetProgramLog", &nvrtc.get_program_log) &&
+      Find(library, "nvrtcGetNumSupportedArchs",
+           &nvrtc.get_num_supported_archs) &&
+      Find(library, "nvrtcGetSupportedArchs", &nvrtc.get_supported_archs);
   if (!complete) return NvrtcNotLoaded(path, LastError());
   Find(library, "nvrtcSetFlowCallback", &nvrtc.set_flow_callback);
   return nvrtc;

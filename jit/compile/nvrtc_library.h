@@ -29,6 +29,8 @@ struct NvrtcLibrary {
   int (*get_cubin)(Program program, char* cubin) = nullptr;
   int (*get_program_log_size)(Program program, size_t* size) = nullptr;
   int (*get_program_log)(Program program, char* log) = nullptr;
+  int (*get_num_supported_archs)(int* count) = nullptr;
+  int (*get_supported_archs)(int* archs) = nullptr;  // 75, 80: ascending
   // Since CUDA 12.9; null before.
   int (*set_flow_callback)(Program program, FlowCallback callback,
                            void* payload) = nullptr;

@@ -24,6 +24,15 @@ TEST(ExitCodeTest, WrongPlansAreCompileErrors) {
   EXPECT_EQ(PlanExitCodeOf(absl::UnavailableError("")), kUnreachable);
 }
 
+TEST(ExitCodeTest, AWrongTargetIsUsage) {
+  ErrorDetail target;
+  target.field = "target";
+  for (const absl::Status& status :
+       {absl::InvalidArgumentError(""), absl::UnimplementedError("")}) {
+    EXPECT_EQ(PlanExitCodeOf(WithDetail(status, target)), kUsage);
+  }
+}
+
 TEST(ExitCodeTest, DetailsDecideTheRest) {
   ErrorDetail log;
   log.compile_log = "error: ...";

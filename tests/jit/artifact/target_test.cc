@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "jit/plan/errors.h"
+
 namespace kiln {
 namespace {
 
@@ -45,30 +47,44 @@ TEST(TargetTest, TextRoundTrips) {
 }
 
 TEST(TargetTest, MalformedTextIsInvalidAndListsTheDevices) {
-  for (const char* text : {"",
-                           "gpu",
-                           "H100",
-                           "cpu/4",
-                           "sm_90a/",
-                           "sm_90a/0",
-                           "sm_90a/-1",
-                           "sm_90a/0132",
-                           "sm_90a/132x",
-                           "sm_90a/99999999999",
-                           "sm_90b/132",
-                           "sm_9/132",
-                           "sm_/132",
-                           "sm_1234/8",
-                           "sm_75 /40",
-                           "compute_90/132",
-                           "sm_99",
-                           "/132",
-                           "sm_90a/132/1",
-                           "sm_05/1",
-                           "sm_a/1"}) {
+  for (const char* text : {"", "gpu", "H100", "cpu/4", "sm_90b/132", "sm_9/132",
+                           "sm_/132", "sm_1234/8", "sm_75 /40",
+                           "compute_90/132", "/132", "sm_05/1", "sm_a/1"}) {
     const absl::Status status = ParseTarget(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("h100-sxm")) << text;
+  }
+}
+
+TEST(TargetTest, ACountThatIsNoneIsInvalidAndItsLimitsAreNamed) {
+  for (const char* text :
+       {"sm_90a/", "sm_90a/0", "sm_90a/-1", "sm_90a/0132", "sm_90a/132x",
+        "sm_90a/65536", "sm_90a/99999999999", "sm_90a/132/1"}) {
+    const absl::Status status = ParseTarget(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_EQ(DetailOf(status).field, "target");
+    EXPECT_EQ(DetailOf(status).value, text);
+    EXPECT_EQ(DetailOf(status).limit, "sm_90a/1 to sm_90a/65535");
+  }
+  EXPECT_EQ(Parsed("sm_90a/65535").sm_count, 65535);
+}
+
+TEST(TargetTest, AnArchitectureOfNoKnownDeviceNeedsItsCount) {
+  for (const std::string text : {"sm_90", "sm_99", "sm_100", "sm_120f"}) {
+    const absl::Status status = ParseTarget(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("count")) << text;
+    EXPECT_EQ(DetailOf(status).limit,
+              text + "/1 to " + text +
+                  "/65535; without a count sm_90a, sm_80, sm_86, sm_89, sm_75");
+  }
+}
+
+TEST(TargetTest, ArchitecturesBeforeTheOldestAreUnimplemented) {
+  for (const char* text : {"sm_70", "sm_70/80", "sm_10/3", "sm_72/1"}) {
+    const absl::Status status = ParseTarget(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << text;
+    EXPECT_EQ(DetailOf(status).limit, "sm_75 and later");
   }
 }
 

@@ -261,9 +261,10 @@ TEST(CompilePlanTest, AnUnknownVariantIsInvalid) {
 }
 
 TEST(CompilePlanTest, AnUnknownArchitectureIsUnimplemented) {
-  const auto artifact = CompileText(kChain, "sm_31/8");
+  const auto artifact = CompileText(kChain, "sm_199/8");
   EXPECT_EQ(artifact.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(DetailOf(artifact.status()).value, "sm_31");
+  EXPECT_EQ(DetailOf(artifact.status()).value, "sm_199");
+  EXPECT_THAT(DetailOf(artifact.status()).limit, HasSubstr("sm_80, "));
 }
 
 TEST(CompilePlanTest, TimesNvrtcApartFromTheRest) {
