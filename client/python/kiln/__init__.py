@@ -22,7 +22,7 @@ import importlib
 from typing import Any
 
 _HOME = {"Client": "client", "CompiledPlan": "client", "connect": "client",
-         "KilnError": "errors", "Session": "session",
+         "KilnError": "errors", "PlanError": "errors", "Session": "session",
          "TieredKernel": "tiered_kernel", "TorchKernel": "torch_kernel"}
 
 __all__ = sorted(_HOME)

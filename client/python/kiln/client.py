@@ -10,7 +10,7 @@ import grpc
 from kiln import daemon, plan_text
 from kiln.errors import KilnError
 from kiln.messages import schema
-from kiln.plan_proto import plan_message
+from kiln.plan_proto import grade_number, plan_message
 from kiln.session import Session
 
 PROTOCOL = 1
@@ -92,7 +92,9 @@ class Client:
         """The artifact of `plan` for `target` ("h100-sxm", "sm_90a/132",
         "cpu"; default: PyTorch's current device). `grade`: "fp32" or "tf32";
         default: the plan's. `variant`: "eager" is slow but there at once;
-        default: the fastest known (docs/tuning.md has the others)."""
+        default: the fastest known (docs/tuning.md has the others). Raises
+        KilnError; a PlanError, which is one, for a plan that is wrong by
+        itself."""
         message = plan_message(plan)
         request = schema().CompileRequest(
             plan=message, target=target or current_target(),
@@ -100,7 +102,7 @@ class Client:
                 "CompilePolicy", "HIT_ONLY" if hit_only else "ALLOW"),
             variant=variant, include_artifact=True)
         if grade is not None:
-            request.grade = schema().enum_number("Grade", grade.upper())
+            request.grade = grade_number(grade)
         response = self.call("Compiler", "Compile", request)
         return CompiledPlan(
             response.key, schema().enum("Source", response.source),

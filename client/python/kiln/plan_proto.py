@@ -2,107 +2,169 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numbers
+from typing import Any, Callable, Iterable, NoReturn
 
 from kiln import plan_text
+from kiln.errors import PlanError
 from kiln.messages import schema
+from kiln.plan_ops import APPROXIMATIONS, DTYPES, GRADES, OPS
+from kiln.token_reader import to_f32
 
-# Numbers of kiln::OpKind, and the member of kiln.v1.Op.attributes.
-_OPS: dict[str, tuple[int, str | None]] = {
-    "conv2d": (1, "conv"), "conv_transpose2d": (2, "conv"),
-    "group_norm": (10, "group_norm"), "batch_norm": (11, "batch_norm"),
-    "max_pool2d": (20, "pool"), "avg_pool2d": (21, "pool"),
-    "sum": (30, "reduce"), "mean": (31, "reduce"), "amax": (32, "reduce"),
-    "amin": (33, "reduce"), "logsumexp": (34, "reduce"),
-    "softmax": (35, "softmax"), "relu": (50, None),
-    "leaky_relu": (51, "leaky_relu"), "gelu": (52, "gelu"),
-    "tanh": (53, None), "sigmoid": (54, None), "silu": (55, None),
-    "hardswish": (56, None), "hardsigmoid": (57, None),
-    "hardtanh": (58, "clamp"), "clamp": (59, "clamp"), "mish": (60, None),
-    "softplus": (61, "softplus"), "elu": (62, "elu"), "abs": (63, None),
-    "neg": (64, None), "exp": (65, None), "sqrt": (66, None),
-    "add": (80, None), "sub": (81, None), "mul": (82, None),
-    "div": (83, None), "minimum": (84, None), "maximum": (85, None),
-    "cast": (100, "cast"),
-}
 _HARDTANH_BOUNDS = {"min_val": "min", "max_val": "max"}
 
 
 def plan_message(plan: plan_text.Plan | str) -> Any:
-    """The kiln.v1.Plan of `plan` (or of its text). Raises PlanError for text
-    that is no plan; the server judges everything else."""
+    """The kiln.v1.Plan of `plan` (or of its text). Raises PlanError for what
+    the message cannot hold; the server judges everything else."""
     parsed = plan_text.parse(plan) if isinstance(plan, str) else plan
-    message = schema().Plan()
-    message.grade = schema().enum_number("Grade", parsed.grade.upper())
+    message = schema().Plan(grade=grade_number(parsed.grade))
     values: dict[str, int] = {}
-    for declared in parsed.inputs:
-        values[declared.name] = len(values)
-        _add_input(message, declared)
-    for op in parsed.ops:
-        _add_op(message, op, values)
-        values[op.name] = len(values)
-    for output in parsed.outputs:
+    for i, declared in enumerate(parsed.inputs):
+        _add_input(message, declared, f"inputs[{i}]")
+        _define(values, declared.name, f"inputs[{i}].name")
+    for i, op in enumerate(parsed.ops):
+        _add_op(message, op, values, f"ops[{i}]")
+        _define(values, op.name, f"ops[{i}].name")
+    for i, output in enumerate(parsed.outputs):
         added = message.outputs.add()
-        added.value = _value(values, output.name)
+        added.value = _value(values, output.name, f"outputs[{i}].value")
         if output.dtype is not None:
-            added.dtype = _dtype(output.dtype)
+            added.dtype = _dtype(output.dtype, f"outputs[{i}].dtype")
     return message
 
 
-def _dtype(name: str) -> int:
-    return schema().enum_number("DataType", name.upper())
+def grade_number(name: str) -> int:
+    """The number of kiln.v1.Grade. Raises PlanError."""
+    if name not in GRADES:
+        _fail("grade", "is not a grade", name, "fp32 or tf32")
+    return schema().enum_number("Grade", name.upper())
 
 
-def _value(values: dict[str, int], name: str) -> int:
-    if name not in values:
-        raise plan_text.PlanError(f"no value is called {name!r}")
-    return values[name]
-
-
-def _add_input(message: Any, declared: plan_text.Input) -> None:
+def _add_input(message: Any, declared: plan_text.Input, path: str) -> None:
     added = message.inputs.add()
-    added.name = declared.name
-    added.desc.dtype = _dtype(declared.dtype)
-    added.desc.dims.extend(declared.dims)
+    added.name = _name(declared.name, f"{path}.name")
+    added.desc.dtype = _dtype(declared.dtype, f"{path}.desc.dtype")
+    added.desc.dims.extend(_dims(declared.dims, f"{path}.desc.dims"))
     added.role = schema().enum_number(
         "InputRole", "PARAMETER" if declared.is_parameter else "ACTIVATION")
 
 
-def _add_op(message: Any, op: plan_text.Op, values: dict[str, int]) -> None:
-    if op.kind not in _OPS:
-        raise plan_text.PlanError(f"no op is called {op.kind!r}")
-    number, member = _OPS[op.kind]
-    added = message.ops.add()
-    added.kind = number
-    added.name = op.name
-    for operand in op.operands:
+def _add_op(message: Any, op: plan_text.Op, values: dict[str, int],
+            path: str) -> None:
+    if op.kind not in OPS:
+        _fail(f"{path}.kind", "is not an op", op.kind,
+              "an op of docs/plan-language.md")
+    info = OPS[op.kind]
+    added = message.ops.add(kind=info.number,
+                            name=_name(op.name, f"{path}.name"))
+    for i, operand in enumerate(op.operands):
         place = added.operands.add()
+        where = f"{path}.operands[{i}]"
         if isinstance(operand, plan_text.Value):
-            place.value = _value(values, operand.name)
+            place.value = _value(values, operand.name, where)
         elif operand is not None:
-            place.constant = operand
-    if not op.attributes:
-        return
-    if member is None:
-        raise plan_text.PlanError(f"{op.kind} has no attributes")
-    attributes = getattr(added, member)
-    attributes.SetInParent()
+            place.constant = _number(operand, where)
     for name, value in op.attributes.items():
-        _set_attribute(attributes, _HARDTANH_BOUNDS.get(name, name), value)
+        where = f"{path}.{info.member}.{name}"
+        if name not in info.attributes:
+            _fail(f"{path}.{name}", f"{op.kind} has no such attribute", value,
+                  ", ".join(info.attributes) or "none")
+        attributes = getattr(added, str(info.member))
+        attributes.SetInParent()
+        attribute = info.attributes[name]
+        if value is None and attribute.may_be_none:
+            continue
+        _set(attributes, _HARDTANH_BOUNDS.get(name, name),
+             _READERS[attribute.type](value, where))
 
 
-def _set_attribute(attributes: Any, name: str, value: Any) -> None:
-    field = attributes.DESCRIPTOR.fields_by_name.get(name)
-    if field is None:
-        raise plan_text.PlanError(f"no attribute is called {name!r}")
-    if value is None:
-        return
-    if isinstance(getattr(attributes, name), (bool, int, float)):
-        if name == "dtype":
-            value = _dtype(value)
-        elif name == "approximate":
-            value = {"none": 0, "tanh": 1}[value]
-        setattr(attributes, name, value)
+def _set(attributes: Any, name: str, value: Any) -> None:
+    if isinstance(value, list):
+        getattr(attributes, name).extend(value)
     else:
-        entries = value if isinstance(value, list) else [value]
-        getattr(attributes, name).extend(entries)
+        setattr(attributes, name, value)
+
+
+def _define(values: dict[str, int], name: str, path: str) -> None:
+    if name in values:
+        _fail(path, "is defined a second time", name, "each name once")
+    values[name] = len(values)
+
+
+def _value(values: dict[str, int], name: str, path: str) -> int:
+    if name not in values:
+        _fail(path, "is not a value defined before", name,
+              "an input or the result of an op")
+    return values[name]
+
+
+# What a Plan that was not read from text may hold: each returns what goes into
+# the message, or raises PlanError.
+
+
+def _name(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        _fail(path, "is not a name", value, "a string")
+    return str(value)
+
+
+def _boolean(value: Any, path: str) -> bool:
+    if not isinstance(value, bool):
+        _fail(path, "is not a boolean", value, "true or false")
+    return bool(value)
+
+
+def _integer(value: Any, path: str) -> int:
+    is_integer = (isinstance(value, numbers.Integral) and
+                  not isinstance(value, bool))
+    if not is_integer or not -1 << 63 <= value < 1 << 63:
+        _fail(path, "is not an integer", value, "a 64-bit integer")
+    return int(value)
+
+
+def _number(value: Any, path: str) -> float:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        _fail(path, "is not a number", value, "a number")
+    try:
+        return to_f32(float(value))
+    except OverflowError:
+        _fail(path, "does not fit f32", value,
+              "a number within the range of f32")
+
+
+def _dims(value: Any, path: str) -> list[int]:
+    entries: Iterable[Any] = (value if isinstance(value, (list, tuple))
+                              else [value])
+    return [_integer(entry, path) for entry in entries]
+
+
+def _pair(value: Any, path: str) -> list[int]:
+    entries = _dims(value, path)
+    if not 1 <= len(entries) <= 2:
+        _fail(path, "has the wrong number of entries", len(entries),
+              "one number, or two for height and width")
+    return entries
+
+
+def _dtype(value: Any, path: str) -> int:
+    if value not in DTYPES:
+        _fail(path, "is not a data type", value, "f32, f16 or bf16")
+    return schema().enum_number("DataType", value.upper())
+
+
+def _approximation(value: Any, path: str) -> int:
+    if value not in APPROXIMATIONS:
+        _fail(path, "is not an approximation of gelu", value, "none or tanh")
+    return APPROXIMATIONS.index(value)
+
+
+# By the type of an attribute.
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "boolean": _boolean, "integer": _integer, "number": _number,
+    "pair": _pair, "dims": _dims, "dtype": _dtype,
+    "approximation": _approximation}
+
+
+def _fail(path: str, problem: str, value: object, limit: str) -> NoReturn:
+    raise PlanError(path, problem, repr(value), limit)

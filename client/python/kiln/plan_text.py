@@ -1,7 +1,7 @@
 """Reads the text form of a Kiln plan (grammar: docs/plan-language.md).
 
-Knows nothing of PyTorch and checks the grammar only, not shapes or types:
-`kiln` refuses wrong plans; this reader is for plans it has accepted.
+Refuses what `kiln` refuses while it reads, in the same words. Knows nothing of
+PyTorch, and leaves shapes and types to the daemon.
 
     plan = parse(open("examples/plans/p1_group_norm.kiln").read())
     plan.inputs[0].dims, plan.ops[0].attributes["num_groups"]
@@ -10,35 +10,21 @@ Knows nothing of PyTorch and checks the grammar only, not shapes or types:
 from __future__ import annotations
 
 import dataclasses
-import re
-import struct
-from typing import Any, Iterable, Iterator, NoReturn
+from typing import Any
 
-# Names of the operands of each op, in order; docs/ops.md lists them.
-_NORM_AFFINE = ("weight", "bias")
-_OPERANDS = {
-    "conv2d": ("input", "weight", "bias"),
-    "conv_transpose2d": ("input", "weight", "bias"),
-    "group_norm": ("input",) + _NORM_AFFINE,
-    "batch_norm": ("input", "running_mean", "running_var") + _NORM_AFFINE,
-}
-_BINARY = ("add", "sub", "mul", "div", "minimum", "maximum")
-_OPERANDS.update({name: ("input", "other") for name in _BINARY})
-_UNARY = ("input",)
-_ALIASES = {"max": "amax", "min": "amin"}
+from kiln.errors import PlanError
+from kiln.nearest_name import did_you_mean
+from kiln.plan_lexer import Token
+from kiln.plan_ops import ALIASES, GRADES, OPS, OpInfo
+from kiln.token_reader import TokenReader, to_f32
 
-_Token = tuple[str, str, int]  # kind, text, line
+__all__ = ["Input", "Op", "Output", "Plan", "PlanError", "Value", "parse",
+           "to_f32"]
 
-_TOKEN = re.compile(r"""
-    (?P<comment>\#[^\n]*) | (?P<newline>\n) | (?P<blank>[ \t\r]+) |
-    (?P<number>[+-](?:inf|nan) | [+-]?0[xX][0-9a-fA-F.]+(?:[pP][+-]?\d+)? |
-               [+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) |
-    (?P<name>[A-Za-z_][A-Za-z0-9_.\-]*) | (?P<punct>[=()\[\],:])
-    """, re.VERBOSE)
-
-
-class PlanError(ValueError):
-    """The text is not a plan; the message names the line."""
+_MAX_TEXT_BYTES = 1 << 20
+_RESERVED = ("inf", "nan", "none", "None", "true", "false", "True", "False")
+_KEYWORDS = ("grade", "input", "param", "output")
+_STATEMENTS = "grade, input, param, output or NAME = OP(...)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +45,7 @@ class Input:
 class Op:
     kind: str  # "conv2d"
     name: str  # of its result
-    operands: list[Value | float | None]  # Value, float (a constant) or None, by position
+    operands: list[Value | float | None]  # by position; a float is a constant
     attributes: dict[str, Any]  # those that the text gives
 
 
@@ -77,162 +63,158 @@ class Plan:
     outputs: list[Output]
 
 
-def to_f32(value: float) -> float:
-    """`value` rounded to f32, which attributes and constants are in a plan."""
-    return float(struct.unpack("<f", struct.pack("<f", value))[0])
-
-
 def parse(text: str) -> Plan:
-    """The Plan that `text` describes. Raises PlanError."""
-    return _Parser(_statements(text)).run()
-
-
-def _statements(text: str) -> Iterator[list[_Token]]:
-    """Token lists, one per statement; brackets join lines."""
-    statement: list[_Token] = []
-    depth, line, position = 0, 1, 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise PlanError(f"line {line}: no token starts at "
-                            f"{text[position:position + 10]!r}")
-        position = match.end()
-        kind, token = match.lastgroup or "", match.group()
-        if kind == "newline":
-            line += 1
-            if depth == 0 and statement:
-                yield statement
-                statement = []
-        elif kind not in ("comment", "blank"):
-            depth += (token in "([") - (token in ")]")
-            statement.append((kind, token, line))
-    if statement:
-        yield statement
+    """The Plan that `text` describes. Raises PlanError with line and column."""
+    size = len(text.encode(errors="surrogatepass"))
+    if size > _MAX_TEXT_BYTES:
+        raise PlanError("plan text", "is too long", f"{size} bytes",
+                        f"at most {_MAX_TEXT_BYTES} bytes")
+    return _Parser(TokenReader(text)).run()
 
 
 class _Parser:
 
-    def __init__(self, statements: Iterable[list[_Token]]):
-        self._statements = statements
+    def __init__(self, reader: TokenReader):
+        self._reader = reader
         self._plan = Plan("fp32", [], [], [])
-        self._tokens: list[_Token] = []
+        self._has_grade = False
+        self._values: set[str] = set()  # names defined so far
 
     def run(self) -> Plan:
-        for tokens in self._statements:
-            self._tokens = tokens
+        while self._reader.peek().kind != "end":
             self._statement()
-            if self._tokens:
-                self._fail("the end of the line")
+            self._reader.end_of_line()
         return self._plan
 
     def _statement(self) -> None:
-        if len(self._tokens) > 1 and self._tokens[1][1] == "=":
+        if self._reader.next_is("=", 1):
             self._definition()
             return
-        keyword = self._next("name")
-        if keyword == "grade":
-            self._plan.grade = self._next("name")
-        elif keyword in ("input", "param"):
-            name = self._next("name")
-            self._expect(":")
-            dtype = self._next("name")
-            self._plan.inputs.append(
-                Input(name, dtype, self._list(), keyword == "param"))
-        elif keyword == "output":
-            name = self._next("name")
-            typed = self._skip(":")
-            self._plan.outputs.append(
-                Output(name, self._next("name") if typed else None))
+        keyword = self._reader.name(f"a statement: {_STATEMENTS}")
+        if keyword.text == "grade":
+            self._grade(keyword)
+        elif keyword.text in ("input", "param"):
+            self._input(keyword.text == "param")
+        elif keyword.text == "output":
+            self._output()
         else:
-            raise PlanError(f"no statement starts with {keyword!r}")
+            keyword.fail("no statement starts so" +
+                         did_you_mean(keyword.text, _KEYWORDS), _STATEMENTS)
+
+    def _grade(self, keyword: Token) -> None:
+        if self._has_grade:
+            keyword.fail("a plan has one grade", "one", "a second")
+        grade = self._reader.next()
+        if grade.text not in GRADES:
+            grade.fail("is not a grade", "fp32 or tf32")
+        self._plan.grade = grade.text
+        self._has_grade = True
+
+    def _input(self, is_parameter: bool) -> None:
+        if self._plan.ops:
+            self._reader.peek().fail("an input stands behind an op",
+                                     "inputs and params before the first op")
+        name = self._reader.name("a name")
+        self._reader.expect(":")
+        dtype = self._reader.dtype()
+        self._plan.inputs.append(
+            Input(name.text, dtype, self._reader.extents(), is_parameter))
+        self._define(name)
+
+    def _output(self) -> None:
+        name = self._value().name
+        typed = self._reader.skip(":")
+        self._plan.outputs.append(
+            Output(name, self._reader.dtype() if typed else None))
 
     def _definition(self) -> None:
-        result = self._next("name")
-        self._expect("=")
-        kind = self._next("name")
-        kind = _ALIASES.get(kind, kind)
-        names = _OPERANDS.get(kind, _UNARY)
-        op = Op(kind, result, [None] * len(names), {})
-        self._expect("(")
-        position = 0
-        while not self._skip(")"):
-            if len(self._tokens) > 1 and self._tokens[1][1] == "=":
-                name = self._next("name")
-                self._expect("=")
-                if name in names:
-                    op.operands[names.index(name)] = self._operand()
-                else:
-                    op.attributes[name] = self._literal()
-            elif position < len(names):
-                op.operands[position] = self._operand()
-                position += 1
-            else:
-                self._fail(f"at most {len(names)} operands of {kind}")
-            if not self._skip(",") and not self._is(")"):
-                self._fail("',' or ')'")
+        result = self._reader.name("a name")
+        self._reader.expect("=")
+        called = self._reader.name("an op name")
+        kind = ALIASES.get(called.text, called.text)
+        if kind not in OPS:
+            called.fail("is not an op" +
+                        did_you_mean(called.text, [*OPS, *ALIASES]),
+                        "an op of docs/plan-language.md")
+        op = Op(kind, result.text, [None] * len(OPS[kind].operands), {})
+        self._arguments(called, op)
         self._plan.ops.append(op)
+        self._define(result)
 
-    def _operand(self) -> Value | float | None:
-        value = self._literal()
-        if isinstance(value, str):
-            return Value(value)
-        return None if value is None else to_f32(value)
+    def _arguments(self, called: Token, op: Op) -> None:
+        """Those of `op`, whose kind is written as `called`."""
+        info = OPS[op.kind]
+        given: set[str] = set()
+        position = 0
+        self._reader.expect("(")
+        while not self._reader.next_is(")"):
+            if self._reader.next_is("=", 1):
+                at = self._reader.next()
+                self._reader.expect("=")
+                name = at.text
+            else:
+                at = self._reader.peek()
+                name = _operand_name(at, op, position)
+                position += 1
+            if name in given:
+                at.fail(f"{name} is given twice", "each argument once")
+            given.add(name)
+            self._argument(at, name, op)
+            if not self._reader.skip(","):
+                break
+        self._reader.expect(")")
+        for name, attribute in info.attributes.items():
+            if attribute.is_needed and name not in given:
+                called.fail(f"{op.kind} needs its {name}", f"{name}=...",
+                            "nothing")
 
-    def _literal(self) -> Any:
-        """A number, list of numbers, boolean, None, or word."""
-        if self._is("[") or self._is("("):
-            return self._list()
-        if not self._tokens:
-            self._fail("a value")
-        kind, token, _ = self._tokens.pop(0)
-        if kind == "number":
-            return _number(token)
-        words = {"true": True, "True": True, "false": False, "False": False,
-                 "none": None, "None": None, "inf": float("inf"),
-                 "nan": float("nan")}
-        return words.get(token, token)
+    def _argument(self, at: Token, name: str, op: Op) -> None:
+        """What is given to the operand or attribute `name`."""
+        info = OPS[op.kind]
+        if name in info.operands:
+            op.operands[info.operands.index(name)] = self._operand(op)
+        elif name in info.attributes:
+            op.attributes[name] = self._reader.attribute(info.attributes[name])
+        else:
+            hint = did_you_mean(name, [*info.operands, *info.attributes])
+            at.fail(f"{op.kind} has no such argument{hint}", _arguments(info))
 
-    def _list(self) -> list[int]:
-        close = "]" if self._skip("[") else ")"
-        if close == ")":
-            self._expect("(")
-        entries = []
-        while not self._skip(close):
-            entries.append(int(self._next("number")))
-            if not self._skip(",") and not self._is(close):
-                self._fail(f"',' or {close!r}")
-        return entries
+    def _operand(self, op: Op) -> Value | float | None:
+        if self._reader.skip_none():
+            return None
+        if not self._reader.next_is_number():
+            return self._value()
+        info = OPS[op.kind]
+        if not info.takes_constants:
+            self._reader.peek().fail(
+                f"{op.kind} takes a value here, not a number",
+                _arguments(info))
+        return self._reader.number()
 
-    def _is(self, text: str) -> bool:
-        return bool(self._tokens) and self._tokens[0][1] == text
+    def _value(self) -> Value:
+        name = self._reader.name("the name of a value")
+        if name.text not in self._values:
+            hint = did_you_mean(name.text, sorted(self._values))
+            name.fail(f"is not a value defined above{hint}",
+                      "an input or the result of an op")
+        return Value(name.text)
 
-    def _skip(self, text: str) -> bool:
-        found = self._is(text)
-        if found:
-            self._tokens.pop(0)
-        return found
-
-    def _expect(self, text: str) -> None:
-        if not self._skip(text):
-            self._fail(repr(text))
-
-    def _next(self, kind: str) -> str:
-        if not self._tokens or self._tokens[0][0] != kind:
-            self._fail(f"a {kind}")
-        return self._tokens.pop(0)[1]
-
-    def _fail(self, wanted: str) -> NoReturn:
-        at = self._tokens[0] if self._tokens else ("", "the end of the line", 0)
-        raise PlanError(f"line {at[2]}: found {at[1]!r}, wanted {wanted}")
+    def _define(self, name: Token) -> None:
+        if name.text in _RESERVED:
+            name.fail("is a reserved word", "another name")
+        if name.text in self._values:
+            name.fail("is defined a second time", "each name once")
+        self._values.add(name.text)
 
 
-def _number(token: str) -> int | float:
-    """An int, or a float; hexadecimal floats as C writes them."""
-    if "inf" in token or "nan" in token:
-        return float(token)
-    if "0x" in token.lower():
-        return float.fromhex(token)
-    try:
-        return int(token)
-    except ValueError:
-        return float(token)
+def _operand_name(at: Token, op: Op, position: int) -> str:
+    """The operand at `position`."""
+    operands = OPS[op.kind].operands
+    if position >= len(operands):
+        at.fail(f"{op.kind} takes at most {len(operands)} operands; attributes "
+                "are given by name", _arguments(OPS[op.kind]))
+    return operands[position]
+
+
+def _arguments(info: OpInfo) -> str:
+    return ", ".join([*info.operands, *info.attributes])
