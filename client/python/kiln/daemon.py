@@ -8,10 +8,16 @@ import shutil
 import socket
 import subprocess
 import time
+from typing import BinaryIO
 
 from kiln.errors import KilnError
 
 _START_TIMEOUT_S = 10.0
+# A daemon that lost the race for the lock exits at once; the winner needs
+# this long at most from lock to socket.
+_WINNER_GRACE_S = 2.0
+# Enough for the sentence that says why a daemon does not start.
+_LOG_TAIL_BYTES = 2048
 
 
 def default_socket() -> str:
@@ -36,29 +42,68 @@ def answers(path: str) -> bool:
 
 
 def start(path: str, kilnd: str | None = None) -> None:
-    """Starts a private daemon on `path` that ends after ten idle minutes."""
+    """Starts a private daemon on `path` that ends after ten idle minutes.
+    Raises KilnError UNAVAILABLE: no kilnd; or, with the end of the daemon's
+    log, if none answers in time or the one started exits."""
     program = kilnd or shutil.which("kilnd")
     if program is None:
-        raise KilnError("NOT_FOUND", "There is no kilnd on PATH.")
-    log = _log_file()
-    with open(log, "ab") as output:
-        process = subprocess.Popen(
+        raise KilnError("UNAVAILABLE", "There is no kilnd on PATH; start one "
+                        "yourself (kilnd), or install Kiln")
+    log_file = _log_file()
+    with _open_log(log_file) as log:
+        log_start = log.tell()
+        process = _spawn(program, path, log)
+    if _wait_until_answered(path, process):
+        return
+    fate = (f"is not ready after {_START_TIMEOUT_S:g} s"
+            if process.poll() is None else f"exits ({process.returncode})")
+    raise KilnError("UNAVAILABLE", f"{program} {fate} and nobody answers on "
+                    f"{path}. End of its log, {log_file}:\n"
+                    f"{_log_tail(log_file, log_start)}")
+
+
+def _spawn(program: str, path: str, log: BinaryIO) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
             [program, "--socket", path, "--idle-exit", "10m"],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True)
+    except OSError as error:
+        raise KilnError("UNAVAILABLE", f"{program} cannot be started: "
+                        f"{error.strerror}") from None
+
+
+def _wait_until_answered(path: str, process: subprocess.Popen[bytes]) -> bool:
+    """False once the time to start is over."""
     give_up = time.monotonic() + _START_TIMEOUT_S
+    has_exited = False
     while not answers(path):
-        # One that lost the race for the socket exits; the winner answers soon.
         if time.monotonic() > give_up:
-            state = process.poll()
-            raise KilnError("UNAVAILABLE", f"{program} does not answer on "
-                            f"{path} (status {state}); see {log}.")
+            return False
+        if not has_exited and process.poll() is not None:
+            has_exited = True
+            give_up = min(give_up, time.monotonic() + _WINNER_GRACE_S)
         time.sleep(0.02)
+    return True
 
 
 def _log_file() -> pathlib.Path:
     state = os.environ.get("XDG_STATE_HOME")
     folder = (pathlib.Path(state) if state
               else pathlib.Path.home() / ".local" / "state") / "kiln"
-    folder.mkdir(parents=True, exist_ok=True)
     return folder / "kilnd.log"
+
+
+def _open_log(path: pathlib.Path) -> BinaryIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "ab")
+    except OSError as error:
+        raise KilnError("UNAVAILABLE", f"The daemon's log {path} cannot be "
+                        f"opened: {error.strerror}") from None
+
+
+def _log_tail(path: pathlib.Path, start: int) -> str:
+    """The end of what is behind byte `start`."""
+    tail = path.read_bytes()[start:][-_LOG_TAIL_BYTES:]
+    return tail.decode(errors="replace").strip() or "(empty)"

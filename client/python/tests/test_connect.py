@@ -1,0 +1,62 @@
+"""What connect() says when there is no daemon."""
+
+import os
+import pathlib
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+from kiln import KilnError, connect
+
+
+class ConnectTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        environment = mock.patch.dict(os.environ, XDG_STATE_HOME=folder.name)
+        environment.start()
+        self.addCleanup(environment.stop)
+
+    def refuse(self, kilnd, message):
+        with self.assertRaisesRegex(KilnError, message) as caught:
+            connect(str(self.folder / "kilnd.sock"), kilnd=str(kilnd))
+        self.assertEqual(caught.exception.code, "UNAVAILABLE")
+
+    def program(self, script):
+        path = self.folder / "kilnd"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    def test_a_daemon_that_exits_is_not_waited_for(self):
+        log = self.folder / "kiln" / "kilnd.log"
+        log.parent.mkdir()
+        log.write_text("what another daemon said\n")
+        began = time.monotonic()
+        self.refuse(self.program("echo no such cache folder; exit 3"),
+                    r"exits \(3\) and nobody answers on .*\. End of its log, "
+                    r".*/kiln/kilnd\.log:\nno such cache folder$")
+        self.assertLess(time.monotonic() - began, 8)
+
+    def test_a_daemon_that_loses_the_race_leaves_the_socket_to_the_winner(self):
+        lost = self.program("exit 1")
+        with mock.patch("kiln.daemon.answers", side_effect=[
+                False, False, False, True]), mock.patch("kiln.client.Client"):
+            connect(str(self.folder / "kilnd.sock"), kilnd=str(lost))
+
+    def test_a_daemon_that_is_no_program(self):
+        self.refuse("/nope/kilnd",
+                    "/nope/kilnd cannot be started: No such file")
+        plain = self.program("exit 0")
+        plain.chmod(0o644)
+        self.refuse(plain, "cannot be started: Permission denied")
+
+    def test_a_log_that_cannot_be_opened(self):
+        (self.folder / "kiln").write_text("a file where a folder should be")
+        self.refuse(self.program("exit 0"), "kilnd.log cannot be opened")
+
+
+if __name__ == "__main__":
+    unittest.main()
