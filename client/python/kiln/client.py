@@ -67,7 +67,8 @@ class Client:
 
     def call(self, service: str, method: str, request: Any = None,
              timeout_s: float = _CALL_TIMEOUT_S) -> Any:
-        """One unary RPC. Raises KilnError with the server's status."""
+        """One unary RPC. Raises KilnError with the server's status, or
+        FAILED_PRECONDITION after close()."""
         if (service, method) not in self._calls:
             request_class, response_class = schema().method_types(
                 service, method)
@@ -81,6 +82,8 @@ class Client:
             return function(request or request_class(), timeout=timeout_s)
         except grpc.RpcError as error:
             raise _kiln_error(error) from None
+        except ValueError:  # what gRPC raises for a closed channel alone
+            raise _closed() from None
 
     def info(self) -> Any:
         """kiln.v1.GetServerInfoResponse."""
@@ -119,8 +122,12 @@ class Client:
             "/kiln.v1.Buffers/Attach",
             request_serializer=request_class.SerializeToString,
             response_deserializer=event_class.FromString)
-        return Session(self, stream(request_class(
-            protocol=PROTOCOL, client="kiln-python")))
+        try:
+            events = stream(request_class(protocol=PROTOCOL,
+                                          client="kiln-python"))
+        except ValueError:
+            raise _closed() from None
+        return Session(self, events)
 
 
 def current_target() -> str:
@@ -131,6 +138,10 @@ def current_target() -> str:
     suffix = "a" if (device.major, device.minor) == (9, 0) else ""
     return (f"sm_{device.major}{device.minor}{suffix}/"
             f"{device.multi_processor_count}")
+
+
+def _closed() -> KilnError:
+    return KilnError("FAILED_PRECONDITION", "The client is closed.")
 
 
 def _kiln_error(error: Any) -> KilnError:

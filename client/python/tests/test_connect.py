@@ -1,13 +1,15 @@
-"""What connect() says when there is no daemon."""
+"""What connect() says when there is no daemon, and a client that is closed."""
 
 import os
 import pathlib
 import tempfile
 import time
+import types
 import unittest
 from unittest import mock
 
 from kiln import KilnError, connect
+from kiln.client import PROTOCOL, Client
 
 
 class ConnectTest(unittest.TestCase):
@@ -56,6 +58,18 @@ class ConnectTest(unittest.TestCase):
     def test_a_log_that_cannot_be_opened(self):
         (self.folder / "kiln").write_text("a file where a folder should be")
         self.refuse(self.program("exit 0"), "kilnd.log cannot be opened")
+
+
+class ClosedClientTest(unittest.TestCase):
+    def test_it_says_that_it_is_closed(self):
+        server = types.SimpleNamespace(protocol=PROTOCOL)
+        with mock.patch.object(Client, "call", return_value=server):
+            client = Client("/nope/kilnd.sock")
+        client.close()
+        for use in (client.info, client.attach,
+                    lambda: client.compile("input x: f32[4]\noutput x", "cpu")):
+            with self.assertRaisesRegex(KilnError, "The client is closed"):
+                use()
 
 
 if __name__ == "__main__":
