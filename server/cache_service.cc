@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "jit/plan/errors.h"
 #include "server/cache_key.h"
 #include "server/call.h"
 #include "server/errors.h"
@@ -158,9 +160,13 @@ grpc::ServerUnaryReactor* CacheService::Gc(grpc::CallbackServerContext* context,
                                            const v1::CacheGcRequest* request,
                                            v1::CacheGcResponse* response) {
   return AnswerNow(front_.activity, context, peer_, "Gc", [&](Call&) {
-    const int64_t limit = request->limit_bytes() > 0
+    const int64_t limit = request->has_limit_bytes()
                               ? request->limit_bytes()
                               : front_.options.cache_limit_bytes;
+    if (limit < 0) {
+      return InvalidField("limit_bytes", "is negative", std::to_string(limit),
+                          "at least 0");
+    }
     const DiskCache::Removed removed = front_.disk->Gc(limit);
     response->set_evicted(removed.entries);
     response->set_freed_bytes(removed.size_bytes);

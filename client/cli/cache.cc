@@ -4,6 +4,7 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "client/cli/artifact_files.h"
 #include "client/cli/commands.h"
@@ -157,9 +158,9 @@ ExitCode Verify(const Terminal& terminal, const Connection& connection) {
 }
 
 ExitCode Gc(const Terminal& terminal, const Connection& connection,
-            int64_t limit_bytes) {
+            std::optional<int64_t> limit_bytes) {
   v1::CacheGcRequest request;
-  request.set_limit_bytes(limit_bytes);
+  if (limit_bytes) request.set_limit_bytes(*limit_bytes);
   const auto done =
       connection.Call(connection.cache(), &v1::Cache::Stub::Gc, request);
   if (!done.ok()) return Fail(terminal, done.status());
@@ -217,7 +218,7 @@ CLI::App* AddAction(CLI::App& cache, Command& chosen, const char* name,
 struct CacheOptions {
   int64_t list_limit = 0;
   std::string key;
-  uint64_t gc_limit_bytes = 0;
+  std::optional<int64_t> gc_limit_bytes;
   std::vector<std::string> purge_keys;
   bool yes = false;
 };
@@ -249,8 +250,7 @@ void AddCacheCommand(CLI::App& app, Command& chosen) {
   AddAction(*cache, chosen, "verify", "Read and check every entry", Verify);
   AddAction(*cache, chosen, "gc", "Evict entries until a limit holds",
             [options](const Terminal& terminal, const Connection& connection) {
-              return Gc(terminal, connection,
-                        static_cast<int64_t>(options->gc_limit_bytes));
+              return Gc(terminal, connection, options->gc_limit_bytes);
             })
       ->add_option("--limit", options->gc_limit_bytes,
                    "Bytes, or 2GiB (default: the daemon's limit)")

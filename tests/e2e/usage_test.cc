@@ -1,0 +1,48 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/daemon.h"
+
+namespace kiln::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+class UsageTest : public testing::Test {
+ protected:
+  UsageTest() : plan_(Path("plan.kiln")) {
+    WriteWhole(plan_, SmallPlanText(1));
+  }
+
+  std::string Path(const std::string& name) { return daemon_.folder() / name; }
+  // Runs `kiln`, which must end with `status` and an error that has `message`.
+  void Refuses(const std::vector<std::string>& arguments,
+               const std::string& message, int status = 2) {
+    const CommandResult result = daemon_.Kiln(arguments);
+    EXPECT_EQ(result.status, status)
+        << testing::PrintToString(arguments) << result.out << result.err;
+    EXPECT_THAT(result.err, HasSubstr(message));
+  }
+
+  Daemon daemon_;
+  const std::string plan_;
+};
+
+// Prevents a cache that should be emptied from staying as it is.
+TEST_F(UsageTest, GcToNothingEvictsEverything) {
+  ASSERT_EQ(daemon_.Kiln({"compile", plan_, "--target", "cpu"}).status, 0);
+  EXPECT_THAT(daemon_.Kiln({"cache", "gc"}).out, HasSubstr("0 entries"));
+  EXPECT_THAT(daemon_.Kiln({"cache", "gc", "--limit", "0"}).out,
+              HasSubstr("1 entries evicted"));
+  v1::CacheGcRequest negative;
+  negative.set_limit_bytes(-1);
+  const auto connection = daemon_.OpenConnection();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      connection->Call(connection->cache(), &v1::Cache::Stub::Gc, negative)
+          .status()));
+}
+
+}  // namespace
+}  // namespace kiln::e2e
