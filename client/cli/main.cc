@@ -13,6 +13,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/usage_error.h"
+#include "client/cli/validators.h"
 #include "client/version.h"
 
 namespace kiln::cli {
@@ -52,7 +53,7 @@ void AddGlobals(CLI::App& app, Context& context) {
                std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
          },
          "Deadline of each call in seconds (default: 120)")
-      ->check(CLI::Range(0.001, 86400.0));
+      ->check(SecondsBetween(0.001, 86400));
   app.add_flag("--json", context.terminal.json,
                "Print a JSON document, with a \"schema\", instead of text");
   app.add_flag("-q,--quiet", context.terminal.quiet, "Say errors only");

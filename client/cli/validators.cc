@@ -2,10 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <string>
 
 namespace kiln::cli {
 namespace {
+
+// Whether `parse`, strtoll or strtoull, can say the number of `text`. CLI11
+// takes the nearest one that it can.
+template <typename Parse>
+bool IsInRange(const std::string& text, Parse parse) {
+  errno = 0;
+  parse(text.c_str(), nullptr, 0);
+  return errno != ERANGE;
+}
 
 // Turns `text` into bytes if it is a size. CLI11 throws at unknown units, and
 // cuts them off first.
@@ -17,6 +30,7 @@ bool ToBytes(std::string& text) {
   } catch (const CLI::ValidationError&) {
     return false;
   }
+  if (!IsInRange(bytes, std::strtoll)) return false;
   text = bytes;
   return true;
 }
@@ -25,8 +39,12 @@ bool ToBytes(std::string& text) {
 
 CLI::Validator NotNegative() {
   const auto check = [](std::string& text) {
-    if (text.empty() || text[0] != '-') return std::string();
-    return fmt::format("{} is negative", text);
+    if (!text.empty() && text[0] == '-') {
+      return fmt::format("{} is negative", text);
+    }
+    if (IsInRange(text, std::strtoull)) return std::string();
+    return fmt::format("{} is too large (allowed: at most {})", text,
+                       std::numeric_limits<uint64_t>::max());
   };
   return CLI::Validator(check, "");
 }
@@ -37,6 +55,16 @@ CLI::Validator SizeInBytes() {
     return fmt::format("\"{}\" is not a size such as 10GiB or 512MiB", text);
   };
   return CLI::Validator(convert, "SIZE");
+}
+
+CLI::Validator SecondsBetween(double least, double most) {
+  const auto check = [least, most](std::string& text) {
+    double seconds = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, seconds);
+    if (is_number && seconds >= least && seconds <= most) return std::string();
+    return fmt::format("{} is not in range {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, fmt::format("{} to {}", least, most));
 }
 
 }  // namespace kiln::cli

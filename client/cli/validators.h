@@ -5,11 +5,15 @@
 
 namespace kiln::cli {
 
-// A whole number that is not negative; CLI11 itself takes -1 for 2^64 - 1.
+// A whole number from 0 to 2^64 - 1, which CLI11 itself takes for -1 and for
+// all that is larger.
 CLI::Validator NotNegative();
 
-// Turns "2GiB", "512MiB" or "4096" into bytes.
+// Turns "2GiB", "512MiB" or "4096" into bytes, at most 2^63 - 1.
 CLI::Validator SizeInBytes();
+
+// A number from `least` to `most`. NaN, which CLI::Range takes, is none.
+CLI::Validator SecondsBetween(double least, double most);
 
 }  // namespace kiln::cli
 

@@ -44,5 +44,17 @@ TEST_F(UsageTest, GcToNothingEvictsEverything) {
           .status()));
 }
 
+// Prevents numbers from being taken for others that their type can hold.
+TEST_F(UsageTest, NumbersOutOfRangeAreRefused) {
+  Refuses({"info", "--timeout", "nan"}, "nan is not in range 0.001 to 86400");
+  Refuses({"info", "--timeout", "0"}, "0 is not in range 0.001 to 86400");
+  Refuses({"info", "--timeout", "soon"}, "soon is not in range");
+  Refuses({"run", plan_, "--seed", "18446744073709551616"},
+          "is too large (allowed: at most 18446744073709551615)");
+  Refuses({"cache", "gc", "--limit", "9223372036854775808"}, "is not a size");
+  EXPECT_EQ(
+      daemon_.Kiln({"run", plan_, "--seed", "18446744073709551615"}).status, 0);
+}
+
 }  // namespace
 }  // namespace kiln::e2e
