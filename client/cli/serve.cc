@@ -1,7 +1,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "client/cli/commands.h"
 #include "client/start_daemon.h"
@@ -44,10 +47,13 @@ void AddServeCommand(CLI::App& app, Command& chosen) {
       app.add_subcommand("serve", "Run the daemon in the foreground");
   command->footer(kServeExamples);
   command->fallthrough();
-  command->allow_extras();
-  command->callback([&chosen, command] {
-    chosen = [further = command->remaining()](const Context& context) {
-      return Serve(context, further);
+  // CLI11 keeps what follows -- from the options of the whole only where an
+  // argument is left for it to fill.
+  const auto further = std::make_shared<std::vector<std::string>>();
+  command->add_option("KILND_OPTIONS", *further, "Options of kilnd, after --");
+  command->callback([&chosen, further] {
+    chosen = [further](const Context& context) {
+      return Serve(context, *further);
     };
   });
 }

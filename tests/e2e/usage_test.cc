@@ -56,5 +56,30 @@ TEST_F(UsageTest, NumbersOutOfRangeAreRefused) {
       daemon_.Kiln({"run", plan_, "--seed", "18446744073709551615"}).status, 0);
 }
 
+TEST_F(UsageTest, ServeHandsOnWhatFollowsTheDashes) {
+  const std::string kilnd_version =
+      RunCommand({Program("kilnd"), "--version"}).out;
+  const CommandResult version =
+      daemon_.Kiln({"serve", "--json", "--", "--version"});
+  EXPECT_EQ(version.status, 0) << version.err;
+  EXPECT_EQ(version.out, kilnd_version);
+  EXPECT_THAT(daemon_.Kiln({"serve", "--version"}).out, HasSubstr("kiln "));
+  Refuses({"serve", "--cache-dir", "D"}, "--cache-dir");
+
+  ProcessOptions log;
+  log.output = log.errors = Path("served.log");
+  const Process served(
+      {Program("kiln"), "serve", "--socket", Path("served.sock"), "--",
+       "--cache-dir", Path("served-cache"), "--workers", "1"},
+      log);
+  ConnectOptions options = daemon_.connect_options();
+  options.socket = Path("served.sock");
+  ASSERT_TRUE(Eventually([&] { return Client::Connect(options).ok(); }));
+  const auto info = Client::Connect(options)->GetServerInfo();
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->pid, served.pid());
+  EXPECT_EQ(info->cache_dir, Path("served-cache"));
+}
+
 }  // namespace
 }  // namespace kiln::e2e
