@@ -246,7 +246,8 @@ void AddCacheCommand(CLI::App& app, Command& chosen) {
               return Show(terminal, connection, options->key);
             })
       ->add_option("KEY", options->key, "Key, or at least 6 digits of it")
-      ->required();
+      ->required()
+      ->check(PlainText());
   AddAction(*cache, chosen, "verify", "Read and check every entry", Verify);
   AddAction(*cache, chosen, "gc", "Evict entries until a limit holds",
             [options](const Terminal& terminal, const Connection& connection) {
@@ -260,7 +261,8 @@ void AddCacheCommand(CLI::App& app, Command& chosen) {
       [options](const Terminal& terminal, const Connection& connection) {
         return Purge(terminal, connection, options->purge_keys, options->yes);
       });
-  purge->add_option("KEYS", options->purge_keys, "Keys (default: all)");
+  purge->add_option("KEYS", options->purge_keys, "Keys (default: all)")
+      ->check(PlainText());
   purge->add_flag("--yes", options->yes, "Do not ask");
 }
 

@@ -6,6 +6,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/tuning_text.h"
+#include "client/cli/validators.h"
 #include "client/client.h"
 #include "jit/plan/errors.h"
 
@@ -161,7 +162,8 @@ void AddCompileCommand(CLI::App& app, Command& chosen) {
       ->required();
   command->add_option("-o,--output", options->output_dir,
                       "Write artifact, cubins and sources to this folder");
-  command->add_option("--variant", options->variant, kVariantHelp);
+  command->add_option("--variant", options->variant, kVariantHelp)
+      ->check(PlainText());
   command->add_flag("--show", options->show, "Print the generated CUDA");
   command->add_flag("--hit-only", options->hit_only,
                     "Fail instead of compiling");

@@ -6,6 +6,7 @@
 #include "client/cli/plan_file.h"
 #include "client/cli/schedule_text.h"
 #include "client/cli/tuning_text.h"
+#include "client/cli/validators.h"
 #include "client/connection.h"
 #include "proto/plan_converter.h"
 
@@ -152,7 +153,8 @@ void AddExplainCommand(CLI::App& app, Command& chosen) {
       ->add_option("--target", options->targets, "Targets, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--variant", options->variant, kVariantHelp);
+  command->add_option("--variant", options->variant, kVariantHelp)
+      ->check(PlainText());
   command->add_flag("--schedule", options->schedule,
                     "Print kernels, candidates and predicted times");
   command->callback([&chosen, options] {

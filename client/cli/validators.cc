@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -55,6 +56,17 @@ CLI::Validator SizeInBytes() {
     return fmt::format("\"{}\" is not a size such as 10GiB or 512MiB", text);
   };
   return CLI::Validator(convert, "SIZE");
+}
+
+CLI::Validator PlainText() {
+  const auto check = [](std::string& text) {
+    const auto other = std::find_if(text.begin(), text.end(),
+                                    [](char c) { return c < ' ' || c > '~'; });
+    if (other == text.end()) return std::string();
+    return fmt::format("byte {} is not printable ASCII (got 0x{:02x})",
+                       other - text.begin(), static_cast<uint8_t>(*other));
+  };
+  return CLI::Validator(check, "");
 }
 
 CLI::Validator SecondsBetween(double least, double most) {

@@ -12,6 +12,10 @@ CLI::Validator NotNegative();
 // Turns "2GiB", "512MiB" or "4096" into bytes, at most 2^63 - 1.
 CLI::Validator SizeInBytes();
 
+// Printable ASCII, as names and keys are; no request carries bytes that are not
+// UTF-8.
+CLI::Validator PlainText();
+
 // A number from `least` to `most`. NaN, which CLI::Range takes, is none.
 CLI::Validator SecondsBetween(double least, double most);
 

@@ -81,5 +81,18 @@ TEST_F(UsageTest, ServeHandsOnWhatFollowsTheDashes) {
   EXPECT_EQ(info->cache_dir, Path("served-cache"));
 }
 
+// Prevents an error that says nothing: a message with such a string is not
+// sent.
+TEST_F(UsageTest, BytesThatNoRequestCarriesAreNamed) {
+  const std::string odd = "abcdef\xff";
+  const std::string message = "byte 6 is not printable ASCII (got 0xff)";
+  for (const std::string command : {"compile", "explain"}) {
+    Refuses({command, plan_, "--target", "a100", "--variant", odd},
+            "--variant: " + message);
+  }
+  Refuses({"cache", "show", odd}, "KEY: " + message);
+  Refuses({"cache", "purge", odd}, "KEYS: " + message);
+}
+
 }  // namespace
 }  // namespace kiln::e2e
