@@ -4,6 +4,12 @@
 #include "jit/plan/errors.h"
 
 namespace kiln::cli {
+namespace {
+
+// Of a request: what --variant gives.
+constexpr char kVariantField[] = "variant";
+
+}  // namespace
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
@@ -32,7 +38,8 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 ExitCode PlanExitCodeOf(const absl::Status& status) {
   const bool is_wrong =
       absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
-  if (is_wrong && DetailOf(status).field == "target") return kUsage;
+  const std::string field = DetailOf(status).field;
+  if (is_wrong && (field == "target" || field == kVariantField)) return kUsage;
   if (is_wrong) {
     return kCompileError;
   }

@@ -24,7 +24,7 @@ enum ExitCode : int {
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Of a failed call about a plan, where INVALID_ARGUMENT means the plan, unless
-// its detail says that it means the target.
+// its detail names the target or the variant.
 ExitCode PlanExitCodeOf(const absl::Status& status);
 
 }  // namespace kiln::cli

@@ -33,6 +33,13 @@ TEST(ExitCodeTest, AWrongTargetIsUsage) {
   }
 }
 
+TEST(ExitCodeTest, WrongVariantsAreUsageErrors) {
+  EXPECT_EQ(PlanExitCodeOf(InvalidField("variant", "is none", "x", "y")),
+            kUsage);
+  EXPECT_EQ(PlanExitCodeOf(InvalidField("ops[0].kind", "is none", "x", "y")),
+            kCompileError);
+}
+
 TEST(ExitCodeTest, DetailsDecideTheRest) {
   ErrorDetail log;
   log.compile_log = "error: ...";

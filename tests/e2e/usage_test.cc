@@ -94,5 +94,14 @@ TEST_F(UsageTest, BytesThatNoRequestCarriesAreNamed) {
   Refuses({"cache", "purge", odd}, "KEYS: " + message);
 }
 
+TEST_F(UsageTest, UnknownVariantsAreNotThePlansFault) {
+  for (const std::string command : {"compile", "explain"}) {
+    Refuses({command, plan_, "--target", "a100", "--variant", "bogus"},
+            "variant: is not a schedule (got bogus");
+    Refuses({command, plan_, "--target", "cpu", "--variant", "eager"},
+            "variant");
+  }
+}
+
 }  // namespace
 }  // namespace kiln::e2e
