@@ -126,7 +126,7 @@ void Report(const Terminal& terminal, const PrewarmProgress& progress,
   const PrewarmCounts counts = progress.counts();
   Json failed = Json::array();
   for (const Failure& failure : failures) {
-    terminal.Note("failed  " + TextOf(failure));
+    terminal.Failed(TextOf(failure));
     failed.push_back({{"name", failure.name},
                       {"target", failure.target},
                       {"error", ErrorJson(failure.status)}});

@@ -52,6 +52,10 @@ void Terminal::Note(std::string_view text) const {
   if (!options_.quiet) Write(stderr, fmt::format("{}\n", text));
 }
 
+void Terminal::Failed(std::string_view text) const {
+  Write(stderr, fmt::format("failed  {}\n", text));
+}
+
 void Terminal::Error(const absl::Status& status) const {
   const ErrorDetail detail = DetailOf(status);
   std::string text =

@@ -38,6 +38,8 @@ class Terminal {
   void PrintJson(std::string_view schema, const Json& body) const;
   // A remark to a person, unless quiet.
   void Note(std::string_view text) const;
+  // That one of several parts failed, also when quiet.
+  void Failed(std::string_view text) const;
   // What failed, why and what to do; with JSON also as kiln.error/1.
   void Error(const absl::Status& status) const;
 

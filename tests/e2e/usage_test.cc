@@ -103,5 +103,11 @@ TEST_F(UsageTest, UnknownVariantsAreNotThePlansFault) {
   }
 }
 
+TEST_F(UsageTest, QuietPrewarmSaysWhatFails) {
+  WriteWhole(Path("bad.kiln"), "nonsense\n");
+  Refuses({"-q", "prewarm", Path("bad.kiln"), "--target", "cpu"},
+          "failed  " + Path("bad.kiln"), 7);
+}
+
 }  // namespace
 }  // namespace kiln::e2e
