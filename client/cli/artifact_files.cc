@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "client/cli/plan_file.h"
+#include "client/cli/file_bytes.h"
 
 namespace kiln::cli {
 

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "client/cli/file_bytes.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/terminal.h"
 #include "jit/artifact/digest.h"
@@ -13,6 +14,9 @@
 
 namespace kiln::cli {
 namespace {
+
+// Half a million plans of usual length; it is held as a whole.
+constexpr int64_t kMaxManifestBytes = int64_t{256} << 20;
 
 absl::Status BadLine(const std::string& name, std::string_view problem) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", name, problem));
@@ -110,7 +114,8 @@ absl::StatusOr<std::vector<WorkItem>> LoadWork(
       AddItems(path, LoadPlan(path), targets, items);
       continue;
     }
-    const absl::StatusOr<std::string> manifest = ReadFile(path);
+    const absl::StatusOr<std::string> manifest =
+        ReadFile(path, "a manifest", kMaxManifestBytes);
     if (!manifest.ok()) return manifest.status();
     const std::string folder =
         std::filesystem::path(path).parent_path().string();

@@ -30,7 +30,7 @@ struct WorkItem {
 // manifests. A line or plan that is wrong becomes an item with its status;
 // so does one without any target.
 //
-// Errors: a manifest that cannot be read.
+// Errors: a manifest that cannot be read or is longer than 256 MiB.
 absl::StatusOr<std::vector<WorkItem>> LoadWork(
     const std::vector<std::string>& paths,
     const std::vector<std::string>& targets);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <regex>
 
 namespace kiln::cli {
@@ -68,6 +69,11 @@ absl::StatusOr<Header> ParseHeader(std::string_view file) {
 }
 
 }  // namespace
+
+int64_t MaxNpyBytes(const TensorDesc& desc) {
+  return kPreambleBytes + std::numeric_limits<uint16_t>::max() +
+         SizeBytes(desc);
+}
 
 absl::StatusOr<std::string> ParseNpy(std::string_view file,
                                      const TensorDesc& desc) {

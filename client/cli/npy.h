@@ -1,6 +1,7 @@
 #ifndef KILN_CLIENT_CLI_NPY_H_
 #define KILN_CLIENT_CLI_NPY_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ namespace kiln::cli {
 // NumPy's file format, version 1.0 (numpy/lib/format.py), C order,
 // little-endian. f32 is '<f4', f16 '<f2'; NumPy has no bf16, which travels as
 // its bits in '<u2'.
+
+// How long a file is, at most, that holds a tensor of `desc`.
+int64_t MaxNpyBytes(const TensorDesc& desc);
 
 // The elements of `file`, which must hold exactly a tensor of `desc`.
 //

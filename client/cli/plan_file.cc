@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
-#include <system_error>
 
+#include "client/cli/file_bytes.h"
 #include "jit/artifact/target.h"
 #include "jit/plan/errors.h"
 #include "jit/plan/plan_text.h"
@@ -21,33 +17,6 @@ namespace {
 
 // Of a request, 1 MiB; JSON takes more than what it becomes.
 constexpr int64_t kMaxPlanFileBytes = int64_t{16} << 20;
-
-absl::Status FileError(const std::string& path, std::string_view verb,
-                       int error) {
-  const std::string message =
-      fmt::format("The file {} cannot be {}: {}", path, verb,
-                  std::generic_category().message(error));
-  if (error == EACCES || error == EPERM) {
-    return absl::PermissionDeniedError(message);
-  }
-  if (error == ENOENT) return absl::NotFoundError(message);
-  return absl::UnknownError(message);
-}
-
-absl::StatusOr<std::string> ReadAll(const std::string& path, std::istream& file,
-                                    int64_t limit_bytes) {
-  std::string bytes;
-  std::string block(size_t{1} << 20, '\0');
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    bytes.append(block, 0, file.gcount());
-    if (static_cast<int64_t>(bytes.size()) <= limit_bytes) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("The file {} is too long for a plan (allowed: at most {} "
-                    "bytes)",
-                    path, limit_bytes));
-  }
-  return bytes;
-}
 
 // The first line of protobuf's message, with the text that it points at.
 std::string JsonProblem(const std::string& message) {
@@ -80,27 +49,6 @@ absl::Status Prefixed(const std::string& name, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path,
-                                     int64_t limit_bytes) {
-  if (path == "-") return ReadAll(path, std::cin, limit_bytes);
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return FileError(path, "read", EISDIR);
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FileError(path, "read", errno);
-  return ReadAll(path, file, limit_bytes);
-}
-
-absl::Status WriteFile(const std::string& path, std::string_view bytes) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  return file ? absl::OkStatus() : FileError(path, "written", errno);
-}
-
 absl::StatusOr<Plan> ParsePlan(const std::string& name, std::string_view text,
                                bool json) {
   const absl::StatusOr<Plan> plan = json ? FromJson(text) : ParsePlanText(text);
@@ -111,7 +59,8 @@ absl::StatusOr<Plan> ParsePlan(const std::string& name, std::string_view text,
 }
 
 absl::StatusOr<Plan> LoadPlan(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path, kMaxPlanFileBytes);
+  const absl::StatusOr<std::string> text =
+      ReadFile(path, "a plan", kMaxPlanFileBytes);
   if (!text.ok()) return text.status();
   return ParsePlan(path, *text, path.ends_with(".json"));
 }

@@ -1,8 +1,6 @@
 #ifndef KILN_CLIENT_CLI_PLAN_FILE_H_
 #define KILN_CLIENT_CLI_PLAN_FILE_H_
 
-#include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,16 +11,6 @@
 
 namespace kiln::cli {
 
-// The bytes of a file; "-" is standard input.
-//
-// Errors: NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT above `limit_bytes`.
-absl::StatusOr<std::string> ReadFile(
-    const std::string& path,
-    int64_t limit_bytes = std::numeric_limits<int64_t>::max());
-
-// Errors: PERMISSION_DENIED, or UNKNOWN with the system's reason.
-absl::Status WriteFile(const std::string& path, std::string_view bytes);
-
 // A plan from text or, if `json`, from the JSON form of kiln.v1.Plan. Valid:
 // ValidatePlan accepts it.
 //
@@ -30,7 +18,10 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes);
 absl::StatusOr<Plan> ParsePlan(const std::string& name, std::string_view text,
                                bool json);
 
-// ParsePlan of a file; JSON if its name ends in ".json".
+// ParsePlan of a file, "-" for standard input; JSON if its name ends in
+// ".json".
+//
+// Errors: those of ReadFile (file_bytes.h) and ParsePlan.
 absl::StatusOr<Plan> LoadPlan(const std::string& path);
 
 // "p2_conv" of "plans/p2_conv.kiln"; "plan" of "-".

@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "client/cli/file_bytes.h"
 #include "client/cli/npy.h"
-#include "client/cli/plan_file.h"
 #include "client/cli/random_tensor.h"
 #include "jit/plan/errors.h"
 
@@ -39,7 +39,8 @@ absl::StatusOr<int> FindName(const std::vector<RunTensor>& tensors,
 }
 
 absl::Status LoadInput(const std::string& path, RunTensor& tensor) {
-  const absl::StatusOr<std::string> file = ReadFile(path);
+  const absl::StatusOr<std::string> file =
+      ReadFile(path, "input " + tensor.name, MaxNpyBytes(tensor.desc));
   if (!file.ok()) return file.status();
   const absl::StatusOr<std::string> data = ParseNpy(*file, tensor.desc);
   if (!data.ok()) {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/cli/plan_file.h"
+#include "client/cli/file_bytes.h"
 
 namespace kiln::cli {
 namespace {

@@ -1,0 +1,41 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/e2e/daemon.h"
+
+namespace kiln::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest() : plan_(Path("plan.kiln")) {
+    WriteWhole(plan_, SmallPlanText(1));
+  }
+
+  std::string Path(const std::string& name) { return daemon_.folder() / name; }
+
+  Daemon daemon_;
+  const std::string plan_;
+};
+
+// Prevents a file that is far too long from taking all memory.
+TEST_F(FilesTest, InputsAreReadAsFarAsTheyCanBeRight) {
+  WriteWhole(Path("sparse.npy"), "");
+  std::filesystem::resize_file(Path("sparse.npy"), uintmax_t{300} << 30);
+  for (const std::string& path :
+       {std::string("/dev/zero"), Path("sparse.npy")}) {
+    const CommandResult result =
+        daemon_.Kiln({"run", plan_, "--input", "x=" + path});
+    EXPECT_EQ(result.status, 2) << result.err;
+    // 64 elements of f32 behind the longest header.
+    EXPECT_THAT(result.err, HasSubstr(path + " is too long for input x "
+                                             "(allowed: at most 65801 bytes)"));
+  }
+}
+
+}  // namespace
+}  // namespace kiln::e2e
