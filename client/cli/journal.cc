@@ -1,8 +1,9 @@
 #include "client/cli/journal.h"
 
-#include <fmt/format.h>
-
+#include <cerrno>
 #include <fstream>
+
+#include "client/cli/file_bytes.h"
 
 namespace kiln::cli {
 
@@ -14,8 +15,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(
   while (std::getline(lines, id)) journal->done_.insert(id);
   journal->file_.reset(std::fopen(path.c_str(), "ae"));
   if (journal->file_ == nullptr) {
-    return absl::PermissionDeniedError(
-        fmt::format("The journal {} cannot be written", path));
+    return FileError(path, "written", errno);
   }
   return journal;
 }

@@ -19,7 +19,7 @@ class Journal {
   Journal() = default;
   // Reads what `path` holds, and appends to it.
   //
-  // Errors: PERMISSION_DENIED: it cannot be opened for writing.
+  // Errors: those of FileError (file_bytes.h): it cannot be opened for writing.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& path);
 
   bool Contains(const std::string& id) const { return done_.contains(id); }

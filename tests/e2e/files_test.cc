@@ -37,5 +37,15 @@ TEST_F(FilesTest, InputsAreReadAsFarAsTheyCanBeRight) {
   }
 }
 
+TEST_F(FilesTest, AJournalThatCannotBeWrittenSaysWhy) {
+  WriteWhole(Path("m.jsonl"), "");
+  std::filesystem::create_directory(Path("m.jsonl.done"));
+  const CommandResult result =
+      daemon_.Kiln({"prewarm", Path("m.jsonl"), "--resume"});
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err,
+              HasSubstr("m.jsonl.done cannot be written: Is a directory"));
+}
+
 }  // namespace
 }  // namespace kiln::e2e
