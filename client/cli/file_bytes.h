@@ -22,6 +22,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      std::string_view what,
                                      int64_t limit_bytes);
 
+// Writes the whole of `path`, or leaves what it was: a regular file is written
+// beside it, as ".kiln-<pid>.tmp", and takes its place and permissions. What
+// is no regular file (a pipe, a terminal, a link), or stands in a folder where
+// nothing can be made, is written in place.
+//
 // Errors: those of FileError.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
