@@ -12,11 +12,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "client/unix_socket.h"
+#include "jit/plan/errors.h"
 #include "proto/file_descriptor.h"
 
 namespace kiln::client {
@@ -32,6 +34,12 @@ constexpr std::streamoff kLogTailBytes = 2048;
 // A daemon that lost the race for the lock exits at once; the winner needs
 // this long at most from lock to socket.
 constexpr std::chrono::milliseconds kWinnerGrace{2'000};
+
+absl::Status WithHint(const absl::Status& status, std::string_view hint) {
+  ErrorDetail detail;
+  detail.hint = hint;
+  return WithDetail(status, detail);
+}
 
 bool IsProgram(const fs::path& path) {
   std::error_code error;
@@ -57,7 +65,8 @@ std::string LogTail(const std::string& path, std::streamoff from) {
   log.seekg(0, std::ios::end);
   const std::streamoff size = log.tellg();
   log.seekg(std::max(std::min(from, size), size - kLogTailBytes));
-  const std::string tail((std::istreambuf_iterator<char>(log)), {});
+  std::string tail((std::istreambuf_iterator<char>(log)), {});
+  while (tail.ends_with('\n')) tail.pop_back();
   return tail.empty() ? "(empty)" : tail;
 }
 
@@ -137,10 +146,9 @@ absl::StatusOr<std::string> FindKilnd(const ConnectOptions& options) {
     if (IsProgram(folder / "kilnd")) return (folder / "kilnd").string();
     begin = end + 1;
   }
-  return absl::UnavailableError(
-      fmt::format("There is no kilnd at {} or on PATH; start one yourself "
-                  "(kilnd), or install Kiln",
-                  beside.string()));
+  return WithHint(absl::UnavailableError(fmt::format(
+                      "There is no kilnd at {} or on PATH", beside.string())),
+                  "Start one yourself (kilnd), or install Kiln");
 }
 
 absl::Status StartDaemon(const ConnectOptions& options) {
@@ -165,12 +173,16 @@ absl::Status StartDaemon(const ConnectOptions& options) {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(100));
   }
-  return absl::UnavailableError(fmt::format(
-      "{} {} and nobody answers on {}. End of its log, {}:\n{}", *kilnd,
-      exited ? "exits"
-             : fmt::format("is not ready after {} ms",
-                           options.start_timeout.count()),
-      options.socket, options.log_file, LogTail(options.log_file, log_start)));
+  return WithHint(
+      absl::UnavailableError(fmt::format(
+          "{} {} and nobody answers on {}. End of its log, {}:\n{}", *kilnd,
+          exited ? "exits"
+                 : fmt::format("is not ready after {} ms",
+                               options.start_timeout.count()),
+          options.socket, options.log_file,
+          LogTail(options.log_file, log_start))),
+      exited ? "Put right what the end of its log names, then try again"
+             : "Look at its log; a machine under load may need longer");
 }
 
 }  // namespace kiln::client

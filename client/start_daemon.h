@@ -12,7 +12,7 @@ namespace kiln::client {
 // The kilnd to start: `options.kilnd`, else the file beside the running
 // program, else the first on PATH.
 //
-// Errors: UNAVAILABLE naming where it was looked for.
+// Errors: UNAVAILABLE naming where it was looked for, with a hint.
 absl::StatusOr<std::string> FindKilnd(const ConnectOptions& options);
 
 // Starts a daemon in a session of its own, which outlives this process, and
@@ -20,8 +20,8 @@ absl::StatusOr<std::string> FindKilnd(const ConnectOptions& options);
 // processes do so at once, the daemons' lock file lets one live, and every
 // caller finds that one.
 //
-// Errors: UNAVAILABLE: no kilnd; or, with the end of the daemon's log,
-// if none accepts within options.start_timeout or the one started exits.
+// Errors: UNAVAILABLE: no kilnd; or, with the end of the daemon's log and a
+// hint, if none accepts within options.start_timeout or the one started exits.
 absl::Status StartDaemon(const ConnectOptions& options);
 
 }  // namespace kiln::client

@@ -6,6 +6,7 @@
 #include "client/cli/commands.h"
 #include "client/connection.h"
 #include "client/version.h"
+#include "jit/plan/errors.h"
 
 namespace kiln::cli {
 namespace {
@@ -17,6 +18,9 @@ Examples:
 
 Exit status: 0 if nothing fails (warnings may be shown), 3 if no daemon
 answers, 9 if it is of another protocol, else 1.)";
+
+// Behind "fail  " and a name of up to 8 letters.
+constexpr int kFindingColumn = 15;
 
 enum class Verdict { kOk, kWarn, kFail };
 
@@ -114,6 +118,26 @@ std::vector<Check> CheckDevices(const v1::GetServerInfoResponse& info) {
   return checks;
 }
 
+// What to do about a daemon that is not reached.
+std::string SocketFix(const absl::Status& status, const std::string& socket) {
+  const std::string hint = DetailOf(status).hint;
+  if (!hint.empty()) return hint;
+  if (absl::IsUnavailable(status)) {
+    return "Start one: kiln serve --socket " + socket;
+  }
+  return "Choose another socket: --socket, or KILN_SOCKET";
+}
+
+// `text` with its further lines below its first, which begins at `column`.
+std::string Indented(std::string_view text, int column) {
+  std::string indented;
+  for (const char c : text) {
+    indented += c;
+    if (c == '\n') indented.append(column, ' ');
+  }
+  return indented;
+}
+
 void Report(const Terminal& terminal, const std::vector<Check>& checks) {
   using Style = Terminal::Style;
   static constexpr Style kStyles[] = {Style::kGood, Style::kDoubtful,
@@ -125,7 +149,7 @@ void Report(const Terminal& terminal, const std::vector<Check>& checks) {
     terminal.Print(fmt::format(
         "{}  {:<8} {}\n",
         terminal.Styled(kStyles[static_cast<int>(check.verdict)], verdict),
-        check.name, check.finding));
+        check.name, Indented(check.finding, kFindingColumn)));
     if (!check.fix.empty()) {
       terminal.Print(fmt::format("      {:<8} {}\n", "", check.fix));
     }
@@ -142,9 +166,9 @@ ExitCode Doctor(const Context& context) {
   std::vector<Check> checks = {CheckDriver()};
   const auto connection = client::Connection::Open(context.connect);
   if (!connection.ok()) {
-    checks.push_back(
-        {"socket", Verdict::kFail, std::string(connection.status().message()),
-         "Start one: kiln serve --socket " + context.connect.socket});
+    checks.push_back({"socket", Verdict::kFail,
+                      std::string(connection.status().message()),
+                      SocketFix(connection.status(), context.connect.socket)});
     Report(terminal, checks);
     return ExitCodeOf(connection.status());
   }

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/e2e/daemon.h"
 
@@ -9,6 +11,8 @@ namespace kiln::e2e {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
 
 class UsageTest : public testing::Test {
  protected:
@@ -107,6 +111,33 @@ TEST_F(UsageTest, QuietPrewarmSaysWhatFails) {
   WriteWhole(Path("bad.kiln"), "nonsense\n");
   Refuses({"-q", "prewarm", Path("bad.kiln"), "--target", "cpu"},
           "failed  " + Path("bad.kiln"), 7);
+}
+
+// Prevents advice that cannot work, such as to start what has just exited.
+TEST_F(UsageTest, DoctorSaysWhatToDoAboutADaemonThatExits) {
+  using nlohmann::json;
+  namespace fs = std::filesystem;
+  fs::create_directory(Path("open"));
+  fs::permissions(Path("open"), fs::perms::all);
+  ProcessOptions options;
+  options.environment = {{"XDG_STATE_HOME", Path("state")},
+                         {"KILN_SOCKET", Path("none.sock")},
+                         {"KILN_CACHE_DIR", Path("open")}};
+  const CommandResult text = RunCommand({Program("kiln"), "doctor"}, options);
+  EXPECT_EQ(text.status, 3) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("Put right what the end of its log names"));
+  EXPECT_THAT(text.out, Not(HasSubstr("kiln serve")));
+  std::istringstream lines(text.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_THAT(line, MatchesRegex("(ok|warn|fail|   ) .*"));
+  }
+  const json document = json::parse(
+      RunCommand({Program("kiln"), "doctor", "--json"}, options).out);
+  const std::string finding = document["checks"].back()["finding"];
+  EXPECT_THAT(finding, HasSubstr(Path("open")));
+  EXPECT_NE(finding.back(), '\n');
+  EXPECT_THAT(daemon_.Kiln({"doctor", "--socket", Path("none.sock")}).out,
+              HasSubstr("Start one: kiln serve --socket"));
 }
 
 }  // namespace
