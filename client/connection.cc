@@ -52,11 +52,14 @@ absl::Status OtherProtocol(const ConnectOptions& options,
 
 // A daemon refuses a connection by closing it, before a word is said.
 absl::Status HungUp(const ConnectOptions& options, const std::string& cause) {
-  return absl::UnavailableError(fmt::format(
+  ErrorDetail detail;
+  detail.hint = "Look at its log";
+  const absl::Status status = absl::UnavailableError(fmt::format(
       "The kilnd on {} takes the connection and closes it at once: it is at "
       "its limit of connections (--max-connections, 512 unless set), out of "
       "descriptors, or it stops just now; its log says which ({})",
       options.socket, cause));
+  return WithDetail(status, detail);
 }
 
 }  // namespace
@@ -102,14 +105,17 @@ void Connection::Prepare(grpc::ClientContext& context,
 }
 
 absl::Status Connection::Finish(const grpc::Status& status,
-                                const grpc::ClientContext& context) const {
+                                const grpc::ClientContext& context,
+                                std::string_view request,
+                                std::chrono::milliseconds timeout) const {
   const absl::Status result = FromGrpc(status, context);
   const bool explained = !context.GetServerTrailingMetadata().empty();
   if (explained) return result;
   if (absl::IsDeadlineExceeded(result)) {
-    return absl::DeadlineExceededError(
-        fmt::format("kilnd on {} does not answer before the call's deadline",
-                    options_.socket));
+    if (timeout.count() == 0) timeout = options_.call_timeout;
+    return absl::DeadlineExceededError(fmt::format(
+        "kilnd on {} does not answer the {} before the call's deadline ({} ms)",
+        options_.socket, request, timeout.count()));
   }
   if (!absl::IsUnavailable(result)) return result;
   const bool greeted = greeting_.protocol() != 0;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,7 +32,7 @@ class Connection {
       ConnectOptions options);
 
   // Prepares `context` for a unary call or a stream of bounded length.
-  // `timeout` 0: the default of the options.
+  // `timeout`, which Finish gets too, 0: the default of the options.
   void Prepare(grpc::ClientContext& context,
                std::chrono::milliseconds timeout = {}) const;
 
@@ -45,16 +46,20 @@ class Connection {
     grpc::ClientContext context;
     Prepare(context, timeout);
     Response response;
+    const grpc::Status end = (stub.*method)(&context, request, &response);
     const absl::Status status =
-        Finish((stub.*method)(&context, request, &response), context);
+        Finish(end, context, Request::descriptor()->name(), timeout);
     if (!status.ok()) return status;
     return response;
   }
 
-  // FromGrpc, with the socket named when the daemon has gone, and the limits
-  // that make it hang up when it goes before it has greeted.
+  // FromGrpc, with the socket named when the daemon has gone, the limits that
+  // make it hang up when it goes before it has greeted, and the call, by the
+  // name of its `request`, and its limit when that has passed.
   absl::Status Finish(const grpc::Status& status,
-                      const grpc::ClientContext& context) const;
+                      const grpc::ClientContext& context,
+                      std::string_view request,
+                      std::chrono::milliseconds timeout = {}) const;
 
   v1::Compiler::Stub& compiler() const { return *compiler_; }
   v1::Buffers::Stub& buffers() const { return *buffers_; }

@@ -72,7 +72,10 @@ absl::Status SessionState::WaitUntilOpened() {
                     [this] { return is_opened_ || ended_; });
   if (is_opened_) return absl::OkStatus();
   if (ended_) return end_;
-  return absl::DeadlineExceededError("The daemon opens no session in time");
+  return absl::DeadlineExceededError(fmt::format(
+      "kilnd on {} does not open a session before the call's deadline ({} ms)",
+      connection_->options().socket,
+      connection_->options().start_timeout.count()));
 }
 
 absl::StatusOr<std::shared_ptr<const CudaContext>> SessionState::Cuda(
@@ -91,7 +94,8 @@ absl::StatusOr<std::shared_ptr<const CudaContext>> SessionState::Cuda(
 void SessionState::Read() {
   v1::SessionEvent event;
   while (stream_->Read(&event)) Deliver(event);
-  const absl::Status end = connection_->Finish(stream_->Finish(), context_);
+  const absl::Status end =
+      connection_->Finish(stream_->Finish(), context_, "AttachRequest");
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;

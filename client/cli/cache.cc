@@ -95,7 +95,8 @@ ExitCode List(const Terminal& terminal, const Connection& connection,
                     TimeText(entry.last_used_unix_ms()), entry.summary()));
     entries.push_back(ToJson(entry));
   }
-  const absl::Status end = connection.Finish(stream->Finish(), context);
+  const absl::Status end =
+      connection.Finish(stream->Finish(), context, "CacheListRequest");
   if (!end.ok()) return Fail(terminal, end);
   terminal.PrintJson("kiln.cache.ls/1", {{"entries", entries}});
   return kOk;
@@ -144,7 +145,8 @@ ExitCode Verify(const Terminal& terminal, const Connection& connection) {
     damaged.push_back({{"file", event.damaged().file()},
                        {"reason", event.damaged().reason()}});
   }
-  const absl::Status end = connection.Finish(stream->Finish(), context);
+  const absl::Status end =
+      connection.Finish(stream->Finish(), context, "CacheVerifyRequest");
   if (!end.ok()) return Fail(terminal, end);
   terminal.Print(fmt::format("{} entries checked, {} damaged\n", last.checked(),
                              damaged.size()));

@@ -56,7 +56,9 @@ TEST(ExitStatusTest, DeadlineThatPassesIsSix) {
       daemon.Kiln({"compile", daemon.folder() / "plan.kiln", "--target", "a100",
                    "--timeout", "0.001"});
   EXPECT_EQ(result.status, 6) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("before the call's deadline"));
+  EXPECT_THAT(result.err,
+              HasSubstr("does not answer the CompileRequest before the call's "
+                        "deadline (1 ms)"));
 }
 
 TEST(ExitStatusTest, UnreadableFileIsNotPermitted) {

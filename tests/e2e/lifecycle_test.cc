@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -62,6 +64,34 @@ TEST(LifecycleTest, FailureToStartShowsTheDaemonsLog) {
   const absl::Status status = Client::Connect(options).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--no-such-option"));
+}
+
+// A socket that takes connections and says nothing.
+FileDescriptor ListenInSilence(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address),
+                 sizeof(address)),
+            0);
+  EXPECT_EQ(listen(fd.get(), 8), 0);
+  return fd;
+}
+
+// Prevents a hunt for which of several limits has passed.
+TEST(LifecycleTest, ADaemonThatHangsIsNamedWithTheCallAndItsLimit) {
+  const TempDir dir;
+  const FileDescriptor silent = ListenInSilence(dir / "kilnd.sock");
+  ConnectOptions options;
+  options.socket = dir / "kilnd.sock";
+  options.start_timeout = std::chrono::milliseconds(200);
+  const absl::Status status = Client::Connect(options).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_EQ(status.message(),
+            "kilnd on " + options.socket +
+                " does not answer the GetServerInfoRequest before the call's "
+                "deadline (200 ms)");
 }
 
 TEST(LifecycleTest, LeavesWhenIdleAndNotBefore) {
