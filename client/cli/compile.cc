@@ -160,8 +160,10 @@ void AddCompileCommand(CLI::App& app, Command& chosen) {
                    "Targets, separated by commas: h100-sxm, sm_80/108, cpu")
       ->delimiter(',')
       ->required();
-  command->add_option("-o,--output", options->output_dir,
-                      "Write artifact, cubins and sources to this folder");
+  command
+      ->add_option("-o,--output", options->output_dir,
+                   "Write artifact, cubins and sources to this folder")
+      ->check(NotEmpty());
   command->add_option("--variant", options->variant, kVariantHelp)
       ->check(PlainText());
   command->add_flag("--show", options->show, "Print the generated CUDA");

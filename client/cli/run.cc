@@ -48,11 +48,16 @@ absl::StatusOr<std::map<std::string, std::string>> ParsePairs(
   std::map<std::string, std::string> pairs;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) {
+    if (equals == std::string::npos || equals == 0 ||
+        equals + 1 == text.size()) {
       return InvalidField(option, "a name and a file are needed", text,
                           "NAME=FILE.npy");
     }
-    pairs[text.substr(0, equals)] = text.substr(equals + 1);
+    const std::string name = text.substr(0, equals);
+    if (!pairs.emplace(name, text.substr(equals + 1)).second) {
+      return InvalidField(option, "a name is given twice", name,
+                          "each name once");
+    }
   }
   return pairs;
 }

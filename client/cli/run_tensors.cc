@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "client/cli/file_bytes.h"
@@ -24,8 +25,15 @@ std::string NameOf(const Plan& plan, ValueId value, size_t position) {
   return name.empty() ? fmt::format("output{}", position) : name;
 }
 
-RunTensor MakeTensor(const std::string& name, const TensorDesc& desc) {
-  return {name, desc, std::vector<char>(SizeBytes(desc), kPoison)};
+// No name of a plan has a '#'.
+void AddTensor(const std::string& name, const TensorDesc& desc,
+               std::vector<RunTensor>& tensors) {
+  const bool is_taken =
+      std::any_of(tensors.begin(), tensors.end(),
+                  [&](const RunTensor& other) { return other.name == name; });
+  tensors.push_back(
+      {is_taken ? fmt::format("{}#{}", name, tensors.size()) : name, desc,
+       std::vector<char>(SizeBytes(desc), kPoison)});
 }
 
 absl::StatusOr<int> FindName(const std::vector<RunTensor>& tensors,
@@ -91,12 +99,12 @@ absl::StatusOr<RunTensors> MakeTensors(
   if (!fits.ok()) return fits;
   RunTensors tensors;
   for (const PlanInput& input : plan.inputs) {
-    tensors.inputs.push_back(MakeTensor(input.name, input.desc));
+    AddTensor(input.name, input.desc, tensors.inputs);
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const PlanOutput& output = plan.outputs[i];
     const TensorDesc desc = {output.dtype, values[output.value.index].dims};
-    tensors.outputs.push_back(MakeTensor(NameOf(plan, output.value, i), desc));
+    AddTensor(NameOf(plan, output.value, i), desc, tensors.outputs);
   }
   const auto paths = PathsOf(tensors.inputs, files, "--input");
   if (!paths.ok()) return paths.status();

@@ -18,7 +18,8 @@ struct RunTensor {
   std::vector<char> elements;
 };
 
-// The tensors of one run, in the order of the plan.
+// The tensors of one run, in the order of the plan. Each name stands once: a
+// later one of the same has its position behind it, "y#1".
 struct RunTensors {
   std::vector<RunTensor> inputs;
   std::vector<RunTensor> outputs;

@@ -58,6 +58,13 @@ CLI::Validator SizeInBytes() {
   return CLI::Validator(convert, "SIZE");
 }
 
+CLI::Validator NotEmpty() {
+  const auto check = [](std::string& text) {
+    return std::string(text.empty() ? "nothing is given" : "");
+  };
+  return CLI::Validator(check, "");
+}
+
 CLI::Validator PlainText() {
   const auto check = [](std::string& text) {
     const auto other = std::find_if(text.begin(), text.end(),

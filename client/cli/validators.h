@@ -12,6 +12,8 @@ CLI::Validator NotNegative();
 // Turns "2GiB", "512MiB" or "4096" into bytes, at most 2^63 - 1.
 CLI::Validator SizeInBytes();
 
+CLI::Validator NotEmpty();
+
 // Printable ASCII, as names and keys are; no request carries bytes that are not
 // UTF-8.
 CLI::Validator PlainText();

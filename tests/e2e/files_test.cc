@@ -47,5 +47,16 @@ TEST_F(FilesTest, AJournalThatCannotBeWrittenSaysWhy) {
               HasSubstr("m.jsonl.done cannot be written: Is a directory"));
 }
 
+// Prevents an output that cannot be saved.
+TEST_F(FilesTest, OutputsOfOneNameAreToldApart) {
+  WriteWhole(plan_, "input x: f32[64]\ny = relu(x)\noutput y\noutput y: f16\n");
+  const CommandResult result =
+      daemon_.Kiln({"run", plan_, "--output", "y=" + Path("y.npy"), "--output",
+                    "y#1=" + Path("y1.npy")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(ReadWhole(Path("y.npy")), HasSubstr("<f4"));
+  EXPECT_THAT(ReadWhole(Path("y1.npy")), HasSubstr("<f2"));
+}
+
 }  // namespace
 }  // namespace kiln::e2e

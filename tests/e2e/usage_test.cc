@@ -140,5 +140,17 @@ TEST_F(UsageTest, DoctorSaysWhatToDoAboutADaemonThatExits) {
               HasSubstr("Start one: kiln serve --socket"));
 }
 
+// Prevents an empty variable of a script from meaning something else.
+TEST_F(UsageTest, FilesAreNamedAndNamedOnce) {
+  Refuses({"run", plan_, "--input", "x="}, "(got x=, allowed: NAME=FILE.npy)");
+  Refuses({"run", plan_, "--output", "y="}, "(got y=, allowed: NAME=FILE.npy)");
+  for (const std::string option : {"--input", "--output"}) {
+    Refuses({"run", plan_, option, "x=a.npy", option, "x=b.npy"},
+            option + ": a name is given twice (got x,");
+  }
+  Refuses({"compile", plan_, "--target", "cpu", "-o", ""},
+          "--output: nothing is given");
+}
+
 }  // namespace
 }  // namespace kiln::e2e
