@@ -207,7 +207,7 @@ bool PlanRun::Judge(const RunTensor& output,
   std::vector<double> got(wanted.size());
   ElementsToDouble(desc.dtype, output.elements.data(),
                    static_cast<int64_t>(got.size()), got.data());
-  const Deviation deviation = Compare(got, wanted);
+  const Deviation deviation = Compare(desc.dtype, got, wanted);
   const Bound bound =
       BoundOf(plan_, values_, desc.dtype, options_.device == "cpu");
   const bool right = bound.Holds(deviation);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/plan/reference_convert.h"
+
 namespace kiln::cli {
 namespace {
 
@@ -23,6 +25,29 @@ double RoundoffOf(DataType type) {
       return 0x1p-8;
   }
   return 0;
+}
+
+// The least number that rounds to infinity: half an ulp above the largest
+// finite value.
+double OverflowOf(DataType type) {
+  switch (type) {
+    case DataType::kF32:
+      return 0x1.ffffffp127;
+    case DataType::kF16:
+      return 0x1.ffep15;
+    case DataType::kBF16:
+      return 0x1.ffp127;
+  }
+  return 0;
+}
+
+// An infinity is what overflowed, by as little as it can have been.
+double Finite(DataType type, double value) {
+  return std::isinf(value) ? std::copysign(OverflowOf(type), value) : value;
+}
+
+bool IsSameSpecial(double a, double b) {
+  return std::isnan(a) ? std::isnan(b) : std::isinf(a) && a == b;
 }
 
 const TensorDesc* OperandDesc(const Op& op, size_t operand,
@@ -73,19 +98,19 @@ double RoundingErrors(const Plan& plan, const std::vector<TensorDesc>& values) {
 
 }  // namespace
 
-Deviation Compare(const std::vector<double>& got,
+Deviation Compare(DataType dtype, const std::vector<double>& got,
                   const std::vector<double>& wanted) {
   Deviation result;
   double error = 0;
   double norm = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!std::isfinite(wanted[i]) || !std::isfinite(got[i])) {
-      const bool same =
-          std::isnan(wanted[i]) ? std::isnan(got[i]) : wanted[i] == got[i];
-      if (!same) ++result.unequal_special;
+    if (IsSameSpecial(got[i], RoundTo(dtype, wanted[i]))) continue;
+    const double computed = Finite(dtype, got[i]);
+    if (!std::isfinite(wanted[i]) || !std::isfinite(computed)) {
+      ++result.unequal_special;
       continue;
     }
-    const double difference = std::abs(got[i] - wanted[i]);
+    const double difference = std::abs(computed - wanted[i]);
     error += difference * difference;
     norm += wanted[i] * wanted[i];
     result.max_wanted = std::max(result.max_wanted, std::abs(wanted[i]));

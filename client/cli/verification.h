@@ -11,15 +11,20 @@ namespace kiln::cli {
 
 // How far an output is from the reference in double.
 struct Deviation {
-  double relative_norm = 0;     // ||y - ref|| / ||ref||, over finite elements
-  double max_abs = 0;           // max |y - ref|, over finite elements
+  double relative_norm = 0;     // ||y - ref|| / ||ref||, as Compare has them
+  double max_abs = 0;           // max |y - ref|
   int64_t max_at = 0;           // its element
   double got = 0, wanted = 0;   // its two values
   double max_wanted = 0;        // max |ref|
-  int64_t unequal_special = 0;  // NaN or infinity on one side only
+  int64_t unequal_special = 0;  // elements that no difference measures
 };
 
-Deviation Compare(const std::vector<double>& got,
+// Compares `got`, of type `dtype`, with the unrounded `wanted`. Elements that
+// are both NaN, or the same infinity once `wanted` is rounded to `dtype`, are
+// equal and count in no norm. An infinity of `got` where the rounded reference
+// is finite counts as the least number that rounds to it, so that either may
+// overflow alone where both are within the bound of the largest finite value.
+Deviation Compare(DataType dtype, const std::vector<double>& got,
                   const std::vector<double>& wanted);
 
 // What a right result of `plan` may deviate by.

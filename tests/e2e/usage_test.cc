@@ -152,5 +152,18 @@ TEST_F(UsageTest, FilesAreNamedAndNamedOnce) {
           "--output: nothing is given");
 }
 
+// Prevents a verdict of "WRONG" for a right result that overflows.
+TEST_F(UsageTest, OverflowIsVerified) {
+  for (const std::string plan :
+       {"input x: f16[1000]\nz = mul(x, 1e5)\noutput z\n",
+        "input x: f16[1000]\ny = mul(x, 40)\nz = exp(y)\noutput z\n",
+        "input x: f32[1000]\ny = mul(x, 40)\nz = exp(y)\noutput z\n",
+        "input x: f32[1000]\nz = mul(x, 1e38)\noutput z: bf16\n"}) {
+    WriteWhole(plan_, plan);
+    const CommandResult result = daemon_.Kiln({"run", plan_, "--verify"});
+    EXPECT_EQ(result.status, 0) << plan << result.out << result.err;
+  }
+}
+
 }  // namespace
 }  // namespace kiln::e2e
