@@ -131,21 +131,40 @@ absl::StatusOr<CacheDirectory> CacheDirectory::Open(FileOps* ops,
   if (!status.ok()) return status;
   WarnOnNetworkFileSystem(root);
   CacheDirectory directory(ops, std::move(root));
-  directory.TryBecomeWriter();
+  directory.TryBecomeWriter().IgnoreError();
   return directory;
 }
 
-bool CacheDirectory::TryBecomeWriter() {
-  if (is_writer_) return true;
+absl::Status CacheDirectory::TryBecomeWriter() {
+  if (is_writer_) return absl::OkStatus();
   if (!lock_.valid()) {
     lock_ =
         OpenFile(ops_, root_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   }
-  if (!lock_.valid()) return false;
-  is_writer_ =
-      RetryInterrupted([&] { return ops_->TryLock(lock_.get()); }) == 0;
-  if (is_writer_) CreateLayout();
-  return is_writer_;
+  if (!lock_.valid()) return DirectoryLockError(root_, -lock_.get());
+  const int result =
+      RetryInterrupted([&] { return ops_->TryLock(lock_.get()); });
+  if (result == -EWOULDBLOCK) return DirectoryHeldError(root_, ReadHolder());
+  if (result != 0) return DirectoryLockError(root_, -result);
+  is_writer_ = true;
+  WriteHolder();
+  CreateLayout();
+  return absl::OkStatus();
+}
+
+// For messages alone, so nothing hangs on its success. As wide as any id, so
+// that it covers that of the holder before.
+void CacheDirectory::WriteHolder() {
+  const std::string text = fmt::format("{:<10}\n", getpid());
+  ops_->Write(lock_.get(), text.data(), text.size());
+}
+
+// Empty if nothing readable stands there.
+std::string CacheDirectory::ReadHolder() const {
+  std::string text(16, '\0');
+  const ssize_t size = ops_->Pread(lock_.get(), text.data(), text.size(), 0);
+  text.resize(size > 0 ? size : 0);
+  return text.substr(0, text.find_first_not_of("0123456789"));
 }
 
 // Flushes even what exists: a writer that died may have created it without.

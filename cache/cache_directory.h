@@ -13,7 +13,9 @@ namespace kiln {
 
 // The layout of a cache directory, and who may write to it:
 //
-//   <root>/lock                   flock'ed by the one process that writes
+//   <root>/lock                   flock'ed by the one process that writes,
+//   whose
+//                                 id stands in it
 //   <root>/entries/ab/<key>.kiln  one file per entry; ab starts the key
 //   <root>/entries/ab/.tmp-*      being written
 //   <root>/quarantine/<key>.<n>   damaged entries, at most 64
@@ -36,8 +38,11 @@ class CacheDirectory {
   // is a symbolic link, belongs to another user, or others may write to it.
   static absl::StatusOr<CacheDirectory> Open(FileOps* ops, std::string root);
 
-  // Takes the lock if no process holds it. True if this one does, now.
-  bool TryBecomeWriter();
+  // Takes the lock if no process holds it. OK if this one does, now.
+  //
+  // Errors: FAILED_PRECONDITION if another process does, with its id if that is
+  // known, or if the lock cannot be taken.
+  absl::Status TryBecomeWriter();
   bool is_writer() const { return is_writer_; }
 
   const std::string& root() const { return root_; }
@@ -62,6 +67,8 @@ class CacheDirectory {
  private:
   CacheDirectory(FileOps* ops, std::string root);
   void CreateLayout();
+  void WriteHolder();
+  std::string ReadHolder() const;
   std::vector<std::string> EntryDirectories() const;
 
   FileOps* ops_;

@@ -68,16 +68,19 @@ DiskCache::DiskCache(Options options, CacheDirectory directory)
   MutexLock lock(write_mutex_);
   if (directory_.is_writer()) {
     PrepareToWrite();
-  } else {
-    Reindex();
+    return;
   }
+  const absl::Status status = BecomeWriter();
+  if (status.ok()) return;
+  WarnNowAndThen(status);
+  Reindex();
 }
 
-bool DiskCache::BecomeWriter() {
-  if (directory_.is_writer()) return true;
-  if (!directory_.TryBecomeWriter()) return false;
-  PrepareToWrite();
-  return true;
+absl::Status DiskCache::BecomeWriter() {
+  if (directory_.is_writer()) return absl::OkStatus();
+  absl::Status status = directory_.TryBecomeWriter();
+  if (status.ok()) PrepareToWrite();
+  return status;
 }
 
 void DiskCache::PrepareToWrite() {
@@ -190,12 +193,10 @@ void DiskCache::Put(const std::string& key, std::string_view key_text,
   const std::string bytes =
       SerializeEntry(key, key_text, payload, options_.writer);
   MutexLock writing(write_mutex_);
-  if (!BecomeWriter()) return;
-  {
-    MutexLock lock(mutex_);
-    if (index_.Find(key) != nullptr) return;
-  }
-  const absl::Status status = Store(key, bytes);
+  absl::Status status = BecomeWriter();
+  if (!status.ok()) return WarnNowAndThen(status);
+  if (IsStored(key)) return;
+  status = Store(key, bytes);
   if (!status.ok()) return ReportFailedStore(status);
 
   const int64_t now = options_.now_unix_ms();
@@ -203,6 +204,15 @@ void DiskCache::Put(const std::string& key, std::string_view key_text,
   index_.Insert({key, static_cast<int64_t>(bytes.size()), now, now});
   ++counters_.stores;
   counters_.degraded = false;
+}
+
+// The index knows nothing of files that someone removed.
+bool DiskCache::IsStored(const std::string& key) const {
+  {
+    MutexLock lock(mutex_);
+    if (index_.Find(key) == nullptr) return false;
+  }
+  return Contains(key);
 }
 
 absl::Status DiskCache::Store(const std::string& key,
@@ -261,15 +271,22 @@ bool DiskCache::Remove(const std::string& key, Removed* removed) {
 }
 
 void DiskCache::ReportFailedStore(const absl::Status& status) {
-  const int64_t now = options_.now_unix_ms();
   {
     MutexLock lock(mutex_);
     ++counters_.store_failures;
     counters_.degraded = true;
+  }
+  WarnNowAndThen(status);
+}
+
+void DiskCache::WarnNowAndThen(const absl::Status& status) {
+  const int64_t now = options_.now_unix_ms();
+  {
+    MutexLock lock(mutex_);
     if (now < next_warning_ms_) return;
     next_warning_ms_ = now + kWarnEveryMs;
   }
-  spdlog::warn("The cache cannot store an entry: {}",
+  spdlog::warn("The cache cannot store entries: {}",
                std::string(status.message()));
 }
 
@@ -315,15 +332,19 @@ std::vector<DiskCache::DamagedFile> DiskCache::Verify(
   return damaged;
 }
 
-DiskCache::Removed DiskCache::Gc(int64_t limit_bytes) {
+absl::StatusOr<DiskCache::Removed> DiskCache::Gc(int64_t limit_bytes) {
   MutexLock writing(write_mutex_);
-  return BecomeWriter() ? EvictDownTo(limit_bytes) : Removed{};
+  const absl::Status status = BecomeWriter();
+  if (!status.ok()) return status;
+  return EvictDownTo(limit_bytes);
 }
 
-DiskCache::Removed DiskCache::Purge(const std::vector<std::string>& keys) {
+absl::StatusOr<DiskCache::Removed> DiskCache::Purge(
+    const std::vector<std::string>& keys) {
   MutexLock writing(write_mutex_);
+  const absl::Status status = BecomeWriter();
+  if (!status.ok()) return status;
   Removed removed;
-  if (!BecomeWriter()) return removed;
   std::vector<std::string> targets = keys;
   if (targets.empty()) {
     Reindex();

@@ -86,7 +86,7 @@ class DiskCache {
   // cut. If it does not fit, the least recently used ones are evicted first,
   // down to 90% of the limit; the limit is never exceeded. An entry that exists
   // is left alone. Failures are counted, logged (at most once a minute) and
-  // otherwise silent; so is the lack of the directory's lock.
+  // otherwise silent; the lack of the directory's lock is not counted.
   void Put(const std::string& key, std::string_view key_text,
            std::string_view payload);
 
@@ -101,15 +101,17 @@ class DiskCache {
   std::vector<DamagedFile> Verify(
       const std::function<bool(int64_t checked, int64_t total)>& progress);
 
-  // Removing needs the directory's lock; without it nothing is removed.
   struct Removed {
     int64_t entries = 0;
     int64_t size_bytes = 0;
   };
   // Evicts least recently used entries until at most `limit_bytes` remain.
-  Removed Gc(int64_t limit_bytes);
-  // Removes the given entries; all of them if `keys` is empty.
-  Removed Purge(const std::vector<std::string>& keys);
+  //
+  // Errors: FAILED_PRECONDITION, with the id of the process that holds the
+  // directory's lock if that is known: nothing is removed without it.
+  absl::StatusOr<Removed> Gc(int64_t limit_bytes);
+  // Removes the given entries; all of them if `keys` is empty. Errors: as Gc.
+  absl::StatusOr<Removed> Purge(const std::vector<std::string>& keys);
 
   Counters counters() const;
   const std::filesystem::path& directory() const { return options_.directory; }
@@ -117,7 +119,7 @@ class DiskCache {
  private:
   DiskCache(Options options, CacheDirectory directory);
 
-  bool BecomeWriter() KILN_REQUIRES(write_mutex_);
+  absl::Status BecomeWriter() KILN_REQUIRES(write_mutex_);
   void PrepareToWrite() KILN_REQUIRES(write_mutex_);
   void Reindex();
   std::vector<LruIndex::Entry> FindEntries() const;
@@ -136,7 +138,9 @@ class DiskCache {
   Removed EvictDownTo(int64_t target_bytes) KILN_REQUIRES(write_mutex_);
   bool Remove(const std::string& key, Removed* removed)
       KILN_REQUIRES(write_mutex_);
+  bool IsStored(const std::string& key) const;
   void ReportFailedStore(const absl::Status& status);
+  void WarnNowAndThen(const absl::Status& status);
   int64_t size_bytes() const;
 
   const Options options_;

@@ -113,6 +113,21 @@ absl::Status DirectoryModeError(const std::string& path, uint32_t mode) {
                   path, mode & 07777));
 }
 
+absl::Status DirectoryLockError(const std::string& path, int error_number) {
+  return absl::FailedPreconditionError(fmt::format(
+      "The lock of the cache directory {} cannot be taken ({}); this process "
+      "only reads there.",
+      path, ErrorText(error_number)));
+}
+
+absl::Status DirectoryHeldError(const std::string& path,
+                                const std::string& holder) {
+  return absl::FailedPreconditionError(
+      fmt::format("Another process holds the lock of the cache directory {} "
+                  "({}); this one only reads there.",
+                  path, holder.empty() ? "pid unknown" : "pid " + holder));
+}
+
 absl::Status DirectoryAccessError(const std::string& path, int error_number) {
   return absl::FailedPreconditionError(
       fmt::format("The cache directory {} cannot be created or read ({}).",

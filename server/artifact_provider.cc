@@ -117,7 +117,8 @@ ArtifactProvider::Shared ArtifactProvider::FromDisk(
   if (!stored.ok()) {
     spdlog::warn("{}Dropping the cache entry {}: {}", RequestPrefix(request_id),
                  key, std::string(stored.status().message()));
-    disk_.Purge({key});
+    const absl::Status purged = disk_.Purge({key}).status();
+    if (!purged.ok()) spdlog::warn("{}", std::string(purged.message()));
     return nullptr;
   }
   ++disk_hits_;

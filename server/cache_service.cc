@@ -43,6 +43,8 @@ void FillStats(const Front& front, v1::CacheStatsResponse* response) {
   response->set_damaged(disk.damaged);
   response->set_degraded(disk.degraded);
   response->set_compiles(artifacts.compiles);
+  response->set_hits(disk.hits);
+  response->set_writable(disk.writable);
 }
 
 absl::Status ShowEntry(Front& front, const std::string& key,
@@ -167,9 +169,10 @@ grpc::ServerUnaryReactor* CacheService::Gc(grpc::CallbackServerContext* context,
       return InvalidField("limit_bytes", "is negative", std::to_string(limit),
                           "at least 0");
     }
-    const DiskCache::Removed removed = front_.disk->Gc(limit);
-    response->set_evicted(removed.entries);
-    response->set_freed_bytes(removed.size_bytes);
+    const absl::StatusOr<DiskCache::Removed> removed = front_.disk->Gc(limit);
+    if (!removed.ok()) return removed.status();
+    response->set_evicted(removed->entries);
+    response->set_freed_bytes(removed->size_bytes);
     return absl::OkStatus();
   });
 }
@@ -181,7 +184,10 @@ grpc::ServerUnaryReactor* CacheService::Purge(
     const absl::StatusOr<std::vector<std::string>> keys =
         ResolveKeys(*front_.disk, *request);
     if (!keys.ok()) return keys.status();
-    response->set_removed(front_.disk->Purge(*keys).entries);
+    const absl::StatusOr<DiskCache::Removed> removed =
+        front_.disk->Purge(*keys);
+    if (!removed.ok()) return removed.status();
+    response->set_removed(removed->entries);
     front_.artifacts->Forget(*keys);
     return absl::OkStatus();
   });

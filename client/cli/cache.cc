@@ -37,21 +37,24 @@ ExitCode Fail(const Terminal& terminal, const absl::Status& status) {
 }
 
 Json ToJson(const v1::CacheStatsResponse& stats) {
-  return {{"directory", stats.directory()},
-          {"entries", stats.entries()},
-          {"size_bytes", stats.size_bytes()},
-          {"limit_bytes", stats.limit_bytes()},
-          {"memory_entries", stats.memory_entries()},
-          {"memory_bytes", stats.memory_bytes()},
-          {"memory_hits", stats.memory_hits()},
-          {"disk_hits", stats.disk_hits()},
-          {"misses", stats.misses()},
-          {"compiles", stats.compiles()},
-          {"stores", stats.stores()},
-          {"store_failures", stats.store_failures()},
-          {"evictions", stats.evictions()},
-          {"damaged", stats.damaged()},
-          {"degraded", stats.degraded()}};
+  Json json = {{"directory", stats.directory()},
+               {"entries", stats.entries()},
+               {"size_bytes", stats.size_bytes()},
+               {"limit_bytes", stats.limit_bytes()},
+               {"memory_entries", stats.memory_entries()},
+               {"memory_bytes", stats.memory_bytes()},
+               {"memory_hits", stats.memory_hits()},
+               {"hits", stats.hits()},
+               {"disk_hits", stats.disk_hits()},
+               {"misses", stats.misses()},
+               {"compiles", stats.compiles()},
+               {"stores", stats.stores()},
+               {"store_failures", stats.store_failures()},
+               {"evictions", stats.evictions()},
+               {"damaged", stats.damaged()},
+               {"degraded", stats.degraded()}};
+  if (stats.has_writable()) json["writable"] = stats.writable();
+  return json;
 }
 
 Json ToJson(const v1::CacheEntry& entry) {

@@ -91,6 +91,15 @@ Check CheckCache(const client::Connection& connection) {
             "Free disk space or fix its permissions; kernels are kept in "
             "memory until then"};
   }
+  if (stats->has_writable() && !stats->writable()) {
+    return {"cache", Verdict::kWarn,
+            fmt::format("{} is only read: another process has its lock, or it "
+                        "cannot be taken",
+                        stats->directory()),
+            "The daemon's log names the process; end it, or give this daemon "
+            "a directory of its own (kilnd --cache-dir); until then its "
+            "kernels are kept in memory"};
+  }
   const std::string finding =
       fmt::format("{} entries, {} of {} MiB, {}", stats->entries(),
                   stats->size_bytes() >> 20, stats->limit_bytes() >> 20,

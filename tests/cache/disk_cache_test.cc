@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <thread>
 
 #include "cache/entry_format.h"
@@ -223,10 +224,10 @@ TEST_F(DiskCacheTest, GcAndPurgeRemove) {
   for (int i = 0; i < 10; ++i) {
     cache->Put(TestKey(i), "", std::string(100, 'x'));
   }
-  EXPECT_EQ(cache->Gc(FileBytes(100) * 7).entries, 3);
+  EXPECT_EQ(cache->Gc(FileBytes(100) * 7)->entries, 3);
   EXPECT_EQ(cache->counters().evictions, 3);
-  EXPECT_EQ(cache->Purge({TestKey(5), TestKey(1), "nonsense"}).entries, 1);
-  const DiskCache::Removed rest = cache->Purge({});
+  EXPECT_EQ(cache->Purge({TestKey(5), TestKey(1), "nonsense"})->entries, 1);
+  const DiskCache::Removed rest = *cache->Purge({});
   EXPECT_EQ(rest.entries, 6);
   EXPECT_EQ(rest.size_bytes, FileBytes(100) * 6);
   EXPECT_EQ(cache->counters().entries, 0);
@@ -266,9 +267,36 @@ TEST_F(DiskCacheTest, OneWritesTheOthersRead) {
   writer->Put(TestKey(2), "text", "y");
   ASSERT_TRUE(reader->Get(TestKey(2)));
   EXPECT_EQ(reader->List().size(), 1);
-  EXPECT_EQ(reader->Purge({}).entries, 0);
-  EXPECT_EQ(reader->Gc(0).entries, 0);
+  EXPECT_EQ(reader->Purge({}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(reader->Gc(0).status().code(),
+            absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(writer->Contains(TestKey(2)));
+}
+
+// Prevents that nobody finds the process that has to end.
+TEST_F(DiskCacheTest, WhoOnlyReadsSaysWhoWrites) {
+  const auto writer = Open();
+  const auto reader = Open();
+  EXPECT_THAT(std::string(reader->Purge({}).status().message()),
+              HasSubstr("(pid " + std::to_string(getpid()) + ")"));
+}
+
+TEST_F(DiskCacheTest, ALockThatNamesNobodyIsHeldByAnUnknownProcess) {
+  const auto writer = Open();
+  const auto reader = Open();
+  std::ofstream(directory_ / "lock", std::ios::trunc);
+  EXPECT_THAT(std::string(reader->Gc(0).status().message()),
+              HasSubstr("(pid unknown)"));
+}
+
+TEST_F(DiskCacheTest, ALockThatCannotBeOpenedIsSaid) {
+  fs::create_directories(directory_ / "lock");
+  fs::permissions(directory_, fs::perms::owner_all);
+  const auto cache = Open();
+  EXPECT_FALSE(cache->counters().writable);
+  EXPECT_THAT(std::string(cache->Gc(0).status().message()),
+              HasSubstr("cannot be taken (Is a directory)"));
 }
 
 // Prevents a cache from staying read-only after the writer has gone.
@@ -292,6 +320,17 @@ TEST_F(DiskCacheTest, AnEntryThatSomeoneRemovedIsAMiss) {
   EXPECT_EQ(cache->counters().entries, 0);
   cache->Put(TestKey(1), "", "again");
   EXPECT_TRUE(cache->Get(TestKey(1)));
+}
+
+// Prevents that what only the index knows counts as stored.
+TEST_F(DiskCacheTest, AnEntryThatSomeoneRemovedIsStoredAgain) {
+  const auto cache = Open();
+  cache->Put(TestKey(1), "", "x");
+  fs::remove(EntryPath(directory_, TestKey(1)));
+  cache->Put(TestKey(1), "", "again");
+  EXPECT_TRUE(cache->Contains(TestKey(1)));
+  EXPECT_EQ(cache->counters().stores, 2);
+  EXPECT_EQ(cache->counters().entries, 1);
 }
 
 TEST_F(DiskCacheTest, SurvivesRemovalOfItsDirectories) {
@@ -356,7 +395,7 @@ TEST_F(DiskCacheTest, ManyThreadsShareASmallCache) {
         cache->Put(TestKey(number), "", payload);
         const auto record = cache->Get(TestKey(number));
         if (record && record->payload != payload) ++bad;
-        if (i % 25 == 0) cache->Purge({TestKey(number)});
+        if (i % 25 == 0) cache->Purge({TestKey(number)}).IgnoreError();
         if (cache->counters().size_bytes > FileBytes(1000) * 20) ++bad;
       }
     });

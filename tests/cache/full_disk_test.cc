@@ -73,7 +73,7 @@ TEST(FullDiskTest, StoresWhatFitsAndServesIt) {
   EXPECT_EQ(FilesIn(options.directory / "entries"),
             static_cast<size_t>(full.entries));
 
-  (*cache)->Purge({});
+  ASSERT_TRUE((*cache)->Purge({}).ok());
   (*cache)->Put(TestKey(30), "text", "room again");
   EXPECT_TRUE((*cache)->Get(TestKey(30)));
   EXPECT_FALSE((*cache)->counters().degraded);
