@@ -17,6 +17,8 @@ namespace {
 
 // Some thousand artifacts of the usual 50 KiB.
 constexpr int64_t kMemoryLimitBytes = int64_t{256} << 20;
+// After a full disk, or while another process writes to the directory.
+constexpr std::chrono::seconds kStoreAgainAfter{60};
 // Of a key in the log: enough for `kiln cache show`.
 constexpr size_t kShownKeyDigits = 12;
 
@@ -24,6 +26,15 @@ int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::steady_clock::now() - start)
       .count();
+}
+
+// Whether artifacts of the request are made of the eager kernels', and kept in
+// memory alone.
+bool IsMadeOfEagerModule(const KeyedRequest& keyed) {
+  const CompileRequest& request = keyed.request;
+  return request.variant == kEagerVariant &&
+         keyed.key_text !=
+             KeyText(EagerModuleRequest(request.target, request.toolchain));
 }
 
 }  // namespace
@@ -63,11 +74,41 @@ ArtifactProvider::Ticket ArtifactProvider::Get(const KeyedRequest& keyed,
       });
   using Outcome = SingleFlightLru<StoredArtifact>::Outcome;
   if (lookup.outcome == Outcome::kHit) {
-    (*shared_done)(Found{lookup.value, v1::MEMORY});
+    AnswerFromMemory(keyed, lookup.value, *shared_done);
     return {};
   }
   if (lookup.outcome == Outcome::kLead) Produce(keyed, caller);
   return {keyed.key, lookup.waiter_id};
+}
+
+void ArtifactProvider::AnswerFromMemory(const KeyedRequest& keyed, Shared value,
+                                        Done done) {
+  if (!IsToBeStoredAgain(keyed, value)) {
+    return done(Found{std::move(value), v1::MEMORY});
+  }
+  store_loop_.Post([this, keyed, value = std::move(value), done] {
+    StoreAgain(keyed, value);
+    done(Found{value, v1::MEMORY});
+  });
+}
+
+// Where there is room: no other entry is evicted for it.
+bool ArtifactProvider::IsToBeStoredAgain(const KeyedRequest& keyed,
+                                         const Shared& value) {
+  if (disk_.Contains(keyed.key) || IsMadeOfEagerModule(keyed)) return false;
+  const DiskCache::Counters disk = disk_.counters();
+  const auto size = static_cast<int64_t>(value->bytes.size());
+  if (disk.size_bytes + size > disk.limit_bytes) return false;
+  MutexLock lock(mutex_);
+  return store_again_from_ <= std::chrono::steady_clock::now();
+}
+
+void ArtifactProvider::StoreAgain(const KeyedRequest& keyed,
+                                  const Shared& value) {
+  disk_.Put(keyed.key, keyed.key_text, value->bytes);
+  if (disk_.Contains(keyed.key)) return;
+  MutexLock lock(mutex_);
+  store_again_from_ = std::chrono::steady_clock::now() + kStoreAgainAfter;
 }
 
 void ArtifactProvider::Cancel(const Ticket& ticket) {
@@ -130,13 +171,10 @@ void ArtifactProvider::Produce(const KeyedRequest& keyed,
                                const Caller& caller) {
   const Job job = {keyed, caller, std::chrono::steady_clock::now()};
   const CompileRequest& request = keyed.request;
-  if (request.variant == kEagerVariant) {
-    const CompileRequest of_module =
-        EagerModuleRequest(request.target, request.toolchain);
-    if (keyed.key_text != KeyText(of_module)) {
-      ++misses_;
-      return MakeOfEagerModule(job, of_module);
-    }
+  if (IsMadeOfEagerModule(keyed)) {
+    ++misses_;
+    return MakeOfEagerModule(
+        job, EagerModuleRequest(request.target, request.toolchain));
   }
   if (Shared value = FromDisk(keyed.key, caller.request_id)) {
     return memory_.Complete(keyed.key, value);

@@ -22,7 +22,8 @@
 namespace kiln {
 
 // Artifacts by key: from memory, from disk, or compiled, each key once at a
-// time. A compiled artifact is on disk before anybody is answered. Those of the
+// time. A compiled artifact is on disk before anybody is answered; one in
+// memory whose file is gone is stored again when it is asked for. Those of the
 // variant eager are made of one that is compiled once for each target, and are
 // kept in memory alone: making them takes less time than reading. Thread-safe.
 class ArtifactProvider {
@@ -101,6 +102,9 @@ class ArtifactProvider {
   void CompileHere(const Job& job);
   void MakeOfEagerModule(const Job& job, const CompileRequest& module_request);
   void Store(const Job& job, CompilePool::Outcome outcome);
+  void AnswerFromMemory(const KeyedRequest& keyed, Shared value, Done done);
+  bool IsToBeStoredAgain(const KeyedRequest& keyed, const Shared& value);
+  void StoreAgain(const KeyedRequest& keyed, const Shared& value);
   static void LogCompile(const Job& job, const StoredArtifact& artifact);
   Shared FromDisk(const std::string& key, const std::string& request_id);
   std::shared_ptr<CompilePool> pool() const;
@@ -115,6 +119,9 @@ class ArtifactProvider {
   std::unordered_map<std::string, std::shared_ptr<Work>> work_
       KILN_GUARDED_BY(mutex_);
   std::shared_ptr<CompilePool> pool_ KILN_GUARDED_BY(mutex_);
+  // Until then nothing is stored again: it failed.
+  std::chrono::steady_clock::time_point store_again_from_
+      KILN_GUARDED_BY(mutex_);
 
   EventLoop store_loop_;  // writes to disk, off gRPC's and the pool's threads
 };

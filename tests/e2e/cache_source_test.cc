@@ -104,6 +104,37 @@ TEST(CacheSourceTest, ExplainRefusesTheScheduleOfEagerKernels) {
   EXPECT_THAT(explained.err, HasSubstr("Eager kernels have no schedule"));
 }
 
+// Prevents that an entry which is set aside is gone after the next restart.
+TEST(CacheSourceTest, WhatVerifySetsAsideIsStoredAgain) {
+  Daemon daemon;
+  const Plan plan = SmallPlan(1);
+  std::string key;
+  {
+    Client client = daemon.Connect();
+    CompileOptions options;
+    options.target = kTarget;
+    key = client.Compile(plan, options)->key;
+    const auto file = daemon.folder() / "cache" / "entries" / key.substr(0, 2) /
+                      (key + ".kiln");
+    std::string bytes = ReadWhole(file);
+    ASSERT_GT(bytes.size(), 200u);
+    bytes[150] ^= 1;
+    WriteWhole(file, bytes);
+    EXPECT_EQ(daemon.Kiln({"cache", "verify"}).status, 8);
+    EXPECT_FALSE(std::filesystem::exists(file));
+    EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kMemory);
+    EXPECT_EQ(ReadWhole(file).size(), bytes.size());
+    EXPECT_EQ(daemon.Kiln({"cache", "gc", "--limit", "1"}).status, 0);
+    EXPECT_FALSE(std::filesystem::exists(file));
+    EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kMemory);
+  }
+  daemon.process().Signal(SIGTERM);
+  EXPECT_EQ(daemon.process().Wait(), 0);
+  daemon.Start();
+  Client client = daemon.Connect();
+  EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kDisk);
+}
+
 // Prevents a stampede: each of the keys is compiled by whoever comes first,
 // and by nobody else.
 TEST(CacheSourceTest, ManyClientsWithTheSameColdKeysCauseOneCompileEach) {
