@@ -109,7 +109,9 @@ void StartCompileCall(Front& front, std::shared_ptr<PendingCall> call,
   if (!served.ok()) return answer(served.status());
   const KeyedRequest& keyed = *served->keyed;
   FillKey(keyed, call->call(), response);
-  if (front.recorder) front.recorder->Record(keyed, call->call().id());
+  if (front.recorder) {
+    front.recorder->Record(keyed, request.variant(), call->call().id());
+  }
   if (request.policy() == v1::HIT_ONLY) {
     return answer(HitOnly(front, call->call(), keyed, request, response));
   }

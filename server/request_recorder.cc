@@ -27,16 +27,18 @@ absl::StatusOr<std::unique_ptr<RequestRecorder>> RequestRecorder::Open(
 }
 
 void RequestRecorder::Record(const KeyedRequest& keyed,
+                             const std::string& variant,
                              const std::string& request_id) {
   {
     MutexLock lock(mutex_);
-    if (!seen_.insert(keyed.key).second) return;
+    if (!seen_.insert(keyed.key + variant).second) return;
   }
   const Plan& plan = keyed.request.plan.plan;
-  const nlohmann::json line = {
+  nlohmann::json line = {
       {"plan", ToText(plan)},
       {"targets", {ToString(keyed.request.target)}},
       {"grade", plan.grade == Grade::kTf32 ? "tf32" : "fp32"}};
+  if (!variant.empty()) line["variant"] = variant;
   const std::string text = line.dump() + "\n";
   // One write, so that lines of several daemons do not mix.
   if (write(file_.get(), text.data(), text.size()) < 0) {

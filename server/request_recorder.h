@@ -13,15 +13,19 @@
 namespace kiln {
 
 // Appends each distinct request to a manifest that `kiln prewarm` reads: one
-// JSON object per line, {"plan": TEXT, "targets": [TARGET], "grade": GRADE}.
-// Distinct: by key, for the life of the process. Thread-safe.
+// JSON object per line, {"plan": TEXT, "targets": [TARGET], "grade": GRADE},
+// and "variant": TEXT if the client named one. Distinct: by key and named
+// variant, for the life of the process. Thread-safe.
 class RequestRecorder {
  public:
   // Errors: FAILED_PRECONDITION if the file cannot be opened.
   static absl::StatusOr<std::unique_ptr<RequestRecorder>> Open(
       const std::string& path);
 
-  void Record(const KeyedRequest& keyed, const std::string& request_id);
+  // `variant`: as the client named it; empty if it left the choice to the
+  // daemon, whose tunings other hosts may not have.
+  void Record(const KeyedRequest& keyed, const std::string& variant,
+              const std::string& request_id);
 
  private:
   explicit RequestRecorder(FileDescriptor file);

@@ -1,7 +1,9 @@
 #include "client/cli/manifest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -17,6 +19,7 @@ namespace {
 
 // Half a million plans of usual length; it is held as a whole.
 constexpr int64_t kMaxManifestBytes = int64_t{256} << 20;
+constexpr std::string_view kFields[] = {"plan", "targets", "grade", "variant"};
 
 absl::Status BadLine(const std::string& name, std::string_view problem) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", name, problem));
@@ -49,6 +52,29 @@ absl::StatusOr<Plan> PlanOf(const std::string& name, const std::string& folder,
   return plan;
 }
 
+// A field that is not known may be one that the work depends on.
+absl::Status CheckFields(const std::string& name, const Json& line) {
+  for (const auto& item : line.items()) {
+    if (std::find(std::begin(kFields), std::end(kFields), item.key()) !=
+        std::end(kFields)) {
+      continue;
+    }
+    return BadLine(
+        name, fmt::format("{} is no field of a manifest (allowed: {})",
+                          Json(item.key()).dump(), fmt::join(kFields, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> VariantOf(const std::string& name,
+                                      const Json& line) {
+  if (!line.contains("variant")) return std::string();
+  if (!line["variant"].is_string()) {
+    return BadLine(name, "\"variant\" is no string");
+  }
+  return line["variant"].get<std::string>();
+}
+
 absl::StatusOr<std::vector<std::string>> TargetsOf(const std::string& name,
                                                    const Json& line) {
   if (!line.contains("targets")) return std::vector<std::string>();
@@ -66,7 +92,7 @@ absl::StatusOr<std::vector<std::string>> TargetsOf(const std::string& name,
 // One item for each target; one that failed if there is none to make.
 void AddItems(const std::string& name, const absl::StatusOr<Plan>& plan,
               const std::vector<std::string>& targets,
-              std::vector<WorkItem>& items) {
+              const std::string& variant, std::vector<WorkItem>& items) {
   if (!plan.ok()) {
     items.push_back({name, "", plan.status()});
     return;
@@ -79,7 +105,7 @@ void AddItems(const std::string& name, const absl::StatusOr<Plan>& plan,
     items.push_back({name, "", BadLine(name, "no target; give --target")});
   } else {
     for (const std::string& target : *resolved) {
-      items.push_back({name, target, plan});
+      items.push_back({name, target, plan, variant});
     }
   }
 }
@@ -93,17 +119,22 @@ void AddLine(const std::string& name, const std::string& folder,
     return;
   }
   const auto targets = TargetsOf(name, line);
-  if (!targets.ok()) {
-    items.push_back({name, "", targets.status()});
+  const auto variant = VariantOf(name, line);
+  for (const absl::Status& status :
+       {CheckFields(name, line), targets.status(), variant.status()}) {
+    if (status.ok()) continue;
+    items.push_back({name, "", status});
     return;
   }
   AddItems(name, PlanOf(name, folder, line), given.empty() ? *targets : given,
-           items);
+           *variant, items);
 }
 
 }  // namespace
 
-std::string WorkItem::Id() const { return Sha256Hex(ToText(*plan) + target); }
+std::string WorkItem::Id() const {
+  return Sha256Hex(ToText(*plan) + target + variant);
+}
 
 absl::StatusOr<std::vector<WorkItem>> LoadWork(
     const std::vector<std::string>& paths,
@@ -111,7 +142,7 @@ absl::StatusOr<std::vector<WorkItem>> LoadWork(
   std::vector<WorkItem> items;
   for (const std::string& path : paths) {
     if (!path.ends_with(".jsonl")) {
-      AddItems(path, LoadPlan(path), targets, items);
+      AddItems(path, LoadPlan(path), targets, "", items);
       continue;
     }
     const absl::StatusOr<std::string> manifest =

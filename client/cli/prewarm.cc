@@ -25,7 +25,8 @@ Examples:
       to it.
 
 A manifest holds one JSON object on each line: {"plan": text or path,
-"targets": [...], "grade": "fp32"}; kilnd --record writes one. A plan that
+"targets": [...], "grade": "fp32", "variant": "conv1"}, of which only "plan" is
+needed; kilnd --record writes one. A plan that
 fails is listed at the end and stops nothing; the exit status is then 7.
 Cached kernels cost next to nothing, so running it again is always right.)";
 
@@ -93,6 +94,7 @@ void Prewarm::Do(const WorkItem& item) {
   if (!item.plan.ok()) return Fail(item, item.plan.status());
   CompileOptions options;
   options.target = item.target;
+  options.variant = item.variant;
   options.prewarm = true;
   const absl::StatusOr<CompiledPlan> compiled =
       client_.Compile(*item.plan, options);

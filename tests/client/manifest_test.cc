@@ -38,21 +38,44 @@ TEST(ManifestTest, GivenTargetsReplaceTheManifests) {
   EXPECT_EQ(items[0].target, "cpu");
 }
 
+TEST(ManifestTest, LinesMayNameTheirVariant) {
+  const auto items = Load(std::string("{\"plan\": ") + kPlan +
+                          ", \"targets\": [\"a100\"], \"variant\": "
+                          "\"rows1\"}\n{\"plan\": " +
+                          kPlan + ", \"targets\": [\"a100\"]}\n");
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[0].variant, "rows1");
+  EXPECT_EQ(items[1].variant, "");
+  EXPECT_NE(items[0].Id(), items[1].Id());
+}
+
+// Prevents that a field which is misspelt, or newer than this build, is left
+// out of the work in silence.
+TEST(ManifestTest, AnyOtherFieldIsNamed) {
+  const auto items = Load(std::string("{\"plan\": ") + kPlan +
+                          ", \"targets\": [\"cpu\"], \"varaint\": 1}\n");
+  ASSERT_EQ(items.size(), 1u);
+  EXPECT_THAT(std::string(items[0].plan.status().message()),
+              testing::HasSubstr("\"varaint\" is no field of a manifest "
+                                 "(allowed: plan, targets, grade, variant)"));
+}
+
 // Prevents one bad line from stopping a fleet's prewarm.
 TEST(ManifestTest, EveryBadLineIsAnItemWithItsStatus) {
-  const auto items =
-      Load(std::string("nonsense\n{}\n[]\n{\"plan\": 3}\n") +
-           "{\"plan\": \"nowhere.kiln\"}\n" + "{\"plan\": " + kPlan + "}\n" +
-           "{\"plan\": " + kPlan + ", \"targets\": 3}\n" +
-           "{\"plan\": " + kPlan + ", \"targets\": [3]}\n" +
-           "{\"plan\": " + kPlan + ", \"targets\": [\"q\"]}\n" +
-           "{\"plan\": " + kPlan + ", \"targets\": [\"cpu\"], \"grade\": 1}\n" +
-           "{\"plan\": " + kPlan + ", \"targets\": [\"cpu\"]}");
-  ASSERT_EQ(items.size(), 11u);
-  for (size_t i = 0; i < 10; ++i) {
+  const auto items = Load(
+      std::string("nonsense\n{}\n[]\n{\"plan\": 3}\n") +
+      "{\"plan\": \"nowhere.kiln\"}\n" + "{\"plan\": " + kPlan + "}\n" +
+      "{\"plan\": " + kPlan + ", \"targets\": 3}\n" + "{\"plan\": " + kPlan +
+      ", \"targets\": [3]}\n" + "{\"plan\": " + kPlan +
+      ", \"targets\": [\"q\"]}\n" + "{\"plan\": " + kPlan +
+      ", \"targets\": [\"cpu\"], \"grade\": 1}\n" + "{\"plan\": " + kPlan +
+      ", \"targets\": [\"cpu\"], \"variant\": 1}\n" + "{\"plan\": " + kPlan +
+      ", \"targets\": [\"cpu\"]}");
+  ASSERT_EQ(items.size(), 12u);
+  for (size_t i = 0; i < 11; ++i) {
     EXPECT_FALSE(items[i].plan.ok()) << items[i].name;
   }
-  EXPECT_TRUE(items[10].plan.ok()) << items[10].plan.status().ToString();
+  EXPECT_TRUE(items[11].plan.ok()) << items[11].plan.status().ToString();
   EXPECT_THAT(items[2].name, testing::EndsWith(":3"));
 }
 

@@ -246,6 +246,27 @@ TEST_F(CommandTest, PrewarmGoesPastFailuresAndResumes) {
   EXPECT_EQ(Json(command, 7)["compiled"], 3);
 }
 
+// Prevents that what one host was asked for is not what another prepares.
+TEST_F(CommandTest, VariantsAreRecordedAndPrewarmed) {
+  const TempDir folder;
+  const std::string manifest = folder / "record.jsonl";
+  std::vector<std::string> compile = {"compile", plan_, "--target", "a100"};
+  {
+    const Daemon recorder({"--record", manifest});
+    EXPECT_EQ(recorder.Kiln(compile).status, 0);
+    compile.insert(compile.end(), {"--variant", "rows1"});
+    EXPECT_EQ(recorder.Kiln(compile).status, 0);
+    EXPECT_EQ(recorder.Kiln(compile).status, 0);
+  }
+  EXPECT_EQ(Json({"prewarm", manifest})["compiled"], 2);
+  compile.push_back("--hit-only");
+  EXPECT_EQ(daemon_.Kiln(compile).status, 0);
+  Write("typo.jsonl", R"({"plan": "plan.kiln", "varaint": "rows1"})");
+  EXPECT_THAT(
+      daemon_.Kiln({"prewarm", Path("typo.jsonl"), "--target", "cpu"}).err,
+      HasSubstr("\"varaint\" is no field of a manifest"));
+}
+
 TEST_F(CommandTest, SaysWhatIsWrongInWordsAndStatus) {
   Write("bad.kiln", "nonsense\n");
   Write("bad.json", "{\"inputs\": [\n");
