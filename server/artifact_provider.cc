@@ -296,6 +296,13 @@ void ArtifactProvider::LogCompile(const Job& job,
       job.caller.prewarm ? "prewarm" : "client");
 }
 
+void ArtifactProvider::WhenArchitecturesKnown(
+    std::function<void(const std::vector<int>&)> known) {
+  const std::shared_ptr<CompilePool> compile_pool = pool();
+  if (!compile_pool) return known({});
+  compile_pool->WhenArchitecturesKnown(std::move(known));
+}
+
 ArtifactProvider::Counters ArtifactProvider::counters() const {
   return {memory_.counters(), disk_hits_, misses_, compiles_};
 }

@@ -77,6 +77,11 @@ class ArtifactProvider {
   // Forgets entries in memory; all if `keys` is empty.
   void Forget(const std::vector<std::string>& keys);
 
+  // Calls `known` with the architectures that the compiler knows, as
+  // CompilePool does; none if there is no compiler.
+  void WhenArchitecturesKnown(
+      std::function<void(const std::vector<int>&)> known);
+
   // Ends compiling: jobs under way are answered UNAVAILABLE.
   void StopCompiling();
 

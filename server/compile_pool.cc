@@ -30,6 +30,11 @@ uint64_t CompilePool::Submit(CompileRequest request,
   return loop_->Submit(std::move(request), request_id, std::move(done));
 }
 
+void CompilePool::WhenArchitecturesKnown(
+    std::function<void(const std::vector<int>&)> known) {
+  loop_->WhenArchitecturesKnown(std::move(known));
+}
+
 void CompilePool::Cancel(uint64_t job) { loop_->Cancel(job); }
 
 CompilePool::Counters CompilePool::counters() const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "jit/compile/compile_request.h"
@@ -54,6 +55,12 @@ class CompilePool {
   // `request_id`. Returns an id for Cancel.
   uint64_t Submit(CompileRequest request, const std::string& request_id,
                   Done done);
+
+  // Calls `known` with the architectures that the workers' NVRTC knows (75 for
+  // sm_75): at once, or when the first worker has come up. None if it has not,
+  // or has no NVRTC. Jobs wait for `known` then.
+  void WhenArchitecturesKnown(
+      std::function<void(const std::vector<int>&)> known);
 
   // Drops the job if queued, kills its worker if running; `done` is answered
   // CANCELLED. Unknown ids are ignored.

@@ -88,6 +88,31 @@ void CompilePool::Loop::Cancel(uint64_t job) {
   loop_.Post([this, job] { CancelJob(job); });
 }
 
+void CompilePool::Loop::WhenArchitecturesKnown(
+    std::function<void(const std::vector<int>&)> known) {
+  std::vector<int> architectures;
+  {
+    MutexLock lock(mutex_);
+    if (!architectures_) return waiting_.push_back(std::move(known));
+    architectures = *architectures_;
+  }
+  known(architectures);
+}
+
+// A worker that comes up later may know what the first, which did not, could
+// not say.
+void CompilePool::Loop::KnowArchitectures(std::vector<int> architectures) {
+  std::vector<std::function<void(const std::vector<int>&)>> waiting;
+  {
+    MutexLock lock(mutex_);
+    if (!architectures_ || !architectures.empty()) {
+      architectures_ = architectures;
+    }
+    waiting.swap(waiting_);
+  }
+  for (const auto& known : waiting) known(architectures);
+}
+
 CompilePool::Counters CompilePool::Loop::counters() const {
   MutexLock lock(mutex_);
   return counters_;
@@ -133,6 +158,7 @@ void CompilePool::Loop::Shutdown() {
     if (job.has_value()) jobs.push_back(*std::move(job));
   }
   UpdateGauges();
+  KnowArchitectures({});
   for (Job& job : jobs) {
     job.done(absl::UnavailableError("The compile workers are shut down."));
   }
@@ -206,6 +232,7 @@ bool CompilePool::Loop::StartWorker() {
 
 void CompilePool::Loop::NoWorkerStarts(const std::string& cause) {
   spdlog::warn("A compile worker does not come up: {}.", cause);
+  KnowArchitectures({});
   if (++failed_starts_ < kMaxFailedStarts) return;
   backing_off_ = true;
   loop_.After(kStartBackoff, [this] {
@@ -224,7 +251,7 @@ void CompilePool::Loop::OnReply(uint64_t worker_id, ipc::Reply reply) {
   const bool answers = worker.job.has_value() && reply.id() == worker.job->id &&
                        (reply.has_compiled() || reply.has_failure());
   if (!worker.ready && reply.has_ready()) {
-    OnReady(worker_id);
+    OnReady(worker_id, reply.ready());
   } else if (answers) {
     OnAnswer(worker_id, std::move(reply));
   } else {
@@ -232,8 +259,10 @@ void CompilePool::Loop::OnReply(uint64_t worker_id, ipc::Reply reply) {
   }
 }
 
-void CompilePool::Loop::OnReady(uint64_t worker_id) {
+void CompilePool::Loop::OnReady(uint64_t worker_id, const ipc::Ready& ready) {
   workers_.at(worker_id).ready = true;
+  KnowArchitectures(
+      {ready.architectures().begin(), ready.architectures().end()});
   BecomeIdle(worker_id);
   Dispatch();
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cache/mutex.h"
 #include "server/child_channel.h"
@@ -25,6 +26,8 @@ class CompilePool::Loop {
   uint64_t Submit(CompileRequest request, const std::string& request_id,
                   Done done);
   void Cancel(uint64_t job);
+  void WhenArchitecturesKnown(
+      std::function<void(const std::vector<int>&)> known);
   Counters counters() const;
 
  private:
@@ -62,7 +65,8 @@ class CompilePool::Loop {
   void NoWorkerStarts(const std::string& cause);
 
   void OnReply(uint64_t worker_id, ipc::Reply reply);
-  void OnReady(uint64_t worker_id);
+  void OnReady(uint64_t worker_id, const ipc::Ready& ready);
+  void KnowArchitectures(std::vector<int> architectures);
   void OnAnswer(uint64_t worker_id, ipc::Reply reply);
   void OnEnd(uint64_t worker_id, const std::string& cause);
   void OnStartDeadline(uint64_t worker_id);
@@ -89,6 +93,10 @@ class CompilePool::Loop {
 
   mutable Mutex mutex_;
   Counters counters_ KILN_GUARDED_BY(mutex_);
+  // Empty until a worker has come up, or did not.
+  std::optional<std::vector<int>> architectures_ KILN_GUARDED_BY(mutex_);
+  std::vector<std::function<void(const std::vector<int>&)>> waiting_
+      KILN_GUARDED_BY(mutex_);
 
   EventLoop loop_{"kiln-compile"};
 };

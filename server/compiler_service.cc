@@ -4,9 +4,12 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "jit/compile/compute_capability.h"
+#include "jit/compile/errors.h"
 #include "jit/compile/schedule_report.h"
 #include "jit/compile/tuning.h"
 #include "jit/plan/canonical.h"
@@ -62,13 +65,28 @@ void FillSchedule(const CompileRequest& request, v1::ScheduleReport* schedule) {
   }
 }
 
+// `known`: none if nothing is known of the compiler.
+absl::Status CheckArchitecture(const Target& target,
+                               const std::vector<int>& known) {
+  if (target.is_cpu() || known.empty() ||
+      std::find(known.begin(), known.end(), ComputeCapability(target)) !=
+          known.end()) {
+    return absl::OkStatus();
+  }
+  return UnknownArchitecture({target.arch, known});
+}
+
 absl::Status ExplainPlan(Front& front, const v1::ExplainRequest& request,
+                         const std::vector<int>& architectures,
                          v1::ExplainResponse* response) {
   const absl::StatusOr<ServedRequest> served =
       ServedRequestOf(front, request.plan(), request.target(), request.grade(),
                       request.variant());
   if (!served.ok()) return served.status();
   const KeyedRequest& keyed = *served->keyed;
+  const absl::Status checked =
+      CheckArchitecture(keyed.request.target, architectures);
+  if (!checked.ok()) return checked;
   if (request.include_schedule() && keyed.request.variant == kEagerVariant) {
     return InvalidField("variant", "Eager kernels have no schedule.",
                         keyed.request.variant, "any other");
@@ -151,9 +169,20 @@ grpc::ServerUnaryReactor* CompilerService::Compile(
 grpc::ServerUnaryReactor* CompilerService::Explain(
     grpc::CallbackServerContext* context, const v1::ExplainRequest* request,
     v1::ExplainResponse* response) {
-  return AnswerNow(front_.activity, context, peer_, "Explain", [&](Call&) {
-    return ExplainPlan(front_, *request, response);
-  });
+  std::shared_ptr<PendingCall> call =
+      PendingCall::Start(front_.activity, context, peer_, "Explain");
+  const auto answer = [&front = front_, call, request,
+                       response](const std::vector<int>& architectures) {
+    if (!call->Claim()) return;
+    call->Finish(ExplainPlan(front, *request, architectures, response));
+  };
+  const absl::StatusOr<Target> target = ParseTarget(request->target());
+  if (target.ok() && !target->is_cpu()) {
+    front_.artifacts->WhenArchitecturesKnown(answer);
+  } else {
+    answer({});
+  }
+  return call.get();
 }
 
 grpc::ServerUnaryReactor* CompilerService::StoreTuning(

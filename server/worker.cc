@@ -167,6 +167,11 @@ int RunCompileWorker(int fd, const std::string& nvrtc_path) {
   }
   ipc::Reply ready;
   ready.mutable_ready();
+  if (compiler.nvrtc != nullptr) {
+    for (const int number : compiler.nvrtc->architectures()) {
+      ready.mutable_ready()->add_architectures(number);
+    }
+  }
   if (!channel.Send(ready).ok()) return 1;
   while (true) {
     ipc::Request request;

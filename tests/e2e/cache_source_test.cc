@@ -70,6 +70,25 @@ TEST(CacheSourceTest, ExplainNamesTheDifferenceOfAMissAndTheTierOfAHit) {
               HasSubstr("target: sm_90a/132 (wanted) != sm_80/108 (found)"));
 }
 
+// Prevents a schedule for what cannot be compiled, even before the first worker
+// is up.
+TEST(CacheSourceTest, TargetsThatDoNotCompileAreNotExplained) {
+  const Daemon daemon;
+  WriteWhole(daemon.folder() / "plan.kiln", SmallPlanText(1));
+  const std::string plan = daemon.folder() / "plan.kiln";
+  for (const char* target : {"sm_200/3", "sm_70/3", "sm_10/3", "sm_100"}) {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"explain", plan, "--schedule"},
+          std::vector<std::string>{"compile", plan}}) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--target", target});
+      const CommandResult result = daemon.Kiln(arguments);
+      EXPECT_EQ(result.status, 2) << target << ": " << result.err;
+      EXPECT_THAT(result.err, HasSubstr("allowed: sm_")) << target;
+    }
+  }
+}
+
 // Prevents that plans wait for a compiler before their first result, and that
 // each start of a daemon compiles the eager kernels again.
 TEST(CacheSourceTest, EagerKernelsAreCompiledOnceForAllPlans) {

@@ -298,7 +298,8 @@ TEST_F(CommandTest, SaysWhatIsWrongInWordsAndStatus) {
       {{"cache", "purge"}, 2, "--yes"},
       {{"info", "--socket", nowhere}, 3, nowhere},
       {{"validate", Path("bad.kiln")}, 5, "bad.kiln"},
-      {{"compile", plan_, "--target", "sm_13/1"}, 5, ""},
+      {{"compile", plan_, "--target", "sm_13/1"}, 2, "sm_75 and later"},
+      {{"compile", plan_, "--target", "sm_199/1"}, 2, "sm_80, "},
       {{"prewarm", plan_, Path("bad.kiln"), "--target", "cpu"}, 7, "bad.kiln"},
   };
   for (const Case& item : cases) {

@@ -19,12 +19,29 @@ namespace kiln {
 namespace {
 
 using std::chrono::milliseconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 using OutcomeAnswer = Answer<CompilePool::Outcome>;
 
 constexpr char kRequestId[] = "0123456789abcdef";
+
+// What WhenArchitecturesKnown calls.
+class Architectures {
+ public:
+  std::function<void(const std::vector<int>&)> callback() {
+    return [done = answer_.callback()](const std::vector<int>& known) {
+      done(known);
+    };
+  }
+  std::vector<int> Get() { return *answer_.Get(); }
+  bool IsThere() const { return answer_.IsThere(); }
+
+ private:
+  Answer<std::vector<int>> answer_;
+};
 
 // A pool of fake workers, which do as a job's variant says.
 class CompilePoolTest : public ::testing::Test {
@@ -83,6 +100,26 @@ TEST_F(CompilePoolTest, AnswersWithOneWarmWorker) {
 TEST_F(CompilePoolTest, RefusesAProgramThatIsNone) {
   options_.executable = "/nowhere/kilnd";
   EXPECT_TRUE(absl::IsInvalidArgument(CompilePool::Start(options_).status()));
+}
+
+TEST_F(CompilePoolTest, TellsWhatTheFirstWorkerKnows) {
+  Start();
+  Architectures early;
+  pool_->WhenArchitecturesKnown(early.callback());
+  EXPECT_THAT(early.Get(), ElementsAre(75, 90));
+  Architectures late;
+  pool_->WhenArchitecturesKnown(late.callback());
+  EXPECT_TRUE(late.IsThere());
+  EXPECT_THAT(late.Get(), ElementsAre(75, 90));
+}
+
+// Prevents a call that waits for a compiler that does not come.
+TEST_F(CompilePoolTest, KnowsNothingOfAWorkerThatDoesNotComeUp) {
+  options_.toolchain.library_path = "exit";
+  Start();
+  Architectures answer;
+  pool_->WhenArchitecturesKnown(answer.callback());
+  EXPECT_THAT(answer.Get(), IsEmpty());
 }
 
 TEST_F(CompilePoolTest, HandsStatusAndDetailOn) {

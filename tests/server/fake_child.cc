@@ -146,6 +146,9 @@ int Serve(int fd, const std::string& device) {
   DieWithParent();
   ipc::Reply ready;
   ready.mutable_ready()->set_uuid(UuidOf(device));
+  for (const int number : {75, 90}) {
+    ready.mutable_ready()->add_architectures(number);
+  }
   if (!channel.Send(ready).ok()) return 1;
   while (true) {
     ipc::Request request;
