@@ -33,7 +33,7 @@ std::string ComplaintOf(const cli::RunTensor& output,
   std::vector<double> got(wanted.size());
   ElementsToDouble(output.desc.dtype, output.elements.data(),
                    static_cast<int64_t>(got.size()), got.data());
-  const cli::Deviation deviation = cli::Compare(got, wanted);
+  const cli::Deviation deviation = cli::Compare(output.desc.dtype, got, wanted);
   if (bound.Holds(deviation)) return "";
   return fmt::format(
       "{}: relative norm {:.3g} (bound {:.3g}), element {} is {} instead of "
