@@ -129,7 +129,8 @@ class Reporting {
              ? "; what ops read of other tensors is on its way before sums are"
              : "") +
         (kernel.conv->rounds_sums ? "; results are rounded in registers" : "") +
-        (kernel.conv->stores_sums ? "; elements are stored from registers" : "") +
+        (kernel.conv->stores_sums ? "; elements are stored from registers"
+                                  : "") +
         TextOfFinish(kernel) +
         (kernel.leaves_states && kernel.group.finish.empty()
              ? "; what blocks leave of statistics is merged by each block that "
