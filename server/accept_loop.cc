@@ -127,6 +127,8 @@ void AcceptLoop::Admit(FileDescriptor fd) {
                   [this, id](uint32_t events) { OnReady(id, events); });
   client.deadline = loop_.After(options_.handshake_timeout, [this, id] {
     ++timed_out_;
+    spdlog::info("Dropping a connection of pid {} that says nothing for {} ms",
+                 clients_.at(id).peer.pid, options_.handshake_timeout.count());
     Drop(id);
   });
   open_connections_ = clients_.size();

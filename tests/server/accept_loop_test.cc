@@ -1,6 +1,7 @@
 #include "server/accept_loop.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -13,10 +14,13 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/server/captured_log.h"
+
 namespace kiln {
 namespace {
 
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 FileDescriptor ConnectTo(const std::string& path) {
   FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -125,9 +129,13 @@ TEST_F(AcceptLoopTest, DestroysTheConnectionOnHangUp) {
 // Prevents clients that never speak from using up the limit.
 TEST_F(AcceptLoopTest, DropsSilentConnections) {
   Start({.max_connections = 8, .handshake_timeout = milliseconds(100)});
+  const CapturedLog log;
   const FileDescriptor silent = ConnectTo(path_);
   EXPECT_TRUE(Closed(silent));
   EXPECT_EQ(loop_->counters().timed_out, 1);
+  loop_.reset();
+  EXPECT_THAT(log.text(), HasSubstr("pid " + std::to_string(getpid()) +
+                                    " that says nothing for 100 ms"));
 }
 
 TEST_F(AcceptLoopTest, KeepsConnectionsThatSpokeInTime) {
