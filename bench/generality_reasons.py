@@ -9,8 +9,6 @@ REASONS = {
                         "where PyTorch has one of TF32",
     "dice_of_images": "of both times the memory needs half; the rest is "
                       "beginnings and ends of kernels",
-    "generator_f16": "the convolution's result lies in memory as f32 in front "
-                     "of the norm, torch.compile's in 16 bits",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
                             "change nothing",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",

@@ -56,8 +56,13 @@ _ATTRIBUTES: dict[str | None, dict[str, Attribute]] = {
 }
 
 
-def _op(number: int, *operands: str, member: str | None = None) -> OpInfo:
-    return OpInfo(number, operands or ("input",), member, _ATTRIBUTES[member])
+def _op(number: int, *operands: str, member: str | None = None,
+        without: tuple[str, ...] = ()) -> OpInfo:
+    """`without`: attributes that only another op with the same member has."""
+    attributes = {name: attribute
+                  for name, attribute in _ATTRIBUTES[member].items()
+                  if name not in without}
+    return OpInfo(number, operands or ("input",), member, attributes)
 
 
 def _binary(number: int) -> OpInfo:
@@ -67,13 +72,14 @@ def _binary(number: int) -> OpInfo:
 _CONV = ("input", "weight", "bias")
 
 OPS: dict[str, OpInfo] = {
-    "conv2d": _op(1, *_CONV, member="conv"),
+    "conv2d": _op(1, *_CONV, member="conv", without=("output_padding",)),
     "conv_transpose2d": _op(2, *_CONV, member="conv"),
     "group_norm": _op(10, "input", "weight", "bias", member="group_norm"),
     "batch_norm": _op(11, "input", "running_mean", "running_var", "weight",
                       "bias", member="batch_norm"),
-    "max_pool2d": _op(20, member="pool"),
-    "avg_pool2d": _op(21, member="pool"),
+    "max_pool2d": _op(20, member="pool", without=("count_include_pad",
+                                                  "divisor_override")),
+    "avg_pool2d": _op(21, member="pool", without=("dilation",)),
     "sum": _op(30, member="reduce"),
     "mean": _op(31, member="reduce"),
     "amax": _op(32, member="reduce"),
