@@ -140,13 +140,13 @@ void DeviceTable::WhenDescribed(std::function<void()> done) {
     if (undescribed_ > 0) waiters_.push_back(std::exchange(done, nullptr));
   }
   if (done) return done();
+  timer_loop_.Post([this] {
+    timer_loop_.After(kDescribeTimeout, [this] { AnswerWaiters(); });
+  });
   if (start) StartDescribing();
 }
 
 void DeviceTable::StartDescribing() {
-  timer_loop_.Post([this] {
-    timer_loop_.After(kDescribeTimeout, [this] { AnswerWaiters(); });
-  });
   const std::vector<std::string> all = names();
   for (size_t i = 0; i < all.size(); ++i) {
     const std::shared_ptr<ExecutorProcess> executor = ExecutorOf(all[i]);

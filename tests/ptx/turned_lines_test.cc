@@ -22,7 +22,7 @@ struct TurnedPlan {
 std::vector<TurnedPlan> TurnedPlans() {
   return {
       {"pixels",
-       Conv("4,96,64,64", "128,96,3,3", "padding=1",
+       Conv("2,128,12,64", "160,128,3,3", "padding=1",
             "y = group_norm(c, num_groups=32)", "f16"),
        false},
       {"strides",
