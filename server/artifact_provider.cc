@@ -105,6 +105,7 @@ bool ArtifactProvider::IsToBeStoredAgain(const KeyedRequest& keyed,
 
 void ArtifactProvider::StoreAgain(const KeyedRequest& keyed,
                                   const Shared& value) {
+  if (memory_.Peek(keyed.key) != value) return;  // forgotten since
   disk_.Put(keyed.key, keyed.key_text, value->bytes);
   if (disk_.Contains(keyed.key)) return;
   MutexLock lock(mutex_);

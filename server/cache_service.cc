@@ -184,11 +184,14 @@ grpc::ServerUnaryReactor* CacheService::Purge(
     const absl::StatusOr<std::vector<std::string>> keys =
         ResolveKeys(*front_.disk, *request);
     if (!keys.ok()) return keys.status();
+    // Before, so that what memory has is not stored again behind the removal;
+    // and after, for what has been read from disk meanwhile.
+    front_.artifacts->Forget(*keys);
     const absl::StatusOr<DiskCache::Removed> removed =
         front_.disk->Purge(*keys);
+    front_.artifacts->Forget(*keys);
     if (!removed.ok()) return removed.status();
     response->set_removed(removed->entries);
-    front_.artifacts->Forget(*keys);
     return absl::OkStatus();
   });
 }

@@ -2,14 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
+#include <random>
 #include <system_error>
+#include <utility>
 
 #include "proto/file_descriptor.h"
 
@@ -42,11 +47,6 @@ absl::Status WriteInPlace(const std::string& path, std::string_view bytes) {
   return file ? absl::OkStatus() : FileError(path, "written", errno);
 }
 
-// Its length does not depend on that of the name of `path`.
-std::string TemporaryBeside(const std::string& path) {
-  return fs::path(path).replace_filename(fmt::format(".kiln-{}.tmp", getpid()));
-}
-
 // Errno, or 0.
 int WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -57,26 +57,47 @@ int WriteAll(int fd, std::string_view bytes) {
   return 0;
 }
 
+// Whether it says that the folder, rather than the file, may not be changed.
+bool IsOfFolder(int error) {
+  return error == EACCES || error == EPERM || error == EROFS || error == EBUSY;
+}
+
+// All of it on disk, and the mode if known. Errno, or 0.
+int Fill(FileDescriptor file, std::optional<mode_t> mode,
+         std::string_view bytes) {
+  if (mode.has_value() && fchmod(file.get(), *mode) != 0) return errno;
+  const int failure = WriteAll(file.get(), bytes);
+  if (failure != 0) return failure;
+  if (fdatasync(file.get()) != 0) return errno;
+  return close(file.Release()) == 0 ? 0 : errno;
+}
+
+// Of a length that does not depend on that of the name of `path`.
+std::string TemporaryBeside(const std::string& path) {
+  std::random_device random;
+  const uint64_t number = uint64_t{random()} << 32 | random();
+  return fs::path(path).replace_filename(
+      fmt::format(".kiln-{:016x}.tmp", number));
+}
+
 // Writes a file beside `path` and gives it its name, and `mode` if known.
-absl::Status Replace(const std::string& path, fs::perms mode,
+absl::Status Replace(const std::string& path, std::optional<mode_t> mode,
                      std::string_view bytes) {
-  std::error_code error;
   const std::string temporary = TemporaryBeside(path);
-  fs::remove(temporary, error);
-  FileDescriptor file(
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.valid() && errno == EACCES) return WriteInPlace(path, bytes);
+  FileDescriptor file(open(temporary.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                           mode.has_value() ? 0600 : 0666));
+  if (!file.valid() && IsOfFolder(errno)) return WriteInPlace(path, bytes);
   if (!file.valid()) return FileError(path, "written", errno);
 
-  int failure = WriteAll(file.get(), bytes);
-  if (failure == 0 && close(file.Release()) != 0) failure = errno;
-  if (mode != fs::perms::unknown) fs::permissions(temporary, mode, error);
-  if (failure == 0 && rename(temporary.c_str(), path.c_str()) != 0) {
-    failure = errno;
+  const int failure = Fill(std::move(file), mode, bytes);
+  if (failure == 0 && rename(temporary.c_str(), path.c_str()) == 0) {
+    return absl::OkStatus();
   }
-  if (failure == 0) return absl::OkStatus();
-  fs::remove(temporary, error);
-  return FileError(path, "written", failure);
+  const int error = failure == 0 ? errno : failure;
+  unlink(temporary.c_str());
+  if (failure == 0 && IsOfFolder(error)) return WriteInPlace(path, bytes);
+  return FileError(path, "written", error);
 }
 
 }  // namespace
@@ -108,16 +129,17 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {
-  std::error_code error;
-  const fs::file_status status = fs::symlink_status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    return Replace(path, fs::perms::unknown, bytes);
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0) {
+    if (errno != ENOENT) return FileError(path, "written", errno);
+    return Replace(path, std::nullopt, bytes);
   }
-  if (!fs::is_regular_file(status)) return WriteInPlace(path, bytes);
-  if (access(path.c_str(), W_OK) == 0) {
-    return Replace(path, status.permissions(), bytes);
+  const bool is_alone = found.st_nlink == 1 && found.st_uid == geteuid();
+  if (!S_ISREG(found.st_mode) || !is_alone) return WriteInPlace(path, bytes);
+  if (access(path.c_str(), W_OK) != 0) {
+    return FileError(path, "written", errno);
   }
-  return FileError(path, "written", errno);
+  return Replace(path, found.st_mode & 07777, bytes);
 }
 
 }  // namespace kiln::cli

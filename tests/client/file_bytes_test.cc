@@ -89,6 +89,13 @@ TEST_F(WriteFileTest, KeepsPermissionsAndLinks) {
   EXPECT_EQ(FilesInFolder(), 2);
 }
 
+TEST_F(WriteFileTest, KeepsHardLinks) {
+  ASSERT_TRUE(WriteFile(Path("a"), "first").ok());
+  fs::create_hard_link(Path("a"), Path("b"));
+  ASSERT_TRUE(WriteFile(Path("a"), "second").ok());
+  EXPECT_EQ(Content("b"), "second");
+}
+
 TEST_F(WriteFileTest, WritesDevicesInPlace) {
   EXPECT_TRUE(WriteFile("/dev/null", "x").ok());
   EXPECT_TRUE(fs::is_character_file("/dev/null"));

@@ -105,5 +105,11 @@ def _open_log(path: pathlib.Path) -> BinaryIO:
 
 def _log_tail(path: pathlib.Path, start: int) -> str:
     """The end of what is behind byte `start`."""
-    tail = path.read_bytes()[start:][-_LOG_TAIL_BYTES:]
+    try:
+        with path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(min(start, size), size - _LOG_TAIL_BYTES))
+            tail = log.read(_LOG_TAIL_BYTES)
+    except OSError:
+        return "(unreadable)"
     return tail.decode(errors="replace").strip() or "(empty)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fractions
+import math
 import re
 import struct
 
@@ -10,10 +12,10 @@ from kiln.plan_ops import APPROXIMATIONS, DTYPES, Attribute
 
 _INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _DECIMAL = re.compile(r"""
-    [+-]?(?:(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)? |
+    [+-]?(?:(?P<digits>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)? |
             inf(?:inity)? | nan)""", re.VERBOSE | re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"""
-    [+-]?0x(?P<digits>[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?""",
+    [+-]?0x(?P<digits>[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?""",
     re.VERBOSE | re.IGNORECASE)
 
 
@@ -143,13 +145,29 @@ class TokenReader:
         return entries
 
 
+def _without_tie(text: str) -> float:
+    """The number that decimal `text` spells, rounded to double; where that is
+    half way between two f32 and the number is not, the next double."""
+    value = float(text)
+    if not math.isfinite(value) or value == 0:
+        return value
+    # An f32 has 24 bits, so what lies half way has 25.
+    mantissa = math.frexp(value)[0] * 2**25
+    if not mantissa.is_integer() or mantissa % 2 == 0:
+        return value
+    exact = fractions.Fraction(text)
+    if exact == fractions.Fraction(value):
+        return value
+    return math.nextafter(value, math.inf if exact > value else -math.inf)
+
+
 def _f32(text: str) -> float | None:
     """The f32 that `text` spells, or None. Raises OverflowError for one beyond
     f32, those too small for it included."""
     if match := _HEXADECIMAL.fullmatch(text):
         value = float.fromhex(text)
     elif match := _DECIMAL.fullmatch(text):
-        value = float(text)
+        value = _without_tie(text)
     else:
         return None
     digits = match["digits"]

@@ -152,6 +152,19 @@ class ReadTextTest(unittest.TestCase):
         self.assertEqual(self.op("add(x, -inf)").operands[1], -float("inf"))
         self.assertEqual(self.op("add(x, 0e-99)").operands[1], 0.0)
 
+    def test_numbers_are_rounded_once(self):
+        """As double these lie half way between two f32, and would be rounded
+        to the even one."""
+        for number, wanted in [("1.000000059604644775390626", 1 + 2**-23),
+                               ("1.000000059604644775390625", 1.0),
+                               ("1.000000178813934326171874", 1 + 2**-23)]:
+            self.assertEqual(self.op(f"add(x, {number})").operands[1], wanted)
+
+    def test_long_numbers_take_no_longer_than_others(self):
+        digits = 200_000 * "1"
+        with self.assertRaises(plan_text.PlanError):
+            self.op(f"add(x, {digits}x)")
+
 
 if __name__ == "__main__":
     unittest.main()
