@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "cache/entry_format.h"
 #include "jit/compile/compile_plan.h"
 #include "jit/compile/eager_plan.h"
 #include "jit/compile/tuning.h"
@@ -97,7 +98,8 @@ bool ArtifactProvider::IsToBeStoredAgain(const KeyedRequest& keyed,
                                          const Shared& value) {
   if (disk_.Contains(keyed.key) || IsMadeOfEagerModule(keyed)) return false;
   const DiskCache::Counters disk = disk_.counters();
-  const auto size = static_cast<int64_t>(value->bytes.size());
+  const auto size = static_cast<int64_t>(
+      value->bytes.size() + keyed.key_text.size() + kEntryOverheadBytes);
   if (disk.size_bytes + size > disk.limit_bytes) return false;
   MutexLock lock(mutex_);
   return store_again_from_ <= std::chrono::steady_clock::now();

@@ -96,8 +96,9 @@ Check CheckCache(const client::Connection& connection) {
             fmt::format("{} is only read: another process has its lock, or it "
                         "cannot be taken",
                         stats->directory()),
-            "The daemon's log names the process; end it, or give this daemon "
-            "a directory of its own (kilnd --cache-dir); until then its "
+            "The daemon's log names the process; end it if it is a kilnd, or "
+            "give this daemon a directory of its own (kilnd --cache-dir); "
+            "until then its "
             "kernels are kept in memory"};
   }
   const std::string finding =
