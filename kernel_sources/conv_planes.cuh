@@ -1,3 +1,4 @@
+// Longer than 400 lines because all tails share how lanes go through planes.
 // What follows a convolution of conv_wgmma.cu where channels are the rows of
 // the product. Each warp has 16 channels of a run of positions; it lays half of
 // them down in shared memory as planes and goes through them channel by

@@ -1,3 +1,4 @@
+// Longer than 400 lines because functions stand beside what they are made of.
 // Pointwise operations, one function each, by PyTorch's definitions. NaN
 // operands give NaN, also in minimum, maximum, relu and clamp, as in PyTorch.
 //

@@ -1,3 +1,4 @@
+// Longer than 400 lines because roles of a team share its places and barriers.
 // Normalisation in two touches of rows that no block can hold: a team of
 // blocks works on a row together. All blocks of the device, one on each
 // multiprocessor, are one team, or several with rows of their own.

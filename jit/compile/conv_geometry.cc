@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class answers for all of a tile's numbers.
 #include "jit/compile/conv_geometry.h"
 
 #include <algorithm>

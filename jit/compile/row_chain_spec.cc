@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class writes all parts of a chain's Spec.
 #include "jit/compile/row_chain_spec.h"
 
 #include <algorithm>
