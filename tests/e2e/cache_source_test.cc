@@ -23,6 +23,13 @@ ArtifactSource SourceOf(Client& client, const Plan& plan,
   return compiled.ok() ? compiled->source : ArtifactSource::kCompiled;
 }
 
+// With the same cache.
+void Restart(Daemon& daemon) {
+  daemon.process().Signal(SIGTERM);
+  EXPECT_EQ(daemon.process().Wait(), 0);
+  daemon.Start();
+}
+
 TEST(CacheSourceTest, CompiledThenMemoryThenDiskAfterRestart) {
   Daemon daemon;
   const Plan plan = SmallPlan(1);
@@ -31,9 +38,7 @@ TEST(CacheSourceTest, CompiledThenMemoryThenDiskAfterRestart) {
     EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kCompiled);
     EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kMemory);
   }
-  daemon.process().Signal(SIGTERM);
-  EXPECT_EQ(daemon.process().Wait(), 0);
-  daemon.Start();
+  Restart(daemon);
   Client client = daemon.Connect();
   EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kDisk);
   EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kMemory);
@@ -103,9 +108,7 @@ TEST(CacheSourceTest, EagerKernelsAreCompiledOnceForAllPlans) {
     EXPECT_EQ(SourceOf(client, SmallPlan(0), "eager"), ArtifactSource::kMemory);
   }
   EXPECT_EQ(daemon.Compiles() - before, 1);
-  daemon.process().Signal(SIGTERM);
-  EXPECT_EQ(daemon.process().Wait(), 0);
-  daemon.Start();
+  Restart(daemon);
   const int64_t after_start = daemon.Compiles();
   Client client = daemon.Connect();
   EXPECT_EQ(SourceOf(client, SmallPlan(1), "eager"), ArtifactSource::kCompiled);
@@ -127,12 +130,11 @@ TEST(CacheSourceTest, ExplainRefusesTheScheduleOfEagerKernels) {
 TEST(CacheSourceTest, WhatVerifySetsAsideIsStoredAgain) {
   Daemon daemon;
   const Plan plan = SmallPlan(1);
-  std::string key;
   {
     Client client = daemon.Connect();
     CompileOptions options;
     options.target = kTarget;
-    key = client.Compile(plan, options)->key;
+    const std::string key = client.Compile(plan, options)->key;
     const auto file = daemon.folder() / "cache" / "entries" / key.substr(0, 2) /
                       (key + ".kiln");
     std::string bytes = ReadWhole(file);
@@ -147,9 +149,7 @@ TEST(CacheSourceTest, WhatVerifySetsAsideIsStoredAgain) {
     EXPECT_FALSE(std::filesystem::exists(file));
     EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kMemory);
   }
-  daemon.process().Signal(SIGTERM);
-  EXPECT_EQ(daemon.process().Wait(), 0);
-  daemon.Start();
+  Restart(daemon);
   Client client = daemon.Connect();
   EXPECT_EQ(SourceOf(client, plan), ArtifactSource::kDisk);
 }
