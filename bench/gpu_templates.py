@@ -89,11 +89,18 @@ PLANS = {
     "conv_images_sum": _conv("264,8,40,45", "64,8,3,3")
     + "t = relu(c)\ny = sum(t, dim=[2,3])\noutput y\n",
     # Turns that are held through a part of the tail.
-    "conv_turns_held": _conv("66,8,14,96", "64,8,3,3")
-    + "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
+    "conv_turns_held": _conv("66,8,14,96", "48,8,3,3")
+    + "n = group_norm(c, num_groups=8)\nr = add(n, c)\n"
     + "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
     "conv_turns_held_softmax": _conv("132,8,18,34", "64,8,3,3")
     + "y = softmax(c, dim=1)\noutput y\n",
+    # Channels that are reduced from registers: in three warpgroups, which hold
+    # their turns in tf32; by the sum, of 16 bits.
+    "conv_channel_runs": "grade tf32\n" + _conv("66,8,14,96", "64,8,3,3")
+    + "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
+    + "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
+    "conv_channel_runs_sum": _conv("66,24,9,24", "64,24,3,3", "bf16")
+    + "r = relu(c)\ny = sum(r, dim=1)\noutput y\n",
     # Sums whose scales change within a block, by ROW_DEVIATIONS.
     "conv_scales_channels": _conv("132,16,48,40", "32,16,1,1")
     + "y = amax(c, dim=1)\noutput y\n",

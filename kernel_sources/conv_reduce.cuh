@@ -39,27 +39,36 @@ __device__ void ReduceValues(Sum* state, const float (&x)[kCount]) {
   }
 }
 
-// Of values times log2(e), as Spec::Read gives them here: powers of two of
-// differences from the largest. An infinite one would make differences NaN; it
-// is replaced by 0, where the powers are 0 or infinite as they should be. An
-// error of a power grows with the difference, but its share of the sum falls
-// faster: the plain power of two is right to an ulp of the sum. `largest` is
-// rounded; `rest`, what it lacks, is the same for all, and where it is beyond 1
-// no more than a rounding of the result.
-template <int kCount>
-__device__ LogSumExp SumFromLargest(const float (&x)[kCount]) {
+// Of values times log2(e), as Spec::Read gives them here: of `sum`, powers of
+// two of differences from `base`, which is PivotOf the largest. An error of a
+// power grows with the difference, but its share of the sum falls faster: the
+// plain power of two is right to an ulp of the sum. `largest` is rounded;
+// `rest`, what it lacks, is the same for all, and where it is beyond 1 no more
+// than a rounding of the result.
+__device__ inline LogSumExp SumOfPowersFrom(float base, float sum) {
   constexpr float kLog2E = 0x1.715476p+0f;
-  Amax most;
-  ReduceValues(&most, x);
-  const float base = fabsf(most.largest) == Infinity() ? 0.0f : most.largest;
   LogSumExp state;
   state.largest = base * (1.0f / kLog2E);
   const float rest = Clamp(fmaf(-state.largest, kLog2E, base), -1.0f, 1.0f);
+  state.scaled.sum = sum * Exp2(rest);
+  return state;
+}
+
+template <int kCount>
+__device__ LogSumExp SumFromLargest(const float (&x)[kCount]) {
+  Amax most;
+  ReduceValues(&most, x);
+  const float base = PivotOf(most.largest);
   float powers[kCount];
 #pragma unroll
   for (int i = 0; i < kCount; ++i) powers[i] = Exp2(x[i] - base);
-  state.scaled.sum = OverLanes(SumOf(powers), Add) * Exp2(rest);
-  return state;
+  return SumOfPowersFrom(base, OverLanes(SumOf(powers), Add));
+}
+
+// Whether a sum of powers as they are is neither so large that one of them may
+// be infinite nor so small that those below the normal numbers count.
+__device__ inline bool IsPlainSum(float sum) {
+  return sum > 0x1p-64f && sum < 0x1p64f;
 }
 
 // Reduces the values of several pixels, row by row.
@@ -70,17 +79,13 @@ __device__ void ReduceRows(Reducer (&states)[kRows],
   for (int row = 0; row < kRows; ++row) ReduceValues(&states[row], x[row]);
 }
 
-// The sums of the powers as they are, where they are neither so large that one
-// of the powers may be infinite nor so small that those below the normal
-// numbers count; else, and of NaNs, from the largest on. Either way of the
-// pixel alone. An x that is up to 64 times log2(e) is rounded by 2^-19, its
-// power by 1.3e-6 of itself at most and by less than 1e-7 up to 4.
+// The sums of the powers as they are where they are plain; else, and of NaNs,
+// from the largest on. Either way of the pixel alone. An x that is up to 64
+// times log2(e) is rounded by 2^-19, its power by 1.3e-6 of itself at most and
+// by less than 1e-7 up to 4.
 template <int kRows, int kCount>
 __device__ void ReduceRows(LogSumExp (&states)[kRows],
                            const float (&x)[kRows][kCount]) {
-  const auto is_plain = [](float sum) {
-    return sum > 0x1p-64f && sum < 0x1p64f;
-  };
   bool all_are = true;
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
@@ -89,14 +94,14 @@ __device__ void ReduceRows(LogSumExp (&states)[kRows],
     for (int i = 0; i < kCount; ++i) powers[i] = Exp2(x[row][i]);
     states[row].largest = 0.0f;
     states[row].scaled.sum = OverLanes(SumOf(powers), Add);
-    all_are = all_are && is_plain(states[row].scaled.sum);
+    all_are = all_are && IsPlainSum(states[row].scaled.sum);
   }
   // The same branch in all lanes: products wait for each other behind others.
   if (!__any_sync(~0u, !all_are)) return;
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
     const LogSumExp shifted = SumFromLargest(x[row]);
-    if (!is_plain(states[row].scaled.sum)) states[row] = shifted;
+    if (!IsPlainSum(states[row].scaled.sum)) states[row] = shifted;
   }
 }
 

@@ -62,9 +62,11 @@ struct ConvTile {
                                         kChannelBlocks * Spec::kPhasesH *
                                         kColumnStep * Spec::kGroups;
 
-  // Waits for the threads of a warpgroup that multiplies.
+  // Waits for the threads of a warpgroup that multiplies, at a barrier of its
+  // own.
+  static __device__ int GroupBarrier(int group) { return 8 + group; }
   static __device__ void SyncGroup(int group) {
-    asm volatile("bar.sync %0, 128;" ::"r"(8 + group) : "memory");
+    asm volatile("bar.sync %0, 128;" ::"r"(GroupBarrier(group)) : "memory");
   }
   // Waits for all threads that multiply.
   static __device__ void Sync() {

@@ -13,9 +13,9 @@
 // one (kRunPitch).
 //
 // Either channels are the rows of the product and pixels its columns
-// (kChannelRows; conv_runs.cuh, conv_image_runs.cuh, conv_rounded.cuh or
-// conv_planes.cuh follows), or pixels are the rows and a thread has many
-// channels of few pixels (conv_tails.cuh).
+// (kChannelRows; conv_runs.cuh, conv_image_runs.cuh, conv_channel_runs.cuh,
+// conv_rounded.cuh or conv_planes.cuh follows), or pixels are the rows and a
+// thread has many channels of few pixels (conv_tails.cuh).
 //
 // One or two warpgroups bring chunks (conv_producer.cuh, conv_lines.cuh,
 // conv_turned_lines.cuh), the others multiply; some warps of the former may
@@ -25,6 +25,7 @@
 // and there are several chunks, each is added to the total by an ordinary
 // addition.
 #include "conv_beside.cuh"
+#include "conv_channel_runs.cuh"
 #include "conv_finish.cuh"
 #include "conv_held.cuh"
 #include "conv_held_windows.cuh"
@@ -133,8 +134,13 @@ class ConvConsumer {
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
         SumTile(Preparing(tail, channels, block_, tile));
-        tail.Take(t_, block_, tile, sums_.d,
-                  stages_.scratch() + Spec::kStateWords);
+        if constexpr (kHoldsTurn) {
+          tail.Take(t_, block_, tile, sums_.d, stages_.scratch(),
+                    [this] { PassTurn(); });
+        } else {
+          tail.Take(t_, block_, tile, sums_.d,
+                    stages_.scratch() + Spec::kStateWords);
+        }
         if constexpr (Spec::kStoresSums) {
           Spec::StoreSums(t_, RunStores<Spec>(block_, tile), sums_.d);
         } else if constexpr (Spec::kHasPlanes) {

@@ -343,6 +343,15 @@ int64_t ConvGeometry::plane_bytes() const {
   const int64_t units = RoundUp(tiles_n, 32 / channels) + 1;
   return warps * channels * units * 16;
 }
+// Lanes lay down eight numbers of each of eight rows at once, half of a warp's
+// lanes at a time.
+int64_t ConvGeometry::channel_run_pitch() const {
+  return RoundUp(tiles_n * 8 - 8, 16) + 8;
+}
+int64_t ConvGeometry::channel_run_bytes() const {
+  constexpr int64_t kRows = 33;
+  return groups_n * kRows * channel_run_pitch() * 4;
+}
 int64_t ConvGeometry::kept_window_words() const {
   const int64_t sharing = windows.size[1] / 2;  // lanes that share a window
   const int64_t of_thread =

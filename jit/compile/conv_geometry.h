@@ -49,10 +49,11 @@ struct ConvDemands {
   int64_t group_channels = 0;
 
   // Where channels are the rows of warpgroups' products: whether statistics or
-  // reductions over images are taken from registers (conv_runs.cuh,
-  // conv_image_runs.cuh), and whether planes are needed.
+  // reductions are taken from registers (conv_runs.cuh, conv_image_runs.cuh,
+  // conv_channel_runs.cuh), and whether planes are needed.
   bool in_registers() const {
-    return (has_statistics || reduces_images) && reads == 0;
+    const bool reduces_channels = all_channels_in_a_block && !has_softmax;
+    return (has_statistics || reduces_images || reduces_channels) && reads == 0;
   }
   // Whether windows are pooled by a loop of their own. Beside statistics, those
   // that tiles are not laid out by are pooled from registers, or were when the
@@ -302,6 +303,13 @@ struct ConvGeometry {
   // strip that is held, with channels of `channel_bytes`.
   int64_t kept_window_words() const;
   int64_t HeldWindowBytes(int64_t channel_bytes) const;
+  // Whether channels are reduced from registers; a row that
+  // conv_channel_runs.cuh lays down then, and the bytes of all.
+  bool reduces_runs(const ConvDemands& demands) const {
+    return channel_rows && demands.all_channels_in_a_block;
+  }
+  int64_t channel_run_pitch() const;
+  int64_t channel_run_bytes() const;
   // Tiles of the shortest strip.
   int64_t fewest_tiles() const;
   // Where pixels are the rows: whether results go to memory by way of shared

@@ -69,6 +69,15 @@ constexpr double kInstructionsOfStoring = 4.07;  // from planes
 constexpr double kInstructionsOfStoringSums = 2.0;
 constexpr double kSlowedByStoringSums = 1.1;
 constexpr double kStoredOfSums = 1.5;
+// Of channels that are reduced from registers (conv_channel_runs.cuh): an
+// element, the part of its ops' instructions that counts, a row of what is laid
+// down, and what tiles take longer whose producers are two. By hand, from 60
+// tiles of 15 plans.
+constexpr double kInstructionsPerRun = 7.5;
+constexpr double kShareOfOpsInRuns = 0.75;
+constexpr double kInstructionsPerRow = 3.0;
+constexpr double kRowsOfRun = 32.0;
+constexpr double kRunsSlowedByTwoProducers = 1.05;
 // A warp's cycles for each instruction of what follows the sums, more with each
 // other warp beside it.
 constexpr double kCyclesPerInstruction = 0.51;
@@ -185,6 +194,9 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   if (!demands.in_registers()) {
     return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops;
   }
+  if (g.reduces_runs(demands)) {
+    return kInstructionsPerRun + kShareOfOpsInRuns * ops;
+  }
   return kInstructionsPerSum + ops +
          (demands.stores ? kInstructionsOfStoring : 0.0);
 }
@@ -251,6 +263,7 @@ class GroupTileCost {
         eights_(EightsOfWarp()) {
     const double sums = g.sums_chunks() ? elements_ * chunks_ : 0.0;
     in_a_row_ = elements_ * TailInstructions(g, demands) + sums;
+    if (g.reduces_runs(demands)) in_a_row_ += kInstructionsPerRow * kRowsOfRun;
     after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);
     if (demands.stores) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
@@ -376,10 +389,13 @@ class GroupTileCost {
     const bool is_plain = !g_.merges_phases && g_.problem.stride == Pair{1, 1};
     const double storing =
         g_.stores_sums && is_plain ? kSlowedByStoringSums : 1.0;
-    return storing * (is_raw_ ? RawSlowed() : ScaledSlowed());
+    const bool are_late = g_.reduces_runs(demands_) && g_.producers > 1;
+    const double bringing = are_late ? kRunsSlowedByTwoProducers : 1.0;
+    return storing * bringing * (is_raw_ ? RawSlowed() : ScaledSlowed());
   }
   double ScaledSlowed() const {
-    const bool meet = demands_.all_channels_in_a_block && g_.groups_n > 1;
+    const bool meet =
+        demands_.all_channels_in_a_block && !g_.channel_rows && g_.groups_n > 1;
     return kLevel * (meet ? kSlowedByMeeting : 1.0);
   }
   double RawSlowed() const {

@@ -83,7 +83,17 @@ class GroupTiles {
       return false;
     }
     if (demands_.reduces_images) return !demands_.needs_planes();
-    return !demands_.all_channels_in_a_block;
+    return !demands_.all_channels_in_a_block || CanReduceRuns();
+  }
+
+  // Over channels, from registers, where a warpgroup has all of them and ops
+  // read the sums alone. Two warpgroups that share pixels, or rows of a product
+  // that are no channels, were slower than rows of pixels (nine plans on an
+  // H100).
+  bool CanReduceRuns() const {
+    const ConvProblem& p = tiles_.base().problem;
+    return demands_.in_registers() && !demands_.stores && p.groups == 1 &&
+           p.output[1] == kRowsOfGroup && p.insert == Pair{1, 1};
   }
 
   // Both of the columns, where results go to memory by way of shared memory.
@@ -297,6 +307,10 @@ class GroupTiles {
   void TryChannelRows(ConvGeometry g) {
     g.tiles_m = static_cast<int>(g.tile_phases());
     if (g.block_channels() >= g.problem.group_outputs() + 64) return;
+    if (demands_.all_channels_in_a_block &&
+        (g.groups_m > 1 || g.interleaves || g.resident_blocks > 1)) {
+      return;
+    }
     if (CanHaveRowsOfEight(g)) TryRowsOfEight(g);
     for (const int tile_w : TileWidths(g)) {
       const int64_t beside = g.lead() + g.halo(1);

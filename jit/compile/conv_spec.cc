@@ -460,6 +460,7 @@ class ConvSpecWriter {
     const KernelGroup& group = kernel_.group;
     if (geometry_.stores_sums) return true;
     if (!geometry_.channel_rows || group.tail < 0) return false;
+    if (geometry_.reduces_runs(kernel_.demands)) return true;
     const Node& tail = NodeAt(group.tail);
     if (ChannelsOfState(tail, group.domain) == 0 || ReadsElements()) {
       return false;
@@ -509,12 +510,20 @@ class ConvSpecWriter {
   // was measured of four groups (docs/kernel-notes.md) that is when half of the
   // values are there, and a quarter where the input has two parts, so that more
   // of the time has gone into products. Two groups won little, where a tail is
-  // short they lost.
+  // short they lost. Of channels as rows an eighth was best, and nothing where
+  // the input has two parts.
   int64_t TurnHeldFor(const std::string& tail) const {
     constexpr int kFewest = 3;
+    constexpr int64_t kShareOfRuns = 8;
     const bool computes_values = tail == "kChannels" || tail == "kSoftmax";
     if (!computes_values || !geometry_.has_groups()) return 0;
+
     if (geometry_.groups() < kFewest || geometry_.chunks() > 1) return 0;
+    if (geometry_.channel_rows) {
+      return geometry_.input_parts() > 1
+                 ? 0
+                 : std::max(int64_t{1}, geometry_.tiles_n / kShareOfRuns);
+    }
     const int64_t shares = geometry_.input_parts() > 1 ? 1 : 2;
     return std::max(int64_t{1},
                     geometry_.tiles_n * shares / geometry_.groups());
@@ -550,6 +559,9 @@ class ConvSpecWriter {
       scratch_words = states + (has_planes ? geometry_.plane_bytes() / 4 : 0);
       if (in_registers && KeepsWindows()) {
         scratch_words += geometry_.kept_window_words();
+      }
+      if (geometry_.reduces_runs(kernel_.demands)) {
+        scratch_words = geometry_.channel_run_bytes() / 4;
       }
       if (geometry_.holds_images()) scratch_words = states + held_words_;
     }

@@ -38,6 +38,7 @@ int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
     return g.state_bytes() + of_channels +
            g.HeldBytes(demands.held_channel_bytes, demands.group_channels);
   }
+  if (g.reduces_runs(demands)) return g.channel_run_bytes() + of_channels;
   // Windows that are kept on their way to memory take no more than planes.
   if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
   const int64_t staged = g.StagedWords(demands) * 4;

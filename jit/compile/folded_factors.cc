@@ -83,7 +83,7 @@ class Folding {
   // Whether that is worth something, and all that reads the convolution's
   // result here can take it so.
   bool CanScaleSums() const {
-    if (!kernel_.conv || kernel_.conv->channel_rows) return false;
+    if (!kernel_.conv) return false;
     const int sums = Sums();
     bool pays = Result() == sums;
     for (const Store& store : kernel_.stores) {

@@ -417,7 +417,9 @@ TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {
   EXPECT_TRUE(choose(wide, statistics).channel_rows);
   ConvDemands channels;
   channels.all_channels_in_a_block = true;
-  EXPECT_FALSE(choose(wide, channels).channel_rows);
+  EXPECT_TRUE(choose(wide, channels).channel_rows);
+  EXPECT_FALSE(
+      choose(Problem(128, 8, 48, 128, 3, 1, 0), channels).channel_rows);
   // Of few channels a unit holds those of two columns.
   EXPECT_TRUE(choose(Problem(32, 3, 64, 224, 7, 2, 3), {}).has_groups());
   // Of eight, a step's second tap would lie in front of its first.

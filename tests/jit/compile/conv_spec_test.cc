@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "fmt/format.h"
 #include "jit/compile/specialize.h"
 #include "jit/plan/plan_text.h"
 #include "tests/jit/compile/chain_plans.h"
@@ -53,13 +54,35 @@ TEST(ConvSpecTest, ABlockComputesOnceWhatItsChannelsHaveInCommon) {
                     HasSubstr("kSharesChannels = false")));
 }
 
-TEST(ConvSpecTest, FourGroupsHoldTheirTurnsInFrontOfAReduction) {
+// Behind a convolution of `channels` whose pixels are rows, but for 64.
+std::string ReductionOf(int channels) {
+  return fmt::format(R"(
+input x: f32[128,8,128,128]
+param w: f32[{},8,3,3]
+c = conv2d(x, w)
+n = group_norm(c, num_groups=8)
+t = tanh(n)
+r = add(t, c)
+y = logsumexp(r, dim=1, keepdim=true)
+output y
+)",
+                     channels);
+}
+
+TEST(ConvSpecTest, ManyGroupsHoldTheirTurnsInFrontOfAReduction) {
   const std::string held = "kTurnHeldFor = ";
-  const std::string plan = kResidualChain;
-  EXPECT_THAT(UnitOf(plan, "kiln_conv_reduce"),
-              AllOf(HasSubstr("kWarpgroups = 4;"), HasSubstr(held + "2;")));
-  EXPECT_THAT(UnitOf("grade tf32" + plan, "kiln_conv_reduce"),
-              AllOf(HasSubstr("kWarpgroups = 4;"), HasSubstr(held + "4;")));
+  EXPECT_THAT(UnitOf(ReductionOf(48), "kiln_conv_reduce"),
+              AllOf(HasSubstr("kWarpgroups = 4;"), HasSubstr(held + "1;")));
+  EXPECT_THAT(UnitOf("grade tf32" + ReductionOf(48), "kiln_conv_reduce"),
+              AllOf(HasSubstr("kWarpgroups = 3;"), HasSubstr(held + "4;")));
+}
+
+TEST(ConvSpecTest, ChannelsAsRowsHoldTurnsForLess) {
+  const std::string held = "kTurnHeldFor = ";
+  EXPECT_THAT(UnitOf(ReductionOf(64), "kiln_conv_reduce"),
+              AllOf(HasSubstr("kChannelRows = true;"), HasSubstr(held + "0;")));
+  EXPECT_THAT(UnitOf("grade tf32" + ReductionOf(64), "kiln_conv_reduce"),
+              AllOf(HasSubstr("kChannelRows = true;"), HasSubstr(held + "2;")));
 }
 
 TEST(ConvSpecTest, OthersPassTheirTurnsAtOnce) {
@@ -81,17 +104,24 @@ output y
 
 // Those of bench/gpu_templates.py, which run under the sanitizers.
 TEST(ConvSpecTest, SmallPlansHoldTurnsToo) {
-  const std::string conv = R"(
-param w: f32[64,8,3,3]
+  EXPECT_THAT(UnitOf(R"(
+input x: f32[66,8,14,96]
+param w: f32[48,8,3,3]
 c = conv2d(x, w)
-)";
-  EXPECT_THAT(UnitOf("input x: f32[66,8,14,96]" + conv +
-                         "n = group_norm(c, num_groups=16)\nr = add(n, c)\n"
-                         "y = logsumexp(r, dim=1, keepdim=true)\noutput y\n",
+n = group_norm(c, num_groups=8)
+r = add(n, c)
+y = logsumexp(r, dim=1, keepdim=true)
+output y
+)",
                      "kiln_conv_reduce"),
               HasSubstr("kTurnHeldFor = 2;"));
-  EXPECT_THAT(UnitOf("input x: f32[132,8,18,34]" + conv +
-                         "y = softmax(c, dim=1)\noutput y\n",
+  EXPECT_THAT(UnitOf(R"(
+input x: f32[132,8,18,34]
+param w: f32[64,8,3,3]
+c = conv2d(x, w)
+y = softmax(c, dim=1)
+output y
+)",
                      "kiln_conv_softmax"),
               HasSubstr("kTurnHeldFor = 2;"));
 }
@@ -121,7 +151,7 @@ TEST(ConvSpecTest, LongProductsAreWrittenOnceAndCalledInALoop) {
 }
 
 TEST(ConvSpecTest, ShortProductsAreNotInterruptedByALoop) {
-  const std::string unit = UnitOf(kResidualChain, "kiln_conv_reduce");
+  const std::string unit = UnitOf(ReductionOf(48), "kiln_conv_reduce");
   EXPECT_THAT(unit, AllOf(HasSubstr("kProductCalls = 1;"),
                           HasSubstr("kLoopsProducts = false")));
 }
