@@ -97,7 +97,7 @@ class RunTail<Spec, Tail::kChannels> {
     // before in registers, for a case that is rare.
     __device__ Values Again() const {
       Values again = *this;
-      asm("" : "+f"(again.scales[0]), "+f"(again.scales[1]));
+      asm volatile("" : "+f"(again.scales[0]), "+f"(again.scales[1]));
       return again;
     }
 
@@ -105,6 +105,13 @@ class RunTail<Spec, Tail::kChannels> {
     __device__ float operator()(int i, int half) const {
       return Spec::Read(t, at[half], sums[i + 2 * half], scales[half], false,
                         tail.channels_[half]);
+    }
+    // The same, rounded whatever is made of it: a difference of two must not
+    // become one multiply-add with the last product in it.
+    __device__ float Rounded(int i, int half) const {
+      float value = (*this)(i, half);
+      asm("" : "+f"(value));
+      return value;
     }
   };
 
@@ -190,9 +197,9 @@ class RunTail<Spec, Tail::kChannels> {
     }
   }
 
-  template <typename Any, typename PassTurn>
+  template <typename State, typename PassTurn>
   static __device__ void Reduce(const Values& values, const Column& column,
-                                float* rows, Any (&states)[kNeighbours],
+                                float* rows, State (&states)[kNeighbours],
                                 const PassTurn& pass_turn) {
     Lay(
         rows,
@@ -230,7 +237,8 @@ class RunTail<Spec, Tail::kChannels> {
     const float* const of_row = rows + kRows * kPitch + threadIdx.x % 4 * 2;
     Lay(rows, [&](int i) {
       const float base = of_row[i / 4 * 8 + i % 2];
-      return Exp2(again(i, 0) - base) + Exp2(again(i, 1) - base);
+      return Exp2(again.Rounded(i, 0) - base) +
+             Exp2(again.Rounded(i, 1) - base);
     });
     Sync();
     AddRows(rows, column, sums);
@@ -246,7 +254,9 @@ class RunTail<Spec, Tail::kChannels> {
   static __device__ void LayBases(const Values& values, const Column& column,
                                   float* rows, float (&bases)[kNeighbours]) {
     Amax most[kNeighbours];
-    Lay(rows, [&](int i) { return Maximum(values(i, 0), values(i, 1)); });
+    Lay(rows, [&](int i) {
+      return Maximum(values.Rounded(i, 0), values.Rounded(i, 1));
+    });
     Sync();
     ForEachEight(rows, column, [&](int i, const float(&x)[kEight]) {
       kiln::Take(&most[i], x);

@@ -10,8 +10,10 @@
 //
 // Tails of pixel rows get `scales`, of which scales(j, i) is that of the
 // channel of element i of fragment j. Those that compute all values of a pixel
-// first (ChannelValues) also get `pass_turn`. Where Spec::kTurnHeldFor is not 0
-// they call it once for a tile, when they have the values of so many fragments.
+// first (ChannelValues), or reduce over channels from registers
+// (conv_channel_runs.cuh), also get `pass_turn`. Where Spec::kTurnHeldFor is
+// not 0 they call it once for a tile, when they have the values of so many
+// fragments.
 #ifndef KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TAIL_CUH_
 

@@ -88,6 +88,9 @@ class ConvConsumer {
                     Spec::kTail == Tail::kSoftmax,
                 "Others do not pass it.");
   static_assert(Spec::kTurnHeldFor <= Spec::kTilesN, "None would pass it.");
+  static_assert(!Spec::kChannelRows || Spec::kTail == Tail::kChannels ||
+                    Spec::kSumFactor == 1.0f,
+                "Others do not multiply by it.");
 
   __device__ ConvConsumer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)

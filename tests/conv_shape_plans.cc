@@ -113,6 +113,33 @@ Plans SmallImages() {
   };
 }
 
+NamedPlan Channels(std::string_view name, std::string_view plan) {
+  return {fmt::format("reduction_of_channels__{}", name), std::string(plan)};
+}
+
+// Reductions over the channels of a convolution, in its kernel; of 64 from
+// registers (kernel_sources/conv_channel_runs.cuh). Far from zero powers of
+// differences tell whether both are rounded alike.
+Plans ReductionsOfChannels() {
+  const std::string conv =
+      "input x: f32[66,8,14,96]\nparam w: f32[64,8,3,3]\nc = conv2d(x, w)\n";
+  const std::string norm = "n = group_norm(c, num_groups=8)\n";
+  return {
+      Channels("far", conv + "m = mul(c, 1e10)\ny = logsumexp(m, dim=1)\n"
+                             "output y\n"),
+      Channels("farther", conv + "m = mul(c, 1e30)\nb = add(m, c)\n"
+                                 "y = logsumexp(b, dim=1)\noutput y\n"),
+      Channels("norm", conv + norm +
+                           "t = tanh(n)\na = add(t, c)\n"
+                           "y = logsumexp(a, dim=1)\noutput y\n"),
+      Channels("norm_tf32", "grade tf32\n" + conv + norm +
+                                "s = silu(n)\ny = mean(s, dim=1)\noutput y\n"),
+      Channels("amin_f16",
+               "input x: f16[66,24,9,24]\nparam w: f16[64,24,3,3]\n"
+               "c = conv2d(x, w, padding=1)\ny = amin(c, dim=1)\noutput y\n"),
+  };
+}
+
 NamedPlan Softmax(std::string_view name, std::string_view plan) {
   return {fmt::format("softmax_of_channels__{}", name), std::string(plan)};
 }
@@ -377,10 +404,10 @@ Plans RoundedOperands() {
 
 std::vector<NamedPlan> ConvolutionTails() {
   Plans plans = ReducedImages();
-  for (const Plans& more :
-       {SmallImages(), WideChunks(), SoftmaxOfChannels(), OddWidths(),
-        UnevenPhases(), MergedPhases(), OverlappingWindows(), Depthwise(),
-        WideDilations(), Patches(), RoundedOperands()}) {
+  for (const Plans& more : {SmallImages(), WideChunks(), ReductionsOfChannels(),
+                            SoftmaxOfChannels(), OddWidths(), UnevenPhases(),
+                            MergedPhases(), OverlappingWindows(), Depthwise(),
+                            WideDilations(), Patches(), RoundedOperands()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

@@ -349,7 +349,7 @@ int64_t ConvGeometry::channel_run_pitch() const {
   return RoundUp(tiles_n * 8 - 8, 16) + 8;
 }
 int64_t ConvGeometry::channel_run_bytes() const {
-  constexpr int64_t kRows = 33;
+  constexpr int64_t kRows = 64 / 2 + 1;  // of two channels each, and bases
   return groups_n * kRows * channel_run_pitch() * 4;
 }
 int64_t ConvGeometry::kept_window_words() const {

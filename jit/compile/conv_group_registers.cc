@@ -18,7 +18,6 @@ constexpr int64_t kFewFragments = 8;
 constexpr int64_t kRegistersBesidePlanes = 56;
 constexpr int64_t kRegistersBesideRuns = 48;
 constexpr int64_t kRegistersBesideRounded = 48;
-constexpr int64_t kRegistersBesideReducedRuns = 40;
 constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where a window of pixels is
 // reduced, and where all channels of a pixel are; and of many of these.
@@ -94,7 +93,6 @@ int64_t BesidePixelRows(const ConvTiles& tiles, const ConvGeometry& g) {
 
 int64_t BesideChannelRows(const ConvDemands& demands, const ConvGeometry& g) {
   if (g.rounds_sums) return kRegistersBesideRounded;
-  if (g.reduces_runs(demands)) return kRegistersBesideReducedRuns;
   const bool has_planes = demands.needs_planes() && !g.stores_sums;
   return g.BesideRegisters(demands) +
          (has_planes ? kRegistersBesidePlanes : kRegistersBesideRuns);

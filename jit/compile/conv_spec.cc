@@ -453,7 +453,7 @@ class ConvSpecWriter {
             geometry_.block_channels() / (8 * geometry_.tiles_n)};
   }
 
-  // Whether statistics, or reductions over images, are taken from registers:
+  // Whether statistics, or reductions, are taken from registers:
   // what is before them reads no whole tensor, and no values but those of
   // statistics without windows are stored.
   bool TailStaysInRegisters() const {
