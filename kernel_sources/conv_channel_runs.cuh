@@ -106,13 +106,6 @@ class RunTail<Spec, Tail::kChannels> {
       return Spec::Read(t, at[half], sums[i + 2 * half], scales[half], false,
                         tail.channels_[half]);
     }
-    // The same, rounded whatever is made of it: a difference of two must not
-    // become one multiply-add with the last product in it.
-    __device__ float Rounded(int i, int half) const {
-      float value = (*this)(i, half);
-      asm("" : "+f"(value));
-      return value;
-    }
   };
 
   // The positions that a thread takes.
@@ -234,11 +227,13 @@ class RunTail<Spec, Tail::kChannels> {
     float bases[kNeighbours];
     LayBases(values.Again(), column, rows, bases);
     const Values again = values.Again();
+    // Differences of values that are rounded, as the bases are: the compiler
+    // would have made one multiply-add of the last product and each difference.
     const float* const of_row = rows + kRows * kPitch + threadIdx.x % 4 * 2;
     Lay(rows, [&](int i) {
       const float base = of_row[i / 4 * 8 + i % 2];
-      return Exp2(again.Rounded(i, 0) - base) +
-             Exp2(again.Rounded(i, 1) - base);
+      return Exp2(__fsub_rn(again(i, 0), base)) +
+             Exp2(__fsub_rn(again(i, 1), base));
     });
     Sync();
     AddRows(rows, column, sums);
@@ -254,9 +249,7 @@ class RunTail<Spec, Tail::kChannels> {
   static __device__ void LayBases(const Values& values, const Column& column,
                                   float* rows, float (&bases)[kNeighbours]) {
     Amax most[kNeighbours];
-    Lay(rows, [&](int i) {
-      return Maximum(values.Rounded(i, 0), values.Rounded(i, 1));
-    });
+    Lay(rows, [&](int i) { return Maximum(values(i, 0), values(i, 1)); });
     Sync();
     ForEachEight(rows, column, [&](int i, const float(&x)[kEight]) {
       kiln::Take(&most[i], x);
