@@ -64,7 +64,7 @@ std::vector<TemplatePlan> ApartPlans() {
             "a = add(c, x)\ny = relu(a)"),
        "sm_90a/4"},
       {"conv_apart_amax", file,
-       Conv("1,8,12,64", "64,8,5,5", "padding=2", "y = amax(c, dim=1)"),
+       Conv("1,8,12,64", "48,8,5,5", "padding=2", "y = amax(c, dim=1)"),
        "sm_90a/2"},
       {"conv_apart_softmax", file,
        Conv("1,64,8,64", "48,64,3,3", "padding=1", "y = softmax(c, dim=1)",

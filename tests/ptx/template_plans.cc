@@ -221,7 +221,7 @@ std::vector<TemplatePlan> SmallDevicePlans() {
        "sm_90a/2", true},
       // Four groups that hold their turns through a part of the tail.
       {"conv_turns_held", file,
-       Conv("2,8,20,128", "64,8,3,3", "",
+       Conv("2,8,20,128", "48,8,3,3", "",
             "n = group_norm(c, num_groups=16)\nt = tanh(n)\nr = add(t, c)\n"
             "y = logsumexp(r, dim=1)"),
        "sm_90a/2", true, bands},
