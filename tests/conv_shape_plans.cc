@@ -1,3 +1,4 @@
+// Longer than 400 lines because plans of all tails stand in one list.
 #include "tests/conv_shape_plans.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Longer than 400 lines because all sets of plans are put together here.
 #include "tests/shape_sets.h"
 
 #include <fmt/format.h>

@@ -517,7 +517,6 @@ class ConvSpecWriter {
     constexpr int64_t kShareOfRuns = 8;
     const bool computes_values = tail == "kChannels" || tail == "kSoftmax";
     if (!computes_values || !geometry_.has_groups()) return 0;
-
     if (geometry_.groups() < kFewest || geometry_.chunks() > 1) return 0;
     if (geometry_.channel_rows) {
       return geometry_.input_parts() > 1

@@ -1,3 +1,4 @@
+// Longer than 400 lines because all choices are checked to be sound alike.
 // Properties of every tile that is chosen, over convolutions of many shapes.
 #include "jit/compile/conv_choice.h"
 

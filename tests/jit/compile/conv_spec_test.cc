@@ -69,20 +69,21 @@ output y
                      channels);
 }
 
+void ExpectHeldTurns(const std::string& plan, const std::string& layout,
+                     int held_for) {
+  EXPECT_THAT(UnitOf(plan, "kiln_conv_reduce"),
+              AllOf(HasSubstr(layout),
+                    HasSubstr(fmt::format("kTurnHeldFor = {};", held_for))));
+}
+
 TEST(ConvSpecTest, ManyGroupsHoldTheirTurnsInFrontOfAReduction) {
-  const std::string held = "kTurnHeldFor = ";
-  EXPECT_THAT(UnitOf(ReductionOf(48), "kiln_conv_reduce"),
-              AllOf(HasSubstr("kWarpgroups = 4;"), HasSubstr(held + "1;")));
-  EXPECT_THAT(UnitOf("grade tf32" + ReductionOf(48), "kiln_conv_reduce"),
-              AllOf(HasSubstr("kWarpgroups = 3;"), HasSubstr(held + "4;")));
+  ExpectHeldTurns(ReductionOf(48), "kWarpgroups = 4;", 1);
+  ExpectHeldTurns("grade tf32" + ReductionOf(48), "kWarpgroups = 3;", 4);
 }
 
 TEST(ConvSpecTest, ChannelsAsRowsHoldTurnsForLess) {
-  const std::string held = "kTurnHeldFor = ";
-  EXPECT_THAT(UnitOf(ReductionOf(64), "kiln_conv_reduce"),
-              AllOf(HasSubstr("kChannelRows = true;"), HasSubstr(held + "0;")));
-  EXPECT_THAT(UnitOf("grade tf32" + ReductionOf(64), "kiln_conv_reduce"),
-              AllOf(HasSubstr("kChannelRows = true;"), HasSubstr(held + "2;")));
+  ExpectHeldTurns(ReductionOf(64), "kChannelRows = true;", 0);
+  ExpectHeldTurns("grade tf32" + ReductionOf(64), "kChannelRows = true;", 2);
 }
 
 TEST(ConvSpecTest, OthersPassTheirTurnsAtOnce) {

@@ -1,3 +1,4 @@
+// Longer than 400 lines because each kind of chain has a plan of its own.
 // Which reductions over the same rows one kernel computes. Prevents that rows
 // are read once for each of them, that reductions join which are of different
 // rows, and that something is read before it is made.

@@ -1,3 +1,4 @@
+// Longer than 400 lines because each keeper of rows has plans of its own.
 // Which schedule normalisations and softmax get: each rung of the ladder for a
 // shape where it wins, and the plain one where none fits.
 #include "jit/compile/row_residency.h"
