@@ -6,8 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <thread>
-#include <vector>
 
 #include "tests/jit/compile/host/host_cuda.h"
 #include "tests/jit/compile/host/special_functions.cuh"
@@ -35,23 +33,17 @@ Values ValuesOf(const std::function<double(int)>& value) {
 // As a kernel computes it: by lanes that share a pixel. All get the same.
 float LogSumExpOf(const Values& values) {
   blockDim.x = kLanes;
-  warp_barriers.clear();
-  warp_barriers.emplace_back(kLanes);
   std::array<float, kLanes> results;
-  std::vector<std::thread> lanes;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    lanes.emplace_back([&, lane] {
-      threadIdx.x = lane;
-      float x[1][kCount];
-      for (int i = 0; i < kCount; ++i) {
-        x[0][i] = values[lane * kCount + i] * kLog2E;
-      }
-      LogSumExp states[1];
-      ReduceRows(states, x);
-      results[lane] = states[0].Value(kLanes * kCount);
-    });
-  }
-  for (std::thread& lane : lanes) lane.join();
+  HostRunBlock(kLanes, [&] {
+    const auto lane = static_cast<int>(threadIdx.x);
+    float x[1][kCount];
+    for (int i = 0; i < kCount; ++i) {
+      x[0][i] = values[lane * kCount + i] * kLog2E;
+    }
+    LogSumExp states[1];
+    ReduceRows(states, x);
+    results[lane] = states[0].Value(kLanes * kCount);
+  });
   for (const float result : results) {
     EXPECT_TRUE(result == results[0] || std::isnan(result));
   }

@@ -18,7 +18,7 @@
 namespace kiln {
 namespace {
 
-// Few blocks: each takes as many threads of the host as it has.
+// Few blocks: all threads of each take turns.
 const Target kTarget = {"sm_90a", 1};
 
 // Entry number `step.entry` of the module.

@@ -77,7 +77,7 @@ void Build(const fs::path& folder, const std::set<std::string>& templates,
     source += fmt::format("#include \"{}\"\n", file);
   }
   const fs::path host = KILN_HOST_SOURCES;
-  for (const char* name : {"host_cuda.h", "storage_types.cuh",
+  for (const char* name : {"host_block.h", "host_cuda.h", "storage_types.cuh",
                            "special_functions.cuh", "ptx_bulk.cuh"}) {
     fs::copy_file(host / name, folder / name,
                   fs::copy_options::overwrite_existing);

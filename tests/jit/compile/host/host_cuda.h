@@ -4,15 +4,14 @@
 #define KILN_TESTS_JIT_COMPILE_HOST_HOST_CUDA_H_
 
 #include <algorithm>
-#include <barrier>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <deque>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "host_block.h"
 
 #define __device__
 #define __global__
@@ -32,10 +31,32 @@ struct alignas(16) uint4 {
 struct alignas(16) float4 {
   float x, y, z, w;
 };
-inline thread_local HostDim3 threadIdx, blockIdx;
-inline HostDim3 blockDim, gridDim;
-inline std::barrier<>* block_barrier = nullptr;
-inline std::deque<std::barrier<>> warp_barriers;
+inline HostDim3 threadIdx, blockIdx, blockDim, gridDim;
+inline HostBlock host_block;  // that runs
+
+// Of the thread that calls it: others run before it goes on.
+inline void HostYield() {
+  host_block.Yield();
+  threadIdx = {host_block.current(), 0, 0};
+}
+
+struct HostBarrier {
+  void Wait() {
+    const unsigned before = phase;
+    if (++arrived == threads) {
+      arrived = 0;
+      ++phase;
+    }
+    while (phase == before) HostYield();
+  }
+
+  uint32_t threads = 0;
+  uint32_t arrived = 0;
+  unsigned phase = 0;
+};
+inline HostBarrier block_barrier;
+inline std::vector<HostBarrier> warp_barriers;
+
 inline float lane_values[1024];  // what threads of a warp give each other
 
 namespace kiln {
@@ -45,8 +66,8 @@ alignas(128) inline unsigned char ring[227 * 1024];  // dynamic shared memory
 // `clock` is that of the C library, which counts on as well.
 inline void __nanosleep(unsigned) {}
 
-inline void __syncthreads() { block_barrier->arrive_and_wait(); }
-inline void __syncwarp() { warp_barriers[threadIdx.x / 32].arrive_and_wait(); }
+inline void __syncthreads() { block_barrier.Wait(); }
+inline void __syncwarp() { warp_barriers[threadIdx.x / 32].Wait(); }
 // All threads of the warp must call it.
 inline float __shfl_xor_sync(unsigned, float value, int mask) {
   lane_values[threadIdx.x] = value;
@@ -117,35 +138,40 @@ void HostCall(void (*kernel)(Parameters...), void* const* args,
   kernel(*static_cast<std::remove_cv_t<Parameters>*>(args[kIndices])...);
 }
 
+// Runs `body` as each thread of a block; they may meet at barriers.
+inline void HostRunBlock(uint32_t threads, const std::function<void()>& body) {
+  block_barrier = {threads};
+  warp_barriers.clear();
+  for (uint32_t thread = 0; thread < threads; thread += 32) {
+    warp_barriers.push_back({std::min<uint32_t>(32, threads - thread)});
+  }
+  host_block.Run(threads, [&](uint32_t thread) {
+    threadIdx = {thread, 0, 0};
+    body();
+  });
+}
+
 // Runs a grid of `kernel`. Threads of a block run one after another, or, where
-// they meet at barriers, at the same time.
+// they meet at barriers, in turns.
 template <typename... Parameters>
 void HostLaunch(void (*kernel)(Parameters...), void* const* args,
                 const uint32_t* grid, uint32_t threads, bool has_barriers) {
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {threads, 1, 1};
-  std::barrier<> barrier(threads);
-  block_barrier = &barrier;
-  warp_barriers.clear();
-  for (uint32_t thread = 0; thread < threads; thread += 32) {
-    warp_barriers.emplace_back(std::min<uint32_t>(32, threads - thread));
-  }
-  const auto run = [&](uint32_t x, uint32_t y, uint32_t thread) {
-    blockIdx = {x, y, 0};
-    threadIdx = {thread, 0, 0};
+  const auto call = [&] {
     HostCall(kernel, args, std::index_sequence_for<Parameters...>());
   };
   for (uint32_t y = 0; y < grid[1]; ++y) {
     for (uint32_t x = 0; x < grid[0]; ++x) {
-      std::vector<std::thread> block;
-      for (uint32_t thread = 0; thread < threads; ++thread) {
-        if (has_barriers) {
-          block.emplace_back(run, x, y, thread);
-        } else {
-          run(x, y, thread);
-        }
+      blockIdx = {x, y, 0};
+      if (has_barriers) {
+        HostRunBlock(threads, call);
+        continue;
       }
-      for (std::thread& thread : block) thread.join();
+      for (uint32_t thread = 0; thread < threads; ++thread) {
+        threadIdx = {thread, 0, 0};
+        call();
+      }
     }
   }
 }
