@@ -42,12 +42,25 @@ inline std::byte* FindShared(Warp& warp, uint64_t address, uint64_t size,
 std::byte* Find(Warp& warp, const Instruction& i, int lane, Space space,
                 uint64_t address, uint64_t size, uint64_t align, bool writes);
 
-enum class Access : uint8_t { kRead, kWrite, kProduct };
+// Fails, for no barrier or fence orders an access to `bytes` of the block's
+// shared memory after that of warp `other`.
+void FailOrder(Warp& warp, const Instruction& i, int lane,
+               const std::byte* bytes, int other);
+
+enum class Access : uint8_t { kRead, kWrite };
 
 // Fails if another warp's access to these bytes of the block's shared memory is
 // not ordered before this one.
-void CheckOrder(Warp& warp, const Instruction& i, int lane, Access access,
-                const std::byte* bytes, uint64_t size);
+inline void CheckOrder(Warp& warp, const Instruction& i, int lane,
+                       Access access, const std::byte* bytes, uint64_t size) {
+  SharedRaces& races = warp.block->races;
+  const auto offset = bytes - warp.block->shared.data();
+  const auto length = static_cast<int64_t>(size);
+  const int other = access == Access::kRead
+                        ? races.Read(warp.index, offset, length)
+                        : races.Write(warp.index, offset, length);
+  if (other >= 0) FailOrder(warp, i, lane, bytes, other);
+}
 
 }  // namespace kiln::ptx
 

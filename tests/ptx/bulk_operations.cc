@@ -202,13 +202,13 @@ void CommitCopies(Warp& warp, const Instruction&, uint32_t mask) {
 
 // Ends the copies of a lane's groups below `end`.
 void EndCopies(Warp& warp, const Instruction& i, int lane, int64_t end) {
-  std::deque<Copy>& copies = warp.copies[lane];
-  while (!copies.empty() && copies.front().group < end) {
-    const Copy& copy = copies.front();
-    EndCopy(copy);
-    CheckOrder(warp, i, lane, Access::kWrite, copy.to, copy.size);
-    copies.pop_front();
+  std::vector<Copy>& copies = warp.copies[lane];
+  auto copy = copies.begin();
+  for (; copy != copies.end() && copy->group < end; ++copy) {
+    EndCopy(*copy);
+    CheckOrder(warp, i, lane, Access::kWrite, copy->to, copy->size);
   }
+  copies.erase(copies.begin(), copy);
   ++warp.grid->progress;
 }
 

@@ -4,25 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "tests/ptx/half.h"
 #include "tests/ptx/lanes.h"
 
 namespace kiln::ptx {
 namespace {
-
-float ComputeFloatOfHalf(uint16_t bits) {
-  const float sign = (bits & 0x8000) != 0 ? -1.f : 1.f;
-  const int exponent = bits >> 10 & 31;
-  const int fraction = bits & 1023;
-  if (exponent == 31) {
-    return sign * (fraction != 0 ? NAN : HUGE_VALF);
-  }
-  if (exponent == 0)
-    return sign * std::ldexp(static_cast<float>(fraction), -24);
-  return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
-}
 
 template <typename To>
 struct Convert {
@@ -116,21 +103,6 @@ void AddIntegerAndFloat(const std::string& type, OperationTable* table) {
 }
 
 }  // namespace
-
-float FloatOfHalf(uint16_t bits) {
-  static const std::vector<float> values = [] {
-    std::vector<float> all(65536);
-    for (int i = 0; i < 65536; ++i) {
-      all[i] = ComputeFloatOfHalf(static_cast<uint16_t>(i));
-    }
-    return all;
-  }();
-  return values[bits];
-}
-
-float FloatOfBFloat16(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
 
 uint16_t HalfOf(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);

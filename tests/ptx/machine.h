@@ -42,7 +42,7 @@ struct LateArrival {
   const Instruction* instruction = nullptr;
   int lane = 0;
   std::byte* barrier = nullptr;
-  std::deque<Copy> copies;
+  std::vector<Copy> copies;
 };
 
 // A product of a warpgroup that has been issued.
@@ -87,7 +87,7 @@ struct Warp {
   bool is_waiting = false;  // as a whole, for other warps
   // Copies that each lane waits for by itself, and the group to which the next
   // belongs.
-  std::array<std::deque<Copy>, kLanes> copies;
+  std::array<std::vector<Copy>, kLanes> copies;
   std::array<int64_t, kLanes> copy_group = {};
   // Of the cluster's barrier at a lane's last arrival, and one more; else 0.
   std::array<uint32_t, kLanes> cluster_phase = {};

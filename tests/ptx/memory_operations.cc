@@ -160,22 +160,14 @@ std::byte* Find(Warp& warp, const Instruction& i, int lane, Space space,
   return found;
 }
 
-void CheckOrder(Warp& warp, const Instruction& i, int lane, Access access,
-                const std::byte* bytes, uint64_t size) {
-  SharedRaces& races = warp.block->races;
-  const auto offset = bytes - warp.block->shared.data();
-  const auto length = static_cast<int64_t>(size);
-  const int other = access == Access::kRead
-                        ? races.Read(warp.index, offset, length)
-                    : access == Access::kWrite
-                        ? races.Write(warp.index, offset, length)
-                        : races.ReadByProduct(warp.index, offset, length);
-  if (other < 0) return;
+void FailOrder(Warp& warp, const Instruction& i, int lane,
+               const std::byte* bytes, int other) {
+  const Block& block = *warp.block;
   Fail(warp, i, lane,
        fmt::format("no barrier, or fence for a product, orders this access to "
                    "shared memory at {:#x} after that of {}",
-                   offset + kSharedBase,
-                   other == static_cast<int>(warp.block->warps.size())
+                   bytes - block.shared.data() + kSharedBase,
+                   other == static_cast<int>(block.warps.size())
                        ? "a bulk copy"
                        : fmt::format("warp {}", other)));
 }

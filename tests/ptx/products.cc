@@ -3,6 +3,7 @@
 // are waited for.
 #include <array>
 #include <bit>
+#include <span>
 
 #include "fmt/format.h"
 #include "tests/ptx/access.h"
@@ -87,43 +88,63 @@ struct Descriptor {
   uint32_t mode;     // of the swizzle: none, 128, 64 or 32 bytes
 };
 
+constexpr int kRows = 64;
+constexpr int kMaxColumns = 256;
 constexpr int kDepth = 16;  // of k
+constexpr int kEight = 8;   // neighbours in shared memory
+
+// Eight rows of a matrix, or columns of the right one, for each k. Even ones
+// come first: so registers have columns of a result.
+using Floats = float __attribute__((vector_size(kEight * sizeof(float))));
+using Eight = std::array<Floats, kDepth>;
+
+constexpr int PlaceInEight(int i) { return i % 2 * kEight / 2 + i / 2; }
 
 using Convert = float (*)(uint16_t);
 
-// Eight numbers in shared memory; false if they may not be read.
-bool ReadEight(Warp& warp, const Instruction& i, uint32_t address,
-               uint16_t (&numbers)[8]) {
-  const std::byte* const from =
-      Find(warp, i, 0, Space::kShared, address, 16, 16, false);
-  if (from == nullptr) return false;
-  for (int part = 0; part < 4; ++part) {
-    CheckOrder((&warp)[part], i, 0, Access::kProduct, from, 16);
-  }
-  std::memcpy(numbers, from, sizeof(numbers));
-  return true;
+// Eight numbers in shared memory; null if they may not be read.
+const std::byte* FindEight(Warp& warp, const Instruction& i,
+                           const SharedRaces::ProductOrder& order,
+                           uint32_t address) {
+  constexpr uint64_t kSize = kEight * sizeof(uint16_t);
+  const std::byte* const found =
+      Find(warp, i, 0, Space::kShared, address, kSize, kSize, false);
+  if (found == nullptr) return nullptr;
+  SharedRaces& races = warp.block->races;
+  const int other =
+      races.ReadByProduct(order, found - warp.block->shared.data(), kSize);
+  if (other < 0) return found;
+  FailOrder(warp, i, 0, found, other);
+  return nullptr;
 }
 
-// Reads `rows` rows of kDepth numbers; `store` takes row, k and the number.
-template <typename Store>
-void ReadMatrix(Warp& warp, const Instruction& i, uint64_t bits, uint32_t rows,
-                bool is_transposed, Convert convert, Store store) {
-  const Descriptor matrix(bits);
-  const uint32_t across = is_transposed ? kDepth : 2;
-  uint16_t numbers[8];
-  for (uint32_t n = 0; n < rows * kDepth / 8; ++n) {
-    const uint32_t row = n / across;  // or eight of them
-    const uint32_t octet = n % across;
-    const uint32_t address = is_transposed
-                                 ? matrix.TransposedAddressOf(row, octet)
-                                 : matrix.AddressOf(row, octet);
-    if (!ReadEight(warp, i, address, numbers)) return;
-    for (uint32_t k = 0; k < 8; ++k) {
-      const float number = convert(numbers[k]);
-      is_transposed ? store(8 * row + k, octet, number)
-                    : store(row, octet * 8 + k, number);
+// Reads a matrix; false if it may not be read.
+template <Convert kConvert>
+bool ReadMatrix(Warp& warp, const Instruction& i, uint64_t bits,
+                bool is_transposed, std::span<Eight> matrix) {
+  const Descriptor descriptor(bits);
+  const auto order = warp.block->races.OrderOfProduct(warp.index);
+  uint16_t numbers[kEight];
+  for (uint32_t eight = 0; eight < matrix.size(); ++eight) {
+    Eight& rows = matrix[eight];
+    for (uint32_t n = 0; n < kDepth; ++n) {
+      const uint32_t address =
+          is_transposed ? descriptor.TransposedAddressOf(eight, n)
+                        : descriptor.AddressOf(eight * kEight + n / 2, n % 2);
+      const std::byte* const from = FindEight(warp, i, order, address);
+      if (from == nullptr) return false;
+      std::memcpy(numbers, from, sizeof(numbers));
+      for (int j = 0; j < kEight; ++j) {
+        const float number = kConvert(numbers[j]);
+        if (is_transposed) {
+          rows[n][PlaceInEight(j)] = number;
+        } else {
+          rows[n % 2 * kEight + j][PlaceInEight(n / 2)] = number;
+        }
+      }
     }
   }
+  return true;
 }
 
 // Whether all lanes of the warpgroup have the same value.
@@ -139,65 +160,59 @@ bool IsUniform(const Warp* warps, Place place) {
   return true;
 }
 
-constexpr int kRows = 64;
-constexpr int kMaxColumns = 256;
-
-// Adds a row's products; `right` has kDepth rows of kMaxColumns.
-void AddRow(const float* left, const float* right, int columns, float* sums) {
+// Adds the products of eight rows and eight columns to what lanes have of them,
+// four to a row: neighbours in `even` and `odd`.
+void AddEights(const Eight& left, const Eight& right, bool keeps,
+               std::byte* even, std::byte* odd) {
+  constexpr size_t kHalf = sizeof(Floats) / 2;
+  std::array<Floats, kEight> sums = {};
+  const auto of_row = [&](int row, auto copy) {
+    auto* const sum = reinterpret_cast<std::byte*>(&sums[row]);
+    copy(even + row * kHalf, sum);
+    copy(odd + row * kHalf, sum + kHalf);
+  };
+  for (int row = 0; keeps && row < kEight; ++row) {
+    of_row(row, [](const std::byte* lanes, std::byte* sum) {
+      std::memcpy(sum, lanes, kHalf);
+    });
+  }
   for (int k = 0; k < kDepth; ++k) {
-    const float factor = left[k];
-    const float* const row = right + k * kMaxColumns;
-#ifndef __clang__
-#pragma GCC ivdep
-#endif
-    for (int n = 0; n < columns; ++n) {
-      sums[n] = __builtin_fmaf(factor, row[n], sums[n]);
+    for (int row = 0; row < kEight; ++row) {
+      sums[row] += left[k][PlaceInEight(row)] * right[k];
     }
+  }
+  for (int row = 0; row < kEight; ++row) {
+    of_row(row, [](std::byte* lanes, const std::byte* sum) {
+      std::memcpy(lanes, sum, kHalf);
+    });
   }
 }
 
-// Of a lane's numbers 4j, 4j + 1, 4j + 2, 4j + 3 the first two are neighbours
-// in row lane / 4 of the warp's sixteen, the others in the row eight below.
-void AddRowsOfWarp(Warp& warp, const Instruction& i, bool keeps,
-                   const float (*left)[kDepth], const float* right) {
-  const int columns = i.count * 2;
-  std::array<std::array<float, kMaxColumns>, 16> sums = {};
-  const auto for_each = [&](auto body) {
-    for (int d = 0; d < i.count; ++d) {
-      for (int lane = 0; lane < kLanes; ++lane) {
-        body(d, lane,
-             &sums[lane / 4 + d / 2 % 2 * 8][d / 4 * 8 + lane % 4 * 2 + d % 2]);
-      }
+// Of a warp's sixteen rows the first eight are in its registers 4j and 4j + 1,
+// the others in the two that follow.
+void AddRows(Warp* warps, const PendingProduct& product,
+             std::span<const Eight> left, std::span<const Eight> right) {
+  for (size_t half = 0; half < left.size(); ++half) {
+    Warp& warp = warps[half / 2];
+    const Place* sums = product.instruction->operands + half % 2 * 2;
+    for (const Eight& columns : right) {
+      AddEights(left[half], columns, product.keeps, Destination(warp, sums[0]),
+                Destination(warp, sums[1]));
+      sums += 4;
     }
-  };
-  if (keeps) {
-    for_each([&](int d, int lane, float* sum) {
-      *sum = Get<float>(Source(warp, i.operands[d]), lane);
-    });
   }
-  for (int row = 0; row < 16; ++row) {
-    AddRow(left[row], right, columns, sums[row].data());
-  }
-  for_each([&](int d, int lane, const float* sum) {
-    Put(Destination(warp, i.operands[d]), lane, *sum);
-  });
 }
 
 template <Convert kConvert>
 void Multiply(Warp& warp, const PendingProduct& product) {
-  static thread_local float left[kRows][kDepth];
-  static thread_local float right[kDepth * kMaxColumns];
+  static thread_local std::array<Eight, kRows / kEight> left;
+  static thread_local std::array<Eight, kMaxColumns / kEight> all_right;
   const Instruction& i = *product.instruction;
-  ReadMatrix(
-      warp, i, product.left, kRows, false, kConvert,
-      [&](uint32_t row, uint32_t k, float value) { left[row][k] = value; });
-  ReadMatrix(warp, i, product.right, i.count * 2, product.is_transposed,
-             kConvert, [&](uint32_t column, uint32_t k, float value) {
-               right[k * kMaxColumns + column] = value;
-             });
-  Warp* const warps = &warp;  // neighbours in the block
-  for (int part = 0; part < 4; ++part) {
-    AddRowsOfWarp(warps[part], i, product.keeps, left + 16 * part, right);
+  const std::span right(all_right.data(), i.count * 2 / kEight);
+  if (ReadMatrix<kConvert>(warp, i, product.left, false, left) &&
+      ReadMatrix<kConvert>(warp, i, product.right, product.is_transposed,
+                           right)) {
+    AddRows(&warp, product, left, right);  // neighbours in the block
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tests/ptx/races.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace kiln::ptx {
 namespace {
@@ -13,62 +14,88 @@ constexpr int64_t kWord = 4;
 // so that nothing need be cleared.
 void SharedRaces::Start(int warps, int64_t shared_bytes) {
   for (const uint32_t time : times_) latest_ = std::max(latest_, time);
-  if (warps != warps_) reads_.clear();
+  const auto words = static_cast<size_t>((shared_bytes + kWord - 1) / kWord);
+  if (warps != warps_ || words * warps != num_reads_) {
+    num_reads_ = words * warps;
+    reads_.reset(
+        static_cast<uint32_t*>(std::calloc(num_reads_, sizeof(uint32_t))));
+  }
   warps_ = warps;
   columns_ = warps + 1;
   times_.assign(static_cast<size_t>(columns_) * columns_, latest_);
   for (int i = 0; i < columns_; ++i) ++Time(i, i);
   fenced_.assign(static_cast<size_t>(columns_) * columns_, latest_);
-  const auto words = static_cast<size_t>((shared_bytes + kWord - 1) / kWord);
-  writers_.resize(words);
-  for (Writer& writer : writers_) writer = {};
-  reads_.resize(words * warps);
+  writers_.assign(words, {});
   released_.clear();
 }
 
 int SharedRaces::Read(int warp, int64_t offset, int64_t size_bytes) {
-  for (int64_t word = offset / kWord; word < (offset + size_bytes) / kWord;
-       ++word) {
+  const uint32_t now = Time(warp, warp);
+  const int64_t end = (offset + size_bytes) / kWord;
+  for (int64_t word = offset / kWord; word < end; ++word) {
     const Writer& writer = writers_[word];
-    if (writer.warp != warp && writer.time > Time(warp, writer.warp)) {
-      return writer.warp;
-    }
-    reads_[word * warps_ + warp] = Time(warp, warp);
+    if (!IsOrdered(warp, writer)) return writer.warp;
+    reads_[word * warps_ + warp] = now;
   }
   return -1;
+}
+
+// Whoever has read later than `warp` knows. Its own reads it knows of.
+int SharedRaces::FirstUnordered(int warp, const uint32_t* reads) {
+  const uint32_t* const known = &Time(warp, 0);
+  bool is_ordered = true;
+  for (int reader = 0; reader < warps_; ++reader) {
+    is_ordered &= reads[reader] <= known[reader];
+  }
+  if (is_ordered) return -1;
+  int reader = 0;
+  while (reads[reader] <= known[reader]) ++reader;
+  return reader;
 }
 
 int SharedRaces::CheckWrite(int warp, int64_t word) {
   const Writer& writer = writers_[word];
-  if (writer.warp != warp && writer.time > Time(warp, writer.warp)) {
-    return writer.warp;
-  }
-  const uint32_t* const reads = &reads_[word * warps_];
-  for (int reader = 0; reader < warps_; ++reader) {
-    if (reader != warp && reads[reader] > Time(warp, reader)) return reader;
-  }
-  return -1;
+  if (!IsOrdered(warp, writer)) return writer.warp;
+  return FirstUnordered(warp, &reads_[word * warps_]);
 }
 
 int SharedRaces::Write(int warp, int64_t offset, int64_t size_bytes) {
-  for (int64_t word = offset / kWord; word < (offset + size_bytes) / kWord;
-       ++word) {
+  const Writer now{Time(warp, warp), warp};
+  const int64_t end = (offset + size_bytes) / kWord;
+  for (int64_t word = offset / kWord; word < end; ++word) {
     const int other = CheckWrite(warp, word);
     if (other >= 0) return other;
-    writers_[word] = {Time(warp, warp), warp};
+    writers_[word] = now;
   }
   return -1;
 }
 
-int SharedRaces::ReadByProduct(int warp, int64_t offset, int64_t size_bytes) {
-  for (int64_t word = offset / kWord; word < (offset + size_bytes) / kWord;
-       ++word) {
-    const Writer& writer = writers_[word];
-    const uint32_t fenced =
-        std::max(Fenced(writer.warp, writer.warp), Fenced(warp, writer.warp));
-    if (writer.warp != copier() && writer.time > fenced) return writer.warp;
+SharedRaces::ProductOrder SharedRaces::OrderOfProduct(int first) {
+  ProductOrder order{first, std::vector<uint32_t>(columns_, ~0u), {}};
+  for (int part = 0; part < 4; ++part) {
+    const int warp = first + part;
+    order.times[part] = Time(warp, warp);
+    for (int of = 0; of < columns_; ++of) {
+      uint32_t limit = Time(warp, of);
+      if (of != copier()) {
+        limit = std::min(limit, std::max(Fenced(of, of), Fenced(warp, of)));
+      }
+      order.limits[of] = std::min(order.limits[of], limit);
+    }
   }
-  return Read(warp, offset, size_bytes);
+  return order;
+}
+
+int SharedRaces::ReadByProduct(const ProductOrder& order, int64_t offset,
+                               int64_t size_bytes) {
+  const int64_t end = (offset + size_bytes) / kWord;
+  for (int64_t word = offset / kWord; word < end; ++word) {
+    const Writer& writer = writers_[word];
+    if (writer.time > order.limits[writer.warp]) return writer.warp;
+    std::memcpy(&reads_[word * warps_ + order.first], order.times.data(),
+                sizeof(order.times));
+  }
+  return -1;
 }
 
 int SharedRaces::BeginCopy(int warp, int64_t offset, int64_t size_bytes,

@@ -1,8 +1,11 @@
 #ifndef KILN_TESTS_PTX_RACES_H_
 #define KILN_TESTS_PTX_RACES_H_
 
+#include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace kiln::ptx {
@@ -25,7 +28,16 @@ class SharedRaces {
   // Each returns the warp whose access is not ordered before this one, or -1.
   int Read(int warp, int64_t offset, int64_t size_bytes);
   int Write(int warp, int64_t offset, int64_t size_bytes);
-  int ReadByProduct(int warp, int64_t offset, int64_t size_bytes);
+
+  // What a product of four warps, `first` and those behind it, may read.
+  struct ProductOrder {
+    int first = 0;
+    std::vector<uint32_t> limits;        // of each: writes until then
+    std::array<uint32_t, 4> times = {};  // of the four
+  };
+  ProductOrder OrderOfProduct(int first);
+  int ReadByProduct(const ProductOrder& order, int64_t offset,
+                    int64_t size_bytes);
   // Begins a copy; `time` is to be given to `EndCopy`.
   int BeginCopy(int warp, int64_t offset, int64_t size_bytes, uint32_t* time);
 
@@ -42,6 +54,9 @@ class SharedRaces {
     uint32_t time = 0;
     int warp = 0;
   };
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
 
   // What `warp` knows of the time of `of`; for itself, the present.
   uint32_t& Time(int warp, int of) { return times_[warp * columns_ + of]; }
@@ -49,6 +64,10 @@ class SharedRaces {
   uint32_t& Fenced(int warp, int of) { return fenced_[warp * columns_ + of]; }
   int copier() const { return warps_; }
   void Join(const std::vector<uint32_t>& times, int warp);
+  bool IsOrdered(int warp, const Writer& writer) {
+    return writer.warp == warp || writer.time <= Time(warp, writer.warp);
+  }
+  int FirstUnordered(int warp, const uint32_t* reads);
   int CheckWrite(int warp, int64_t word);
 
   int warps_ = 0;
@@ -57,7 +76,10 @@ class SharedRaces {
   std::vector<uint32_t> times_;
   std::vector<uint32_t> fenced_;  // of each warp, as of each: writes until then
   std::vector<Writer> writers_;   // by word
-  std::vector<uint32_t> reads_;   // by word and warp
+  // By word and warp. Pages that are not touched take no time: most of shared
+  // memory is not read in most blocks.
+  std::unique_ptr<uint32_t[], Free> reads_;
+  size_t num_reads_ = 0;
   std::map<int64_t, std::vector<uint32_t>> released_;  // by barrier
 };
 

@@ -7,16 +7,21 @@ namespace kiln::ptx {
 namespace {
 
 constexpr int kWriter = 0;
-constexpr int kReader = 1;
+constexpr int kReaders[] = {4, 5, 6, 7};  // a warpgroup
 constexpr int kNobody = -1;
 
 class SharedRacesTest : public ::testing::Test {
  protected:
-  SharedRacesTest() { races_.Start(2, 64); }
+  SharedRacesTest() { races_.Start(8, 64); }
 
   void Write() { ASSERT_EQ(races_.Write(kWriter, 16, 16), kNobody); }
-  void Meet() { races_.Meet({kWriter, kReader}); }
-  int Multiply() { return races_.ReadByProduct(kReader, 16, 16); }
+  void Meet() { races_.Meet({0, 1, 2, 3, 4, 5, 6, 7}); }
+  void FenceReaders() {
+    for (const int reader : kReaders) races_.Fence(reader);
+  }
+  int Multiply() {
+    return races_.ReadByProduct(races_.OrderOfProduct(kReaders[0]), 16, 16);
+  }
 
   SharedRaces races_;
 };
@@ -37,13 +42,20 @@ TEST_F(SharedRacesTest, TheWritersFenceComesBeforeTheBarrier) {
 TEST_F(SharedRacesTest, OrTheReadersBehindIt) {
   Write();
   Meet();
-  races_.Fence(kReader);
+  FenceReaders();
   EXPECT_EQ(Multiply(), kNobody);
+}
+
+TEST_F(SharedRacesTest, EachReaderNeedsItsOwn) {
+  Write();
+  Meet();
+  races_.Fence(kReaders[0]);
+  EXPECT_EQ(Multiply(), kWriter);
 }
 
 TEST_F(SharedRacesTest, AReadersFenceCoversWhatItKnows) {
   Write();
-  races_.Fence(kReader);
+  FenceReaders();
   Meet();
   EXPECT_EQ(Multiply(), kWriter);
 }
@@ -51,7 +63,7 @@ TEST_F(SharedRacesTest, AReadersFenceCoversWhatItKnows) {
 TEST_F(SharedRacesTest, LaterWritesNeedAnother) {
   Write();
   Meet();
-  races_.Fence(kReader);
+  FenceReaders();
   EXPECT_EQ(Multiply(), kNobody);
   Meet();
   Write();
