@@ -103,49 +103,56 @@ double ToleranceOf(const CanonicalPlan& plan) {
   return tolerance;
 }
 
+absl::StatusOr<ReferenceRun> RunReference(const CanonicalPlan& canonical,
+                                          const InputOptions& inputs) {
+  const Plan& plan = canonical.plan;
+  std::mt19937_64 random(inputs.seed);
+  ReferenceRun run;
+  std::vector<const void*> input_pointers;
+  for (const PlanInput& input : plan.inputs) {
+    run.inputs.push_back(
+        RandomTensor(input, inputs, run.inputs.empty(), &random));
+    input_pointers.push_back(run.inputs.back().data());
+  }
+  std::vector<double*> output_pointers;
+  for (const PlanOutput& output : plan.outputs) {
+    const Dims& dims = canonical.values[output.value.index].dims;
+    run.outputs.emplace_back(NumElements(dims));
+    output_pointers.push_back(run.outputs.back().data());
+  }
+  const absl::Status status =
+      EvaluateReferenceToDouble(plan, input_pointers, output_pointers);
+  if (!status.ok()) return status;
+  return run;
+}
+
 absl::StatusOr<Comparison> CompareWithReference(const PlanKernels& kernels,
-                                                const InputOptions& inputs,
+                                                const ReferenceRun& reference,
                                                 const PlanRunOptions& options) {
   const CanonicalPlan& canonical = kernels.canonical;
   const Plan& plan = canonical.plan;
-  std::mt19937_64 random(inputs.seed);
-  std::vector<std::vector<char>> slots;
-  for (const PlanInput& input : plan.inputs) {
-    slots.push_back(RandomTensor(input, inputs, slots.empty(), &random));
-  }
-  std::vector<std::vector<double>> expected;
+  std::vector<std::vector<char>> slots = reference.inputs;
   for (const PlanOutput& output : plan.outputs) {
     const Dims& dims = canonical.values[output.value.index].dims;
     slots.emplace_back(SizeBytes({output.dtype, dims}), '\xff');
-    expected.emplace_back(NumElements(dims));
   }
 
   const auto start = std::chrono::steady_clock::now();
-  absl::Status status = RunOnProcessor(kernels, &slots, options);
+  const absl::Status status = RunOnProcessor(kernels, &slots, options);
   if (!status.ok()) return status;
   Comparison comparison;
   comparison.run_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
 
-  std::vector<const void*> input_pointers;
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    input_pointers.push_back(slots[i].data());
-  }
-  std::vector<double*> output_pointers;
-  for (std::vector<double>& values : expected) {
-    output_pointers.push_back(values.data());
-  }
-  status = EvaluateReferenceToDouble(plan, input_pointers, output_pointers);
-  if (!status.ok()) return status;
-
   Sums sums;
-  for (size_t o = 0; o < expected.size(); ++o) {
-    std::vector<double> actual(expected[o].size());
+  for (size_t o = 0; o < plan.outputs.size(); ++o) {
+    const std::vector<double>& expected = reference.outputs[o];
+    std::vector<double> actual(expected.size());
     ElementsToDouble(plan.outputs[o].dtype,
                      slots[plan.inputs.size() + o].data(),
                      static_cast<int64_t>(actual.size()), actual.data());
-    CompareOutput(o, expected[o], actual, &sums, &comparison);
+    CompareOutput(o, expected, actual, &sums, &comparison);
   }
   const double count = std::max<double>(1, static_cast<double>(sums.count));
   const double norm = std::max(std::sqrt(sums.reference), 1e-30);

@@ -32,10 +32,20 @@ struct Comparison {
   double run_seconds = 0;   // of the kernels
 };
 
-// Runs the kernels and the reference on normally distributed inputs. Errors:
-// those of RunOnProcessor and of the reference.
+// Normally distributed inputs of a plan, and what the reference makes of them
+// in double.
+struct ReferenceRun {
+  std::vector<std::vector<char>> inputs;
+  std::vector<std::vector<double>> outputs;
+};
+
+// Errors: those of the reference.
+absl::StatusOr<ReferenceRun> RunReference(const CanonicalPlan& plan,
+                                          const InputOptions& inputs = {});
+
+// Runs the kernels on the same inputs. Errors: those of RunOnProcessor.
 absl::StatusOr<Comparison> CompareWithReference(
-    const PlanKernels& kernels, const InputOptions& inputs = {},
+    const PlanKernels& kernels, const ReferenceRun& reference,
     const PlanRunOptions& options = {});
 
 // What `norm_error` may be. TF32 has 11 significant bits; results in 16 bits

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <iterator>
+#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -62,11 +64,9 @@ int Create(const NvrtcLibrary& nvrtc, const std::string& source,
                               text_pointers.data(), name_pointers.data());
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> PtxOf(const std::string& source,
-                                  const std::string& arch,
-                                  const Toolchain& toolchain) {
+absl::StatusOr<std::string> CompileUnit(const std::string& source,
+                                        const std::string& arch,
+                                        const Toolchain& toolchain) {
   const absl::StatusOr<NvrtcLibrary> nvrtc = LoadNvrtcLibrary(toolchain);
   if (!nvrtc.ok()) return nvrtc.status();
   const absl::StatusOr<PtxFunctions> functions = LoadPtxFunctions(toolchain);
@@ -90,6 +90,22 @@ absl::StatusOr<std::string> PtxOf(const std::string& source,
     return absl::InternalError(fmt::format(
         "NVRTC fails ({}): {}", nvrtc->get_error_string(result), log));
   }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PtxOf(const std::string& source,
+                                  const std::string& arch,
+                                  const Toolchain& toolchain) {
+  // Tests run the same unit in several ways, and compiling takes longer.
+  using Key = std::array<std::string, 3>;
+  static auto& compiled = *new std::map<Key, std::string>;
+  const Key key = {toolchain.library_path, arch, source};
+  const auto found = compiled.find(key);
+  if (found != compiled.end()) return found->second;
+  absl::StatusOr<std::string> text = CompileUnit(source, arch, toolchain);
+  if (text.ok()) compiled.emplace(key, *text);
   return text;
 }
 

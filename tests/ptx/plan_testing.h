@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tests/ptx/comparison.h"
 
@@ -13,9 +14,10 @@ namespace kiln::ptx {
 PlanKernels Compiled(const std::string& text, const std::string& target,
                      const PlanRunOptions& options = {});
 
-// Fails the test where they do not agree with the reference.
+// Fails the test where they do not agree with the reference, in each of `ways`
+// to run them.
 void ExpectAgreement(const PlanKernels& kernels, const InputOptions& inputs,
-                     const PlanRunOptions& options = {});
+                     const std::vector<PlanRunOptions>& ways = {{}});
 
 // Of the first convolution; null: there is none.
 const ConvGeometry* FirstConvolution(const PlanKernels& kernels);
@@ -23,7 +25,7 @@ const ConvGeometry* FirstConvolution(const PlanKernels& kernels);
 // Expects agreement of a plan that begins with a convolution, also with an
 // infinity and a NaN among the inputs: as it is, where copies and warps take
 // turns at random, and where tensors begin between accesses. `check` is asked
-// about the convolution each time.
+// about the convolution.
 void ExpectAgreementAnyway(
     const std::string& text, const std::string& target,
     const std::function<void(const ConvGeometry&)>& check);

@@ -86,8 +86,11 @@ bool RunFile(const std::string& path, const Options& options) {
     fmt::print("{}: FAILED {}\n", path, kernels.status().ToString());
     return false;
   }
+  const absl::StatusOr<ReferenceRun> reference =
+      RunReference(kernels->canonical, options.inputs);
   const absl::StatusOr<Comparison> result =
-      CompareWithReference(*kernels, options.inputs, options.run);
+      reference.ok() ? CompareWithReference(*kernels, *reference, options.run)
+                     : reference.status();
   if (!result.ok()) {
     fmt::print("{}: FAILED {}\n", path, result.status().ToString());
     return false;

@@ -53,8 +53,11 @@ TEST_P(PtxRandomPlansTest, AgreesWithTheReference) {
   const absl::StatusOr<PlanKernels> kernels =
       CompileToPtx(run.text, run.target, TestToolchain(), run.options);
   ASSERT_TRUE(kernels.ok()) << DescribeFailure(kernels.status());
+  const absl::StatusOr<ReferenceRun> reference =
+      RunReference(kernels->canonical, run.inputs);
+  ASSERT_TRUE(reference.ok()) << reference.status();
   const absl::StatusOr<Comparison> result =
-      CompareWithReference(*kernels, run.inputs, run.options);
+      CompareWithReference(*kernels, *reference, run.options);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_LE(result->norm_error, ToleranceOf(kernels->canonical));
   EXPECT_EQ(result->num_wrong, 0) << result->first_wrong;
