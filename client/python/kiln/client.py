@@ -10,7 +10,7 @@ import grpc
 from kiln import daemon, plan_text
 from kiln.errors import KilnError
 from kiln.messages import schema
-from kiln.plan_proto import grade_number, plan_message
+from kiln.plan_proto import grade_number, plan_message, string
 from kiln.session import Session
 
 PROTOCOL = 1
@@ -100,10 +100,10 @@ class Client:
         itself."""
         message = plan_message(plan)
         request = schema().CompileRequest(
-            plan=message, target=target or current_target(),
+            plan=message, target=string(target or current_target(), "target"),
             policy=schema().enum_number(
                 "CompilePolicy", "HIT_ONLY" if hit_only else "ALLOW"),
-            variant=variant, include_artifact=True)
+            variant=string(variant, "variant"), include_artifact=True)
         if grade is not None:
             request.grade = grade_number(grade)
         response = self.call("Compiler", "Compile", request)

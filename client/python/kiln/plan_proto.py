@@ -18,6 +18,8 @@ def plan_message(plan: plan_text.Plan | str) -> Any:
     """The kiln.v1.Plan of `plan` (or of its text). Raises PlanError for what
     the message cannot hold; the server judges everything else."""
     parsed = plan_text.parse(plan) if isinstance(plan, str) else plan
+    if not isinstance(parsed, plan_text.Plan):
+        _fail("plan", "is not a plan", parsed, "plan text or a kiln.plan_text.Plan")
     message = schema().Plan(grade=grade_number(parsed.grade))
     values: dict[str, int] = {}
     for i, declared in enumerate(parsed.inputs):
@@ -41,9 +43,20 @@ def grade_number(name: str) -> int:
     return schema().enum_number("Grade", name.upper())
 
 
+def string(value: Any, path: str) -> str:
+    """`value`, if a message can hold it as a string. Raises PlanError."""
+    if not isinstance(value, str):
+        _fail(path, "is not a string", value, "a string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        _fail(path, "is not a string of Unicode", value, "no surrogates")
+    return str(value)
+
+
 def _add_input(message: Any, declared: plan_text.Input, path: str) -> None:
     added = message.inputs.add()
-    added.name = _name(declared.name, f"{path}.name")
+    added.name = string(declared.name, f"{path}.name")
     added.desc.dtype = _dtype(declared.dtype, f"{path}.desc.dtype")
     added.desc.dims.extend(_dims(declared.dims, f"{path}.desc.dims"))
     added.role = schema().enum_number(
@@ -52,12 +65,12 @@ def _add_input(message: Any, declared: plan_text.Input, path: str) -> None:
 
 def _add_op(message: Any, op: plan_text.Op, values: dict[str, int],
             path: str) -> None:
-    if op.kind not in OPS:
+    if string(op.kind, f"{path}.kind") not in OPS:
         _fail(f"{path}.kind", "is not an op", op.kind,
               "an op of docs/plan-language.md")
     info = OPS[op.kind]
     added = message.ops.add(kind=info.number,
-                            name=_name(op.name, f"{path}.name"))
+                            name=string(op.name, f"{path}.name"))
     for i, operand in enumerate(op.operands):
         place = added.operands.add()
         where = f"{path}.operands[{i}]"
@@ -93,7 +106,7 @@ def _define(values: dict[str, int], name: str, path: str) -> None:
 
 
 def _value(values: dict[str, int], name: str, path: str) -> int:
-    if name not in values:
+    if string(name, path) not in values:
         _fail(path, "is not a value defined before", name,
               "an input or the result of an op")
     return values[name]
@@ -101,12 +114,6 @@ def _value(values: dict[str, int], name: str, path: str) -> int:
 
 # What a Plan that was not read from text may hold: each returns what goes into
 # the message, or raises PlanError.
-
-
-def _name(value: Any, path: str) -> str:
-    if not isinstance(value, str):
-        _fail(path, "is not a name", value, "a string")
-    return str(value)
 
 
 def _boolean(value: Any, path: str) -> bool:

@@ -8,7 +8,7 @@ import types
 import unittest
 from unittest import mock
 
-from kiln import KilnError, connect
+from kiln import KilnError, PlanError, connect
 from kiln.client import PROTOCOL, Client
 
 
@@ -58,6 +58,20 @@ class ConnectTest(unittest.TestCase):
     def test_a_log_that_cannot_be_opened(self):
         (self.folder / "kiln").write_text("a file where a folder should be")
         self.refuse(self.program("exit 0"), "kilnd.log cannot be opened")
+
+
+class CompileTest(unittest.TestCase):
+    def test_arguments_that_are_no_strings_are_named(self):
+        server = types.SimpleNamespace(protocol=PROTOCOL)
+        with mock.patch.object(Client, "call", return_value=server):
+            client = Client("/nope/kilnd.sock")
+        self.addCleanup(client.close)
+        plan = "input x: f32[4]\noutput x"
+        for field, arguments in [("target", {"target": ["cpu"]}),
+                                 ("variant", {"variant": 1}),
+                                 ("grade", {"grade": ["fp32"]})]:
+            with self.assertRaisesRegex(PlanError, f"{field}: is not a"):
+                client.compile(plan, **{"target": "cpu", **arguments})
 
 
 class ClosedClientTest(unittest.TestCase):

@@ -42,6 +42,29 @@ class PlanMessageTest(unittest.TestCase):
                     "is not a value defined before (got 'z', allowed: an input "
                     "or the result of an op)")
 
+    # Prevents a bare TypeError, as of a name that no table can be asked for.
+    def test_names_that_are_no_strings_are_refused(self):
+        for name in ([], {}, 3, None):
+            no_string = f"is not a string (got {name!r}, allowed: a string)"
+            self.refuse(plan(kind=name), "ops[0].kind", no_string)
+            self.refuse(plan(operands=[Value(name)]), "ops[0].operands[0]",
+                        no_string)
+            self.refuse(plan(outputs=[Output(name, None)]), "outputs[0].value",
+                        no_string)
+            self.refuse(plan(ops=[Op("relu", name, [Value("x")], {})]),
+                        "ops[0].name", no_string)
+            self.refuse(plan(inputs=[Input(name, "f32", [4], False)]),
+                        "inputs[0].name", no_string)
+        self.refuse(plan(inputs=[Input("\ud800", "f32", [4], False)]),
+                    "inputs[0].name", "is not a string of Unicode (got "
+                    "'\\ud800', allowed: no surrogates)")
+
+    def test_what_is_no_plan_is_refused(self):
+        for wrong in (3, b"output x", ["output x"]):
+            self.refuse(wrong, "plan",
+                        f"is not a plan (got {wrong!r}, allowed: plan text or "
+                        "a kiln.plan_text.Plan)")
+
     def test_what_is_not_known_is_refused(self):
         self.refuse(plan(grade="fp16"), "grade",
                     "is not a grade (got 'fp16', allowed: fp32 or tf32)")
