@@ -314,4 +314,4 @@ def _role(slot: Any) -> str:
 
 
 def _product(extents: Any) -> int:
-    return math.prod((extents.x or 1, extents.y or 1, extents.z or 1))
+    return int(math.prod((extents.x or 1, extents.y or 1, extents.z or 1)))

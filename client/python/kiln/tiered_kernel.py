@@ -84,7 +84,7 @@ class TieredKernel:
                             "wait() loads kernels; call it before the capture.")
         if self._coming is not None:
             self._coming.exception(timeout_s)
-            self._replace()
+            self._replace(self._coming)
         if self._failure is not None:
             raise self._failure
 
@@ -111,7 +111,7 @@ class TieredKernel:
             if self._kernel not in self._captured:
                 self._captured.append(self._kernel)
         elif self._coming.done():
-            self._replace()
+            self._replace(self._coming)
             if self._failure is not None:
                 warnings.warn(f"Kiln stays with eager kernels: {self._failure}",
                               stacklevel=3)
@@ -121,9 +121,9 @@ class TieredKernel:
         with self._torch.cuda.device(self._device):
             return bool(self._torch.cuda.is_current_stream_capturing())
 
-    def _replace(self) -> None:
+    def _replace(self, coming: concurrent.futures.Future[CompiledPlan]) -> None:
         try:
-            fast = TorchKernel(self._coming.result(), self._device)
+            fast = TorchKernel(coming.result(), self._device)
             # Launches that are under way use the eager kernels' memory.
             self._torch.cuda.synchronize(self._device)
             self._kernel = fast
