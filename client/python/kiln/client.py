@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any
 
 import grpc
@@ -15,6 +16,8 @@ from kiln.session import Session
 
 PROTOCOL = 1
 _CALL_TIMEOUT_S = 120.0
+# Of the first call. Only asking many GPUs what they are takes seconds.
+_GREETING_TIMEOUT_S = 30.0
 _DETAIL_TRAILER = "kiln-error-detail-bin"
 
 
@@ -32,11 +35,11 @@ class CompiledPlan:
     plan: Any  # kiln.v1.Plan as it was sent
 
 
-def connect(socket: str | None = None, *, auto_start: bool = True,
-            kilnd: str | None = None) -> Client:
+def connect(socket: str | os.PathLike[str] | None = None, *,
+            auto_start: bool = True, kilnd: str | None = None) -> Client:
     """A client of the daemon on `socket` (default: the user's), which is
     started if nobody answers. Raises KilnError."""
-    path = socket or daemon.default_socket()
+    path = os.fspath(socket) if socket else daemon.default_socket()
     if auto_start and not daemon.answers(path):
         daemon.start(path, kilnd)
     return Client(path)
@@ -46,11 +49,13 @@ class Client:
     """One gRPC channel to a daemon. Thread-safe."""
 
     def __init__(self, path: str):
+        self._path = path
         self._channel = grpc.insecure_channel(
             f"unix:{path}", options=[("grpc.max_receive_message_length", -1),
                                      ("grpc.default_authority", "localhost")])
         self._calls: dict[tuple[str, str], Any] = {}
-        info = self.call("Compiler", "GetServerInfo")
+        info = self.call("Compiler", "GetServerInfo",
+                         timeout_s=_GREETING_TIMEOUT_S)
         if info.protocol != PROTOCOL:
             raise KilnError("FAILED_PRECONDITION",
                             f"The daemon speaks protocol {info.protocol}, "
@@ -81,7 +86,7 @@ class Client:
         try:
             return function(request or request_class(), timeout=timeout_s)
         except grpc.RpcError as error:
-            raise _kiln_error(error) from None
+            raise _kiln_error(error, self._path, method, timeout_s) from None
         except ValueError:  # what gRPC raises for a closed channel alone
             raise _closed() from None
 
@@ -144,9 +149,15 @@ def _closed() -> KilnError:
     return KilnError("FAILED_PRECONDITION", "The client is closed.")
 
 
-def _kiln_error(error: Any) -> KilnError:
+def _kiln_error(error: Any, path: str, method: str,
+                timeout_s: float) -> KilnError:
     detail = None
-    for key, value in error.trailing_metadata() or ():
+    trailers = error.trailing_metadata() or ()
+    for key, value in trailers:
         if key == _DETAIL_TRAILER:
             detail = schema().ErrorDetail.FromString(value)
-    return KilnError(error.code().name, error.details(), detail)
+    message = error.details()
+    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED and not trailers:
+        message = (f"kilnd on {path} does not answer the {method} before the "
+                   f"call's deadline ({timeout_s:g} s)")
+    return KilnError(error.code().name, message, detail)

@@ -32,10 +32,14 @@ def default_socket() -> str:
 
 
 def answers(path: str) -> bool:
-    """Whether somebody listens on the Unix socket `path`."""
+    """Whether somebody listens on the Unix socket `path`, busy or not. Waits
+    for nobody."""
     with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
         try:
             probe.connect(path)
+        except BlockingIOError:  # others wait to be let in
+            return True
         except OSError:
             return False
     return True

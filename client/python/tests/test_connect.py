@@ -2,13 +2,15 @@
 
 import os
 import pathlib
+import socket
 import tempfile
+import threading
 import time
 import types
 import unittest
 from unittest import mock
 
-from kiln import KilnError, PlanError, connect
+from kiln import KilnError, PlanError, connect, daemon
 from kiln.client import PROTOCOL, Client
 
 
@@ -58,6 +60,43 @@ class ConnectTest(unittest.TestCase):
     def test_a_log_that_cannot_be_opened(self):
         (self.folder / "kiln").write_text("a file where a folder should be")
         self.refuse(self.program("exit 0"), "kilnd.log cannot be opened")
+
+
+# Prevents a client that waits for ever for a daemon that hangs.
+class BusySocketTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "kilnd.sock"
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(self.path))
+        listener.listen(1)
+
+    def test_nobody_is_waited_for_where_the_queue_is_full(self):
+        while self.can_queue():
+            pass
+        found = []
+        probe = threading.Thread(
+            target=lambda: found.append(daemon.answers(str(self.path))),
+            daemon=True)
+        probe.start()
+        probe.join(5)
+        self.assertEqual(found, [True])
+
+    def can_queue(self):
+        client = socket.socket(socket.AF_UNIX)
+        self.addCleanup(client.close)
+        client.setblocking(False)
+        return client.connect_ex(str(self.path)) == 0
+
+    def test_no_answer_is_waited_for_longer_than_a_greeting_takes(self):
+        with mock.patch("kiln.client._GREETING_TIMEOUT_S", 0.2):
+            with self.assertRaisesRegex(
+                    KilnError, "^DEADLINE_EXCEEDED: kilnd on .*/kilnd.sock "
+                    "does not answer the GetServerInfo before the call's "
+                    r"deadline \(0\.2 s\)$"):
+                connect(self.path)
 
 
 class CompileTest(unittest.TestCase):
