@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "client/cli/arguments.h"
 #include "client/cli/commands.h"
 #include "client/cli/usage_error.h"
 #include "client/cli/validators.h"
@@ -103,8 +104,9 @@ int Main(int argc, char** argv) {
   Command chosen;
   AddGlobals(app, context);
   AddCommands(app, chosen);
+  UnmarkValues(app);
   try {
-    app.parse(argc, argv);
+    app.parse(MarkedArguments(argc, argv));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return app.exit(error);

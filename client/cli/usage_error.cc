@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/arguments.h"
 #include "jit/plan/errors.h"
 
 namespace kiln::cli {
@@ -40,7 +41,7 @@ std::string Problem(const CLI::App& app, const CLI::App& innermost,
   }
   return fmt::format(
       "There is no such command or option (got {}, commands: {})",
-      unknown.front(), commands);
+      Unmarked(unknown.front()), commands);
 }
 
 }  // namespace

@@ -85,6 +85,26 @@ TEST_F(UsageTest, ServeHandsOnWhatFollowsTheDashes) {
   EXPECT_EQ(info->cache_dir, Path("served-cache"));
 }
 
+// Prevents that a key which is none stands for all of them, that files are not
+// found, and that kilnd gets other options than were given to it.
+TEST_F(UsageTest, BracketsAreOrdinaryCharacters) {
+  Refuses({"serve", "--", "[a]", "[]"}, "not expected: [] [a]");
+  WriteWhole(Path("[p,q]"), SmallPlanText(2));
+  for (const std::string command : {"compile", "prewarm"}) {
+    EXPECT_EQ(daemon_.Kiln({command, Path("[p,q]"), "--target", "cpu"}).status,
+              0);
+  }
+  EXPECT_EQ(daemon_.Stats().entries(), 1);
+  Refuses({"cache", "purge", "--yes", "[]"}, "got []");
+  EXPECT_EQ(daemon_.Stats().entries(), 1);
+  for (const std::string list : {"[cpu,a100]", "[a100]"}) {
+    Refuses({"explain", plan_, "--target", list}, "target: names no target");
+    Refuses({"explain", plan_, "--target=" + list}, "target: names no target");
+  }
+  Refuses({"run", plan_, "--input", "[x]"}, "(got [x], allowed: NAME=FILE");
+  Refuses({"[x]"}, "got [x], commands");
+}
+
 // Prevents an error that says nothing: a message with such a string is not
 // sent.
 TEST_F(UsageTest, BytesThatNoRequestCarriesAreNamed) {
