@@ -1,12 +1,14 @@
 #include "client/cli/usage_error.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 #include <vector>
 
 #include "client/cli/arguments.h"
 #include "jit/plan/errors.h"
+#include "jit/plan/nearest_name.h"
 
 namespace kiln::cli {
 namespace {
@@ -22,26 +24,50 @@ std::string CommandOf(const CLI::App& app, const CLI::App** innermost) {
   return path;
 }
 
-std::string KnownCommands(const CLI::App& app) {
-  std::string names;
+std::vector<std::string> CommandsOf(const CLI::App& app) {
+  std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
+    names.push_back(command->get_name());
   }
   return names;
 }
 
-// CLI11 would say "A subcommand is required" of a misspelt one.
+// "; did you mean '--target'?", or nothing. `unknown` may have a value behind
+// "=".
+std::string Suggestion(const CLI::App& app, const CLI::App& innermost,
+                       const std::string& unknown) {
+  std::vector<std::string> names = CommandsOf(innermost);
+  for (const CLI::App* known : {&innermost, &app}) {
+    for (const CLI::Option* option : known->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back("--" + name);
+      }
+    }
+  }
+  return DidYouMean(unknown.substr(0, unknown.find('=')),
+                    {names.begin(), names.end()});
+}
+
+// CLI11 would say "A subcommand is required" of a misspelt one, and "--target
+// is required" of "--targt".
 std::string Problem(const CLI::App& app, const CLI::App& innermost,
                     const CLI::ParseError& error) {
-  const std::string commands = KnownCommands(innermost);
-  if (commands.empty()) return error.what();
-  const std::vector<std::string> unknown = app.remaining(true);
-  if (unknown.empty()) {
-    return fmt::format("A command is needed (one of: {})", commands);
+  const std::vector<std::string> commands = CommandsOf(innermost);
+  const std::vector<std::string> unknowns = app.remaining(true);
+  if (unknowns.empty()) {
+    return commands.empty() ? error.what()
+                            : fmt::format("A command is needed (one of: {})",
+                                          fmt::join(commands, ", "));
+  }
+  const std::string unknown = Unmarked(unknowns.front());
+  const std::string suggestion = Suggestion(app, innermost, unknown);
+  if (commands.empty()) {
+    return fmt::format("There is no such option or argument{} (got {})",
+                       suggestion, unknown);
   }
   return fmt::format(
-      "There is no such command or option (got {}, commands: {})",
-      Unmarked(unknown.front()), commands);
+      "There is no such command or option{} (got {}, commands: {})", suggestion,
+      unknown, fmt::join(commands, ", "));
 }
 
 }  // namespace

@@ -60,6 +60,19 @@ TEST_F(UsageTest, NumbersOutOfRangeAreRefused) {
       daemon_.Kiln({"run", plan_, "--seed", "18446744073709551615"}).status, 0);
 }
 
+// Prevents advice to give what was given, but misspelt.
+TEST_F(UsageTest, MisspeltOptionsAreNamed) {
+  Refuses({"compile", plan_, "--targt", "cpu"},
+          "There is no such option or argument; did you mean '--target'? (got "
+          "--targt)");
+  Refuses({"compile", plan_, "--targt=cpu"}, "did you mean '--target'?");
+  Refuses({"info", "--sokcet", "s"}, "did you mean '--socket'?");
+  Refuses({"compil", plan_}, "did you mean 'compile'? (got compil, commands: ");
+  Refuses({"cache", "lst"}, "did you mean 'ls'? (got lst, commands: stats, ls");
+  Refuses({"validate", plan_, "b.kiln"}, "or argument (got b.kiln)");
+  Refuses({"compile", plan_}, "--target is required");
+}
+
 TEST_F(UsageTest, ServeHandsOnWhatFollowsTheDashes) {
   const std::string kilnd_version =
       RunCommand({Program("kilnd"), "--version"}).out;
