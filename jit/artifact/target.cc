@@ -38,6 +38,11 @@ constexpr int kMaxSmCount = 65535;
 // NVRTC 13 compiles for none that is older.
 constexpr int kOldestArchitecture = 75;
 
+// The first that have a suffix: CUDA C++ Programming Guide, "Feature
+// Availability", on architecture-specific and family-specific features.
+constexpr int kFirstWithA = 90;
+constexpr int kFirstWithF = 100;
+
 // "sm_", two or three digits, at most one of the suffixes that NVRTC knows:
 // `a` (this architecture only) and `f` (its family).
 bool IsArchitecture(std::string_view text) {
@@ -57,6 +62,13 @@ int NumberOf(std::string_view architecture) {
   std::from_chars(architecture.data() + 3,
                   architecture.data() + architecture.size(), number);
   return number;
+}
+
+// `architecture` is one by IsArchitecture.
+bool HasItsSuffix(std::string_view architecture) {
+  const int number = NumberOf(architecture);
+  if (architecture.back() == 'a') return number >= kFirstWithA;
+  return architecture.back() != 'f' || number >= kFirstWithF;
 }
 
 std::optional<int> ParseSmCount(std::string_view text) {
@@ -101,6 +113,13 @@ absl::Status TooOld(std::string_view arch) {
                       fmt::format("sm_{} and later", kOldestArchitecture));
 }
 
+absl::Status NoSuchSuffix(std::string_view arch) {
+  std::string allowed(arch.substr(0, arch.size() - 1));
+  if (NumberOf(arch) >= kFirstWithA) allowed += fmt::format(", {}a", allowed);
+  return InvalidField("target", "has a suffix that its architecture has not",
+                      arch, allowed);
+}
+
 absl::Status NoSmCount(std::string_view arch) {
   return InvalidField("target", "lacks its count of multiprocessors", arch,
                       fmt::format("{}; without a count {}", CountsOf(arch),
@@ -130,6 +149,7 @@ absl::StatusOr<Target> ParseTarget(std::string_view text) {
   const std::string_view arch = text.substr(0, slash);
   if (!IsArchitecture(arch)) return UnknownTarget(text);
   if (NumberOf(arch) < kOldestArchitecture) return TooOld(arch);
+  if (!HasItsSuffix(arch)) return NoSuchSuffix(arch);
   if (slash == std::string_view::npos) return NoSmCount(arch);
   const std::optional<int> count = ParseSmCount(text.substr(slash + 1));
   if (!count) return BadSmCount(text, arch);

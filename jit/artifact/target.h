@@ -29,7 +29,8 @@ std::string ToString(const Target& target);
 //
 // Errors: INVALID_ARGUMENT naming the text and what stands there otherwise;
 // UNIMPLEMENTED for an architecture before sm_75. Of later ones the form alone
-// is checked; NVRTC judges whether they exist.
+// is checked, and that they may have their suffix: `a` from sm_90 on, `f` from
+// sm_100 on. NVRTC judges whether they exist.
 absl::StatusOr<Target> ParseTarget(std::string_view text);
 
 // The target of a CUDA device: `a` is appended on compute capability 9.0,

@@ -81,7 +81,8 @@ TEST(CacheSourceTest, TargetsThatDoNotCompileAreNotExplained) {
   const Daemon daemon;
   WriteWhole(daemon.folder() / "plan.kiln", SmallPlanText(1));
   const std::string plan = daemon.folder() / "plan.kiln";
-  for (const char* target : {"sm_200/3", "sm_70/3", "sm_10/3", "sm_100"}) {
+  for (const char* target :
+       {"sm_200/3", "sm_70/3", "sm_10/3", "sm_100", "sm_80a/3"}) {
     for (const std::vector<std::string>& command :
          {std::vector<std::string>{"explain", plan, "--schedule"},
           std::vector<std::string>{"compile", plan}}) {

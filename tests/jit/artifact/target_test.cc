@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "jit/plan/errors.h"
 
@@ -85,6 +86,24 @@ TEST(TargetTest, ArchitecturesBeforeTheOldestAreUnimplemented) {
     const absl::Status status = ParseTarget(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << text;
     EXPECT_EQ(DetailOf(status).limit, "sm_75 and later");
+  }
+}
+
+// Prevents that a schedule is explained which NVRTC then has no flag for.
+TEST(TargetTest, SuffixesThatAnArchitectureHasNotAreInvalid) {
+  for (const auto& [text, arch, allowed] :
+       {std::tuple("sm_80a/108", "sm_80a", "sm_80"),
+        std::tuple("sm_80a", "sm_80a", "sm_80"),
+        std::tuple("sm_89f/58", "sm_89f", "sm_89"),
+        std::tuple("sm_90f/132", "sm_90f", "sm_90, sm_90a")}) {
+    const absl::Status status = ParseTarget(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_EQ(DetailOf(status).field, "target");
+    EXPECT_EQ(DetailOf(status).value, arch);
+    EXPECT_EQ(DetailOf(status).limit, allowed);
+  }
+  for (const char* text : {"sm_100a/148", "sm_100f/148", "sm_103a/160"}) {
+    EXPECT_EQ(ToString(Parsed(text)), text);
   }
 }
 
