@@ -19,6 +19,7 @@
 #include "proto/protocol.h"
 #include "server/call.h"
 #include "server/compile_call.h"
+#include "server/idle_choices.h"
 #include "server/miss_explanation.h"
 #include "server/schedule_report_converter.h"
 #include "server/served_request.h"
@@ -95,6 +96,11 @@ absl::Status ExplainPlan(Front& front, const v1::ExplainRequest& request,
   response->set_key_text(keyed.key_text);
   response->set_variant(keyed.request.variant);
   if (served->tuning) *response->mutable_tuning() = *served->tuning;
+  if (!request.variant().empty()) {
+    for (std::string& choice : IdleChoices(keyed.request)) {
+      response->add_idle_choices(std::move(choice));
+    }
+  }
   if (request.include_schedule()) {
     FillSchedule(keyed.request, response->mutable_schedule());
   }

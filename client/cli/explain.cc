@@ -52,6 +52,10 @@ Json ToJson(const std::string& target, const v1::ExplainResponse& response) {
   }
   json["differences"] = differences;
   json["variant"] = response.variant();
+  if (response.idle_choices_size() > 0) {
+    json["idle_choices"] = std::vector<std::string>(
+        response.idle_choices().begin(), response.idle_choices().end());
+  }
   if (response.has_tuning()) json["tuning"] = TuningJson(response.tuning());
   json["key_text"] = response.key_text();
   if (response.has_schedule()) {
@@ -105,6 +109,11 @@ ExitCode ExplainAll(const Terminal& terminal,
     }
     terminal.Print(ToText(terminal, target, *response));
     if (terminal.verbose()) terminal.Print(response->key_text());
+    for (const std::string& choice : response->idle_choices()) {
+      terminal.Print(fmt::format(
+          "  {} changes nothing: no kernel of the plan has such a choice\n",
+          choice));
+    }
     if (response->has_tuning()) {
       terminal.Print(TuningText(terminal, response->tuning()));
     } else if (options.schedule && options.variant.empty()) {

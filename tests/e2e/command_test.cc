@@ -163,6 +163,27 @@ TEST_F(CommandTest, ExplainPrintsTheScheduleWithItsCandidates) {
   EXPECT_THAT(text, HasSubstr("the cpu evaluates the plan op by op"));
 }
 
+// Prevents that two keys of the same kernels are taken for different ones.
+TEST_F(CommandTest, ExplainNamesChoicesThatNoKernelHas) {
+  Write("softmax.kiln",
+        "input x: f32[4096,1024]\ny = softmax(x, dim=1)\noutput y\n");
+  const auto idle = [&](const std::string& variant) {
+    return Json({"explain", Path("softmax.kiln"), "--target", "a100",
+                 "--variant", variant})["results"][0]
+        .value("idle_choices", json::array());
+  };
+  EXPECT_EQ(idle("conv1"), json::array({"conv1"}));
+  EXPECT_EQ(idle("conv1+rows1"), json::array({"conv1"}));
+  EXPECT_EQ(idle("rows1"), json::array());
+  EXPECT_EQ(idle("rows9"), json::array());
+  EXPECT_EQ(idle("auto"), json::array());
+  EXPECT_EQ(idle("eager"), json::array());
+  EXPECT_THAT(
+      daemon_.Kiln({"explain", plan_, "--target", "a100", "--variant", "rows2"})
+          .out,
+      HasSubstr("rows2 changes nothing: no kernel of the plan has such"));
+}
+
 // Prevents scripts from taking a cut document for a whole one.
 TEST_F(CommandTest, FullStandardOutputIsAFailure) {
   const CommandResult result =
