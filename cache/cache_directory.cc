@@ -81,6 +81,12 @@ std::string KeyOfFileName(std::string_view name) {
   return IsCacheKey(key) ? std::string(key) : "";
 }
 
+// Whether `result` of a call tells all that there is: what has gone meanwhile,
+// or is no directory, holds no entries.
+bool IsRead(int result) {
+  return result >= 0 || result == -ENOENT || result == -ENOTDIR;
+}
+
 // Deletes the file that has been in quarantine longest.
 bool RemoveOldest(FileOps* ops, const std::string& directory,
                   const std::vector<std::string>& names) {
@@ -188,34 +194,41 @@ std::string CacheDirectory::TempPath(const std::string& key,
                      suffix);
 }
 
-std::vector<std::string> CacheDirectory::EntryDirectories() const {
-  std::vector<std::string> names;
+// The result of FileOps::List.
+int CacheDirectory::ListEntryDirectories(
+    std::vector<std::string>* paths) const {
   const std::string entries = root_ + "/entries";
   const int listed =
-      RetryInterrupted([&] { return ops_->List(entries, &names); });
+      RetryInterrupted([&] { return ops_->List(entries, paths); });
   if (listed < 0 && listed != -ENOENT) {
     spdlog::warn(
         "{}",
         std::string(WriteFailedError("readdir", entries, -listed).message()));
   }
-  for (std::string& name : names) name = entries + "/" + name;
-  return names;
+  for (std::string& name : *paths) name = entries + "/" + name;
+  return listed;
 }
 
-std::vector<CacheDirectory::FoundEntry> CacheDirectory::FindEntries() const {
-  std::vector<FoundEntry> found;
-  for (const std::string& directory : EntryDirectories()) {
+CacheDirectory::Listing CacheDirectory::FindEntries() const {
+  Listing found;
+  std::vector<std::string> directories;
+  found.is_whole = IsRead(ListEntryDirectories(&directories));
+  for (const std::string& directory : directories) {
     std::vector<std::string> names;
-    RetryInterrupted([&] { return ops_->List(directory, &names); });
+    const int listed =
+        RetryInterrupted([&] { return ops_->List(directory, &names); });
+    found.is_whole &= IsRead(listed);
     for (const std::string& name : names) {
       const std::string key = KeyOfFileName(name);
+      const std::string path = directory + "/" + name;
+      if (key.empty() || EntryPath(key) != path) continue;
       struct stat status = {};
-      if (key.empty() || EntryPath(key) != directory + "/" + name ||
-          ops_->Lstat(directory + "/" + name, &status) < 0) {
-        continue;
-      }
-      found.push_back({key, S_ISREG(status.st_mode) ? status.st_size : 0,
-                       ModifiedUnixMs(status)});
+      const int known = ops_->Lstat(path, &status);
+      found.is_whole &= IsRead(known);
+      if (known < 0) continue;
+      found.entries.push_back({key,
+                               S_ISREG(status.st_mode) ? status.st_size : 0,
+                               ModifiedUnixMs(status)});
     }
   }
   return found;
@@ -231,7 +244,9 @@ absl::Status CacheDirectory::MakeEntryDirectory(const std::string& key) {
 }
 
 void CacheDirectory::RemoveTempsOlderThan(int64_t unix_ms) {
-  for (const std::string& directory : EntryDirectories()) {
+  std::vector<std::string> directories;
+  ListEntryDirectories(&directories);
+  for (const std::string& directory : directories) {
     std::vector<std::string> names;
     RetryInterrupted([&] { return ops_->List(directory, &names); });
     for (const std::string& name : names) {

@@ -30,6 +30,11 @@ class CacheDirectory {
     int64_t modified_unix_ms = 0;
   };
 
+  struct Listing {
+    std::vector<FoundEntry> entries;
+    bool is_whole = true;  // nothing that exists was unreadable
+  };
+
   // Creates what is missing and tries to become the writer. A root that can
   // be read but not written to is fine: it is never the writer then. Warns on
   // NFS, where the lock may be local to the host.
@@ -51,7 +56,7 @@ class CacheDirectory {
 
   // The files whose names are those of entries, in no order; neither opened
   // nor verified. A directory that cannot be listed counts as empty.
-  std::vector<FoundEntry> FindEntries() const;
+  Listing FindEntries() const;
 
   // Creates the directory of `key`'s entry, durably. Errors: UNAVAILABLE.
   absl::Status MakeEntryDirectory(const std::string& key);
@@ -69,7 +74,7 @@ class CacheDirectory {
   void CreateLayout();
   void WriteHolder();
   std::string ReadHolder() const;
-  std::vector<std::string> EntryDirectories() const;
+  int ListEntryDirectories(std::vector<std::string>* paths) const;
 
   FileOps* ops_;
   std::string root_;

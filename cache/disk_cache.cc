@@ -85,6 +85,10 @@ absl::Status DiskCache::BecomeWriter() {
 
 void DiskCache::PrepareToWrite() {
   directory_.RemoveTempsOlderThan(options_.now_unix_ms() - kTempAgeMs);
+  {
+    MutexLock lock(mutex_);
+    index_.Rebuild({});  // the writer before knew more of their use
+  }
   Reindex();
   {
     MutexLock lock(mutex_);
@@ -95,21 +99,37 @@ void DiskCache::PrepareToWrite() {
   }
 }
 
-void DiskCache::Reindex() {
-  std::vector<LruIndex::Entry> entries = FindEntries();
-  MutexLock lock(mutex_);
-  index_.Rebuild(std::move(entries));
+void DiskCache::Refresh() {
+  MutexLock writing(write_mutex_);
+  Reindex();
 }
 
-std::vector<LruIndex::Entry> DiskCache::FindEntries() const {
+void DiskCache::Reindex() {
   const int64_t now = options_.now_unix_ms();
+  CacheDirectory::Listing listing = directory_.FindEntries();
   std::vector<LruIndex::Entry> entries;
-  for (CacheDirectory::FoundEntry& found : directory_.FindEntries()) {
+  for (CacheDirectory::FoundEntry& found : listing.entries) {
     // A clock that was wrong must not keep an entry for ever.
     const int64_t used = std::min(found.modified_unix_ms, now);
     entries.push_back({std::move(found.key), found.size_bytes, used, used});
   }
-  return entries;
+  MutexLock lock(mutex_);
+  // What may still be there takes room.
+  if (!listing.is_whole && index_.entries() > 0) return;
+  index_.Rebuild(std::move(entries));
+}
+
+// Where the file of an entry that was there is missing, others may be, too.
+void DiskCache::NoticeMissing(const std::string& key) {
+  if (!IsIndexed(key)) return;
+  MutexLock writing(write_mutex_);
+  // This cache itself may have evicted it meanwhile, or stored it again.
+  if (IsIndexed(key) && !HasFile(key)) Reindex();
+}
+
+bool DiskCache::IsIndexed(const std::string& key) const {
+  MutexLock lock(mutex_);
+  return index_.Find(key) != nullptr;
 }
 
 std::optional<DiskCache::Record> DiskCache::Get(const std::string& key) {
@@ -128,10 +148,7 @@ absl::StatusOr<CacheEntry> DiskCache::Read(const std::string& key) {
   absl::StatusOr<CacheEntry> entry =
       ReadEntryFile(ops_, directory_.EntryPath(key), key);
   if (absl::IsDataLoss(entry.status())) entry = ReadAgain(key);
-  if (absl::IsNotFound(entry.status())) {
-    MutexLock lock(mutex_);
-    index_.Erase(key);
-  }
+  if (absl::IsNotFound(entry.status())) NoticeMissing(key);
   return entry;
 }
 
@@ -173,13 +190,19 @@ void DiskCache::CountHit(const std::string& key, int64_t size_bytes) {
 // Indexes an entry that another process stored or that was copied in.
 void DiskCache::Adopt(const std::string& key, int64_t size_bytes) {
   MutexLock writing(write_mutex_);
-  if (!Contains(key)) return;  // evicted since it was read
+  if (!HasFile(key)) return;  // evicted since it was read
   const int64_t now = options_.now_unix_ms();
   MutexLock lock(mutex_);
   if (index_.Find(key) == nullptr) index_.Insert({key, size_bytes, now, 0});
 }
 
-bool DiskCache::Contains(const std::string& key) const {
+bool DiskCache::Contains(const std::string& key) {
+  if (HasFile(key)) return true;
+  NoticeMissing(key);
+  return false;
+}
+
+bool DiskCache::HasFile(const std::string& key) const {
   struct stat status = {};
   return IsCacheKey(key) &&
          ops_->Lstat(directory_.EntryPath(key), &status) == 0 &&
@@ -208,11 +231,7 @@ void DiskCache::Put(const std::string& key, std::string_view key_text,
 
 // The index knows nothing of files that someone removed.
 bool DiskCache::IsStored(const std::string& key) const {
-  {
-    MutexLock lock(mutex_);
-    if (index_.Find(key) == nullptr) return false;
-  }
-  return Contains(key);
+  return IsIndexed(key) && HasFile(key);
 }
 
 absl::Status DiskCache::Store(const std::string& key,
@@ -233,14 +252,16 @@ absl::Status DiskCache::Store(const std::string& key,
 absl::Status DiskCache::MakeRoom(int64_t size_bytes) {
   const int64_t limit = std::min<int64_t>(options_.limit_bytes, kMaxEntryBytes);
   if (size_bytes > limit) return NoRoomError(size_bytes, limit);
-  if (this->size_bytes() + size_bytes <= options_.limit_bytes) {
-    return absl::OkStatus();
-  }
+  const auto has_room = [&] {
+    return this->size_bytes() + size_bytes <= options_.limit_bytes;
+  };
+  if (has_room()) return absl::OkStatus();
+  Reindex();
+  if (has_room()) return absl::OkStatus();
   EvictDownTo(
       std::max<int64_t>(LowWater(options_.limit_bytes) - size_bytes, 0));
-  return this->size_bytes() + size_bytes <= options_.limit_bytes
-             ? absl::OkStatus()
-             : NoRoomError(size_bytes, options_.limit_bytes);
+  return has_room() ? absl::OkStatus()
+                    : NoRoomError(size_bytes, options_.limit_bytes);
 }
 
 DiskCache::Removed DiskCache::EvictDownTo(int64_t target_bytes) {
@@ -290,9 +311,15 @@ void DiskCache::WarnNowAndThen(const absl::Status& status) {
                std::string(status.message()));
 }
 
-std::vector<DiskCache::EntryInfo> DiskCache::List() const {
+std::vector<DiskCache::EntryInfo> DiskCache::List() {
+  Refresh();
+  std::vector<LruIndex::Entry> entries;
+  {
+    MutexLock lock(mutex_);
+    entries = index_.MostRecentFirst();
+  }
   std::vector<EntryInfo> infos;
-  for (LruIndex::Entry& entry : Snapshot()) {
+  for (LruIndex::Entry& entry : entries) {
     const auto key_text =
         ReadKeyText(ops_, directory_.EntryPath(entry.key), entry.key);
     infos.push_back({std::move(entry.key), key_text.ok() ? *key_text : "",
@@ -301,21 +328,10 @@ std::vector<DiskCache::EntryInfo> DiskCache::List() const {
   return infos;
 }
 
-// The writer's index is right; a reader has to look at the disk again.
-std::vector<LruIndex::Entry> DiskCache::Snapshot() const {
-  {
-    MutexLock lock(mutex_);
-    if (counters_.writable) return index_.MostRecentFirst();
-  }
-  LruIndex found;
-  found.Rebuild(FindEntries());
-  return found.MostRecentFirst();
-}
-
 std::vector<DiskCache::DamagedFile> DiskCache::Verify(
     const std::function<bool(int64_t checked, int64_t total)>& progress) {
   const std::vector<CacheDirectory::FoundEntry> found =
-      directory_.FindEntries();
+      directory_.FindEntries().entries;
   std::vector<DamagedFile> damaged;
   int64_t checked = 0;
   for (const CacheDirectory::FoundEntry& entry : found) {
@@ -336,6 +352,7 @@ absl::StatusOr<DiskCache::Removed> DiskCache::Gc(int64_t limit_bytes) {
   MutexLock writing(write_mutex_);
   const absl::Status status = BecomeWriter();
   if (!status.ok()) return status;
+  Reindex();
   return EvictDownTo(limit_bytes);
 }
 

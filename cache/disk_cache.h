@@ -91,10 +91,16 @@ class DiskCache {
            std::string_view payload);
 
   // Whether there is a file for `key`; does not open it.
-  bool Contains(const std::string& key) const;
+  bool Contains(const std::string& key);
+
+  // Looks at the directory again, so that the counters count the files that
+  // there are: others may remove some, and copy some in. Costs a call for each
+  // file. The cache does so by itself before it evicts, and where it misses a
+  // file that it has stored.
+  void Refresh();
 
   // Most recently used first.
-  std::vector<EntryInfo> List() const;
+  std::vector<EntryInfo> List();
 
   // Reads every entry; bad ones are quarantined and reported. `progress` is
   // called after each with (checked, total); returning false stops.
@@ -121,9 +127,10 @@ class DiskCache {
 
   absl::Status BecomeWriter() KILN_REQUIRES(write_mutex_);
   void PrepareToWrite() KILN_REQUIRES(write_mutex_);
-  void Reindex();
-  std::vector<LruIndex::Entry> FindEntries() const;
-  std::vector<LruIndex::Entry> Snapshot() const;
+  void Reindex() KILN_REQUIRES(write_mutex_);
+  void NoticeMissing(const std::string& key);
+  bool IsIndexed(const std::string& key) const;
+  bool HasFile(const std::string& key) const;
 
   absl::StatusOr<CacheEntry> Read(const std::string& key);
   absl::StatusOr<CacheEntry> ReadAgain(const std::string& key);

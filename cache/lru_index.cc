@@ -1,6 +1,7 @@
 #include "cache/lru_index.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -14,12 +15,26 @@ constexpr int64_t kSaveEveryMs = 3600 * 1000;
 }  // namespace
 
 void LruIndex::Rebuild(std::vector<Entry> entries) {
+  std::unordered_map<std::string, int64_t> places;  // from the least recent
+  for (auto known = order_.rbegin(); known != order_.rend(); ++known) {
+    places[known->key] = static_cast<int64_t>(places.size()) + 1;
+  }
+  for (Entry& entry : entries) {
+    if (const Entry* const known = Find(entry.key)) {
+      entry.last_used_ms = known->last_used_ms;
+    }
+  }
   order_.clear();
   by_key_.clear();
   size_bytes_ = 0;
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.last_used_ms, a.key) < std::tie(b.last_used_ms, b.key);
-  });
+  const auto use = [&](const Entry& entry) {
+    const auto place = places.find(entry.key);
+    return std::tuple(entry.last_used_ms,
+                      place == places.end() ? 0 : place->second,
+                      std::string_view(entry.key));
+  };
+  std::sort(entries.begin(), entries.end(),
+            [&](const Entry& a, const Entry& b) { return use(a) < use(b); });
   for (Entry& entry : entries) Insert(std::move(entry));
 }
 

@@ -20,7 +20,8 @@ class LruIndex {
     int64_t saved_ms = 0;      // the last use that the disk knows of
   };
 
-  // Replaces everything. Order of use is that of last_used_ms, then of key.
+  // Replaces everything, but keeps the last use and the order of those that are
+  // there already. Else the order of use is that of last_used_ms, then of key.
   void Rebuild(std::vector<Entry> entries);
 
   // Adds or replaces an entry, as the most recently used one.

@@ -26,6 +26,7 @@ void Fill(const DiskCache::EntryInfo& info, v1::CacheEntry* entry) {
 }
 
 void FillStats(const Front& front, v1::CacheStatsResponse* response) {
+  front.disk->Refresh();
   const DiskCache::Counters disk = front.disk->counters();
   const ArtifactProvider::Counters artifacts = front.artifacts->counters();
   response->set_directory(front.disk->directory().string());
@@ -98,7 +99,7 @@ void VerifyAll(DiskCache& disk, VerifyWriter& writer) {
 
 // Full keys for keys and prefixes.
 absl::StatusOr<std::vector<std::string>> ResolveKeys(
-    const DiskCache& disk, const v1::CachePurgeRequest& request) {
+    DiskCache& disk, const v1::CachePurgeRequest& request) {
   const std::vector<DiskCache::EntryInfo> entries = disk.List();
   std::vector<std::string> keys;
   for (const std::string& text : request.keys()) {

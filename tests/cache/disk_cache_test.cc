@@ -321,6 +321,66 @@ TEST_F(DiskCacheTest, AnEntryThatSomeoneRemovedIsAMiss) {
   EXPECT_EQ(cache->counters().entries, 1);
 }
 
+// Prevents evictions for files that are no longer there.
+TEST_F(DiskCacheTest, WhatSomeoneRemovedMakesRoom) {
+  const auto cache = Open(FileBytes(1000) * 3);
+  for (const int number : {1, 2, 3}) {
+    cache->Put(TestKey(number), "", std::string(1000, 'x'));
+  }
+  fs::remove(EntryPath(directory_, TestKey(2)));
+  fs::remove(EntryPath(directory_, TestKey(3)));
+  cache->Put(TestKey(4), "", std::string(1000, 'x'));
+  EXPECT_TRUE(cache->Contains(TestKey(1)));
+  EXPECT_EQ(cache->counters().entries, 2);
+  EXPECT_EQ(cache->counters().size_bytes, FileBytes(1000) * 2);
+  EXPECT_EQ(cache->counters().evictions, 0);
+}
+
+// Prevents that a full cache stays full when someone has emptied its folder.
+TEST_F(DiskCacheTest, OneMissingFileTellsOfOthers) {
+  const auto cache = Open();
+  for (const bool reads : {false, true}) {
+    for (int number = 0; number < 9; ++number) {
+      cache->Put(TestKey(number), "", "x");
+    }
+    ASSERT_EQ(cache->counters().entries, 9);
+    fs::remove_all(directory_ / "entries");
+    EXPECT_FALSE(reads ? cache->Get(TestKey(4)).has_value()
+                       : cache->Contains(TestKey(4)));
+    EXPECT_EQ(cache->counters().entries, 0);
+    EXPECT_EQ(cache->counters().size_bytes, 0);
+  }
+}
+
+TEST_F(DiskCacheTest, RefreshCountsFilesAndKeepsTheOrderOfUse) {
+  const auto cache = Open(FileBytes(1000) * 5);
+  for (const int number : {1, 2, 3, 4}) {
+    cache->Put(TestKey(number), "", std::string(1000, 'x'));
+  }
+  EXPECT_TRUE(cache->Get(TestKey(1)));
+  // Of use within an hour the file tells nothing.
+  fs::last_write_time(EntryPath(directory_, TestKey(1)),
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  fs::remove(EntryPath(directory_, TestKey(3)));
+  const fs::path copied = EntryPath(directory_, TestKey(5));
+  fs::create_directories(copied.parent_path());
+  WriteFile(copied, SerializeEntry(TestKey(5), "", "x", "elsewhere"));
+  fs::last_write_time(copied,
+                      fs::file_time_type::clock::now() - std::chrono::hours(2));
+  cache->Refresh();
+  EXPECT_EQ(cache->counters().entries, 4);
+  EXPECT_EQ(cache->counters().size_bytes, FileBytes(1000) * 3 + FileBytes(1));
+  const auto entries = cache->List();
+  ASSERT_EQ(entries.size(), 4u);
+  for (const auto& [place, number] :
+       {std::pair(0, 1), std::pair(1, 4), std::pair(2, 2), std::pair(3, 5)}) {
+    EXPECT_EQ(entries[place].key, TestKey(number)) << place;
+  }
+  EXPECT_EQ(cache->Gc(FileBytes(1000) * 2)->entries, 2);
+  EXPECT_TRUE(cache->Contains(TestKey(1)));
+  EXPECT_TRUE(cache->Contains(TestKey(4)));
+}
+
 TEST_F(DiskCacheTest, SurvivesRemovalOfItsDirectories) {
   const auto cache = Open();
   cache->Put(TestKey(1), "", "x");

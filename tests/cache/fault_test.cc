@@ -105,6 +105,23 @@ TEST(FaultTest, AnyCallMayFailFromThenOn) {
   }
 }
 
+// Prevents that the limit is exceeded while directories cannot be listed.
+TEST(FaultTest, WhatCannotBeListedStillTakesRoom) {
+  for (const Call call : {Call::kList, Call::kStat}) {
+    auto faults =
+        std::make_shared<FaultyFileOps>(std::make_shared<SimulatedDisk>());
+    const auto cache = DiskCache::Open(OptionsFor(faults));
+    ASSERT_TRUE(cache.ok());
+    for (int i = 0; i < 3; ++i) {
+      (*cache)->Put(TestKey(i), "text", PayloadOf(i));
+    }
+    faults->Fail(call, 2, EMFILE, true);
+    (*cache)->Refresh();
+    EXPECT_GT(faults->failures(), 0);
+    EXPECT_EQ((*cache)->counters().entries, 3);
+  }
+}
+
 TEST(FaultTest, InterruptedCallsAreRepeated) {
   for (const Call call : {Call::kOpen, Call::kWrite, Call::kFdatasync,
                           Call::kRename, Call::kPread, Call::kFsync}) {

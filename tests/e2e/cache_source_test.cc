@@ -127,6 +127,22 @@ TEST(CacheSourceTest, ExplainRefusesTheScheduleOfEagerKernels) {
   EXPECT_THAT(explained.err, HasSubstr("Eager kernels have no schedule"));
 }
 
+// Prevents statistics of files that are no longer there.
+TEST(CacheSourceTest, WhatIsRemovedByHandIsNotCounted) {
+  const Daemon daemon;
+  Client client = daemon.Connect();
+  CompileOptions options;
+  options.target = kTarget;
+  for (const int number : {1, 2, 3}) {
+    EXPECT_TRUE(client.Compile(SmallPlan(number), options).ok());
+  }
+  EXPECT_EQ(daemon.Stats().entries(), 3);
+  std::filesystem::remove_all(daemon.folder() / "cache" / "entries");
+  EXPECT_EQ(daemon.Stats().entries(), 0);
+  EXPECT_EQ(daemon.Stats().size_bytes(), 0);
+  EXPECT_EQ(daemon.Kiln({"cache", "ls"}).out, "");
+}
+
 // Prevents that an entry which is set aside is gone after the next restart.
 TEST(CacheSourceTest, WhatVerifySetsAsideIsStoredAgain) {
   Daemon daemon;

@@ -23,13 +23,19 @@ class ArtifactProviderTest : public ::testing::Test {
  protected:
   ArtifactProviderTest() {
     std::filesystem::remove_all(folder_);
-    DiskCache::Options options;
-    options.directory = folder_;
-    disk_ = *DiskCache::Open(options);
+    OpenDisk(DiskCache::Options().limit_bytes);
   }
   ~ArtifactProviderTest() override {
     disk_.reset();
     std::filesystem::remove_all(folder_);
+  }
+
+  void OpenDisk(int64_t limit_bytes) {
+    disk_.reset();
+    DiskCache::Options options;
+    options.directory = folder_;
+    options.limit_bytes = limit_bytes;
+    disk_ = *DiskCache::Open(options);
   }
 
   // What `provider` finds or compiles of kReluPlan for the cpu target.
@@ -94,6 +100,21 @@ TEST_F(ArtifactProviderTest, WhatIsInMemoryAloneIsStoredAgain) {
   EXPECT_EQ(SourceOfRelu(provider), v1::MEMORY);
   EXPECT_TRUE(disk_->Get(key));
   EXPECT_EQ(provider.counters().compiles, 1);
+}
+
+// Prevents that a cache which was full and is emptied by hand stores nothing.
+TEST_F(ArtifactProviderTest, RoomThatIsMadeByHandIsUsed) {
+  const std::string key = ReluRequest().key;
+  OpenDisk(64 << 10);
+  ArtifactProvider provider(*disk_, nullptr);
+  EXPECT_EQ(SourceOfRelu(provider), v1::COMPILED);
+  const int64_t left = (64 << 10) - disk_->counters().size_bytes;
+  disk_->Put(std::string(64, 'a'), "", std::string(left - 200, 'x'));
+  ASSERT_EQ(disk_->counters().entries, 2);
+  std::filesystem::remove_all(folder_ / "entries");
+  EXPECT_EQ(SourceOfRelu(provider), v1::MEMORY);
+  EXPECT_TRUE(disk_->Get(key));
+  EXPECT_EQ(disk_->counters().entries, 1);
 }
 
 // Prevents a write for every hit while writes fail.
