@@ -14,6 +14,7 @@
 #include "cache/atomic_file.h"
 #include "cache/digest.h"
 #include "cache/errors.h"
+#include "cache/lock_holder.h"
 
 namespace kiln {
 namespace {
@@ -150,7 +151,8 @@ absl::Status CacheDirectory::TryBecomeWriter() {
   if (!lock_.valid()) return DirectoryLockError(root_, -lock_.get());
   const int result =
       RetryInterrupted([&] { return ops_->TryLock(lock_.get()); });
-  if (result == -EWOULDBLOCK) return DirectoryHeldError(root_, ReadHolder());
+  if (result == -EWOULDBLOCK)
+    return DirectoryHeldError(root_, DescribeHolder());
   if (result != 0) return DirectoryLockError(root_, -result);
   is_writer_ = true;
   WriteHolder();
@@ -165,12 +167,13 @@ void CacheDirectory::WriteHolder() {
   ops_->Write(lock_.get(), text.data(), text.size());
 }
 
-// Empty if nothing readable stands there.
-std::string CacheDirectory::ReadHolder() const {
+std::string CacheDirectory::DescribeHolder() const {
   std::string text(16, '\0');
   const ssize_t size = ops_->Pread(lock_.get(), text.data(), text.size(), 0);
   text.resize(size > 0 ? size : 0);
-  return text.substr(0, text.find_first_not_of("0123456789"));
+  struct stat file = {};
+  ops_->Fstat(lock_.get(), &file);
+  return DescribeLockHolder(text, file);
 }
 
 // Flushes even what exists: a writer that died may have created it without.

@@ -46,7 +46,7 @@ class CacheDirectory {
   // Takes the lock if no process holds it. OK if this one does, now.
   //
   // Errors: FAILED_PRECONDITION if another process does, with its id if that is
-  // known, or if the lock cannot be taken.
+  // known (lock_holder.h), or if the lock cannot be taken.
   absl::Status TryBecomeWriter();
   bool is_writer() const { return is_writer_; }
 
@@ -73,7 +73,7 @@ class CacheDirectory {
   CacheDirectory(FileOps* ops, std::string root);
   void CreateLayout();
   void WriteHolder();
-  std::string ReadHolder() const;
+  std::string DescribeHolder() const;
   int ListEntryDirectories(std::vector<std::string>* paths) const;
 
   FileOps* ops_;

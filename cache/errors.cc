@@ -125,7 +125,7 @@ absl::Status DirectoryHeldError(const std::string& path,
   return absl::FailedPreconditionError(
       fmt::format("Another process holds the lock of the cache directory {} "
                   "({}); this one only reads there.",
-                  path, holder.empty() ? "pid unknown" : "pid " + holder));
+                  path, holder));
 }
 
 absl::Status DirectoryAccessError(const std::string& path, int error_number) {

@@ -41,7 +41,7 @@ absl::Status DirectoryOwnerError(const std::string& path, uint32_t owner,
                                  uint32_t user);
 absl::Status DirectoryModeError(const std::string& path, uint32_t mode);
 absl::Status DirectoryLockError(const std::string& path, int error_number);
-// `holder`: the process id of who writes; empty if it is not known.
+// `holder`: who writes, as DescribeLockHolder says.
 absl::Status DirectoryHeldError(const std::string& path,
                                 const std::string& holder);
 absl::Status DirectoryAccessError(const std::string& path, int error_number);

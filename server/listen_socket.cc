@@ -10,7 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
+
+#include "cache/lock_holder.h"
 
 namespace kiln {
 namespace {
@@ -48,9 +51,10 @@ absl::Status RemoveStaleSocket(const std::string& path) {
 
 std::string HolderOf(int lock_fd) {
   char text[32] = {};
-  const ssize_t size = pread(lock_fd, text, sizeof(text) - 1, 0);
-  const std::string pid(text, size > 0 ? size : 0);
-  return pid.empty() ? "unknown pid" : "pid " + pid;
+  const ssize_t size = pread(lock_fd, text, sizeof(text), 0);
+  struct stat file = {};
+  fstat(lock_fd, &file);
+  return DescribeLockHolder(std::string_view(text, size > 0 ? size : 0), file);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ absl::Status PrepareSocketDir(const std::string& socket_path);
 // The right to serve on a socket path: an exclusive lock on "<path>.lock",
 // which dies with the process. The file stays.
 //
-// Errors: ALREADY_EXISTS when another daemon holds it, naming its pid.
+// Errors: ALREADY_EXISTS when another daemon holds it, naming its pid if known.
 absl::StatusOr<FileDescriptor> LockSocket(const std::string& socket_path);
 
 // A listening Unix socket of mode 0600 at a path; a socket that is in the way
