@@ -79,6 +79,11 @@ void AddCommands(CLI::App& app, Command& chosen) {
   AddCacheCommand(app, chosen);
   AddInfoCommand(app, chosen);
   AddDoctorCommand(app, chosen);
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->footer(command->get_footer() +
+                    "\n\nOptions of every command, --json and --timeout among "
+                    "them: kiln --help");
+  }
 }
 
 // Whether all that was printed has gone out. Nobody may be left to read from a

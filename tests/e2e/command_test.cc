@@ -354,10 +354,12 @@ TEST_F(CommandTest, ColorIsHeeded) {
 
 TEST_F(CommandTest, EveryCommandHasHelpWithExamples) {
   for (const char* command : {"serve", "compile", "run", "validate", "explain",
-                              "prewarm", "cache", "info", "doctor"}) {
+                              "tune", "prewarm", "cache", "info", "doctor"}) {
     const CommandResult result = daemon_.Kiln({command, "--help"});
     EXPECT_EQ(result.status, 0);
     EXPECT_THAT(result.out, HasSubstr("Examples:")) << command;
+    EXPECT_THAT(result.out, HasSubstr("--timeout among them: kiln --help"))
+        << command;
   }
 }
 
