@@ -19,6 +19,8 @@ std::optional<float> ParseFloat(std::string_view text, bool* out_of_range) {
   const bool hex = text.substr(0, 2) == "0x" || text.substr(0, 2) == "0X";
   if (hex) text.remove_prefix(2);
   if (text.empty() || text[0] == '-' || text[0] == '+') return std::nullopt;
+  // std::from_chars takes inf and nan for hexadecimal numbers, too.
+  if (hex && text.find_first_of("iInN") == 0) return std::nullopt;
 
   float value = 0.0f;
   const char* const end = text.data() + text.size();

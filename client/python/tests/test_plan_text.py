@@ -46,6 +46,8 @@ CALLS = [
     "softmax(x, dim=[1])",
     "sum(x, keepdim=1)", "sum(x, dim=[1,a])", "sum(x, dim=1.0)",
     "add(x, True)", "add(x, 1e39)", "add(x, 1e-46)", "add(x, 1.2.3)",
+    "add(x, 0xinf)", "add(x, -0xnan)", "add(x, 0XInfinity)", "add(x, infx)",
+    "add(x, 1e)", "add(x, --1)", "add(x, +-1)", "add(x, 0x1p)", "add(x, .)",
     "add(x, 1_0)", "add(x, 0x)", "add(x, 0x1p200)", "add(x, infinity)",
     "add(x, [1])", "clamp(x, min=1e39)", "clamp(x, min=-1e999)",
     "clamp(x, min=x)", "clamp(x, min_val=1)", "hardtanh(x, min=1)",

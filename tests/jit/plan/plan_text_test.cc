@@ -87,6 +87,18 @@ TEST(ParsePlanTextTest, FloatLiterals) {
   EXPECT_TRUE(std::signbit(constant("-0.0")));
 }
 
+TEST(ParsePlanTextTest, WhatIsAlmostAFloatIsNone) {
+  for (const std::string text :
+       {"0xinf", "-0xinf", "0xnan", "+0XNaN", "0xinfinity", "0x", "0x1p", "1e",
+        "1_000", "1f", "1.2.3", "."}) {
+    const absl::Status status =
+        ParsePlanText("input x: f32[4]\ny = add(x, " + text + ")").status();
+    EXPECT_EQ(std::string(status.message()),
+              "line 2, column 12: unexpected token (got '" + text +
+                  "', allowed: a number)");
+  }
+}
+
 TEST(ParsePlanTextTest, AttributesByTheirPyTorchNames) {
   const auto conv = std::get<ConvAttributes>(
       ParseOp("conv2d(x, w, stride=[2,1], padding=(0, 3), groups=4)")
