@@ -49,6 +49,11 @@ ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
   ConvProblem problem;
   problem.input = AlignDims(input.dims);
   problem.output = AlignDims(plan.values[conv.results[0]].desc.dims);
+  if (conv.image) {
+    for (Dims4* dims : {&problem.input, &problem.output}) {
+      std::copy(conv.image->begin(), conv.image->end(), dims->begin() + 2);
+    }
+  }
   problem.groups = attributes.groups;
   problem.kernel = {weight.dims[2], weight.dims[3]};
   problem.dilation = attributes.dilation;

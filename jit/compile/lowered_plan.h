@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,9 @@ struct Node {
   // Of a kConv2d whose filter has one row: the input's rows, and the result's,
   // are parts of one, each beginning where the one above ends (fold_signals.h).
   bool wraps_rows = false;
+  // Of a kConv2d of one tap: the extents that its images are taken to have, of
+  // as many pixels as they have (reshape_images.h).
+  std::optional<Pair> image = std::nullopt;
 
   bool Reads(int value) const;
   bool IsConvolution() const;  // transposed or not

@@ -76,6 +76,7 @@ class Rewrites {
           node.text);
     }
     AddShapeRewrite();
+    AddImageRewrites();
     std::set<int> named;
     for (const Kernel& kernel : schedule_.kernels) {
       if (!kernel.conv || !kernel.conv->interleaves || kernel.packs) continue;
@@ -87,24 +88,31 @@ class Rewrites {
     }
   }
 
-  // Of images with other rows (fold_signals.h, reshape_images.h).
+  // Of signals (fold_signals.h).
   void AddShapeRewrite() {
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       const Dims& from = plan_.values[i].dims;
       const Dims& to = schedule_.lowered.values[i].desc.dims;
       if (from == to) continue;
-      if (from[2] == 1) {
-        AddRewrite(
-            "signals of {} taken as images of {} x {} pixels, so that blocks "
-            "have tiles one below the other",
-            from[3], to[2], to[3]);
-        return;
-      }
+      AddRewrite(
+          "signals of {} taken as images of {} x {} pixels, so that blocks "
+          "have tiles one below the other",
+          from[3], to[2], to[3]);
+      return;
+    }
+  }
+
+  // Of images with other rows (reshape_images.h).
+  void AddImageRewrites() {
+    for (const Node& node : schedule_.lowered.nodes) {
+      if (!node.image) continue;
+      const Dims& from =
+          schedule_.lowered.values[ValueOf(node.operands[0])].desc.dims;
+      const auto& [height, width] = *node.image;
       AddRewrite(
           "images of {} x {} pixels taken as {} x {}, whose rows begin where "
-          "an access of {} bytes may",
-          from[2], from[3], to[2], to[3], to[3] % 8 == 0 ? 16 : 8);
-      return;
+          "an access of {} bytes may: {}",
+          from[2], from[3], height, width, width % 8 == 0 ? 16 : 8, node.text);
     }
   }
 

@@ -1,10 +1,15 @@
 // Images of which convolutions of one tap take pixels as they lie. Prevents
 // that 28 x 28 pixels of f16 are brought number by number, and that images are
-// reshaped where an op can tell.
+// reshaped where what a convolution's kernel computes can tell.
 #include "jit/compile/reshape_images.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
@@ -29,8 +34,15 @@ std::string OneTap(const std::string& ops, const std::string& type = "f16",
       type, size, ops);
 }
 
-Dims DimsOfInput(const std::string& text, const Target& target = kH100) {
-  return Fastest(text, target).lowered.values[0].desc.dims;
+// What the first convolution takes its images for; nothing if for what they
+// are.
+std::optional<Pair> ImageOf(const std::string& text,
+                            const Target& target = kH100) {
+  const Schedule schedule = Fastest(text, target);
+  const std::vector<Node>& nodes = schedule.lowered.nodes;
+  return std::find_if(nodes.begin(), nodes.end(),
+                      [](const Node& node) { return node.IsConvolution(); })
+      ->image;
 }
 
 bool TakesLines(const std::string& text) {
@@ -38,28 +50,28 @@ bool TakesLines(const std::string& text) {
   return schedule.kernels.back().conv->takes_lines;
 }
 
-const Dims kAsTheyAre = {8, 512, 28, 28};
-const Dims kReshaped = {8, 512, 2, 392};
+constexpr std::nullopt_t kAsTheyAre = std::nullopt;
+constexpr Pair kReshaped = {2, 392};
 
 TEST(ReshapeImagesTest, RowsBeginWhereAnAccessMay) {
-  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)")), kReshaped);
-  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "bf16")), kReshaped);
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)")), kReshaped);
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "bf16")), kReshaped);
   EXPECT_TRUE(TakesLines(OneTap("y = relu(c)")));
 }
 
 TEST(ReshapeImagesTest, OpsOfWholeImagesCannotTell) {
-  EXPECT_EQ(DimsOfInput(OneTap("z = sigmoid(c)\nt = mul(c, z)\n"
-                               "y = mul(t, s)")),
+  EXPECT_EQ(ImageOf(OneTap("z = sigmoid(c)\nt = mul(c, z)\n"
+                           "y = mul(t, s)")),
             kReshaped);
-  EXPECT_EQ(DimsOfInput(OneTap("y = mean(c, dim=[2,3])")), kReshaped);
-  EXPECT_EQ(DimsOfInput(OneTap("y = add(c, r)")), kReshaped);
-  EXPECT_EQ(DimsOfInput(OneTap("y = mul(c, g)")), kReshaped);
+  EXPECT_EQ(ImageOf(OneTap("y = mean(c, dim=[2,3])")), kReshaped);
+  EXPECT_EQ(ImageOf(OneTap("y = add(c, r)")), kReshaped);
+  EXPECT_EQ(ImageOf(OneTap("y = mul(c, g)")), kReshaped);
 }
 
 // 196 pixels begin where an access of 8 bytes may.
 TEST(ReshapeImagesTest, ImagesOfFourPixelsAreOneRow) {
   const std::string text = OneTap("a = add(c, r)\ny = relu(a)", "bf16", 14);
-  EXPECT_EQ(DimsOfInput(text), (Dims{8, 512, 1, 196}));
+  EXPECT_EQ(ImageOf(text), (Pair{1, 196}));
   EXPECT_TRUE(TakesLines(text));
 }
 
@@ -67,31 +79,39 @@ TEST(ReshapeImagesTest, OthersCan) {
   for (const char* ops : {
            "y = add(c, row)",
            "y = max_pool2d(c, kernel_size=2)",
-           "y = conv2d(c, k3, padding=1)",
            "y = mean(c, dim=3)",
            "y = softmax(c, dim=2)",
            // They could not, but take no lines.
            "y = amax(c, dim=1, keepdim=true)",
            "y = group_norm(c, num_groups=8)",
        }) {
-    EXPECT_EQ(DimsOfInput(OneTap(ops)), kAsTheyAre) << ops;
+    EXPECT_EQ(ImageOf(OneTap(ops)), kAsTheyAre) << ops;
   }
-  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f32")), kAsTheyAre);
-  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)"), kA100), kAsTheyAre);
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "f32")), kAsTheyAre);
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)"), kA100), kAsTheyAre);
+}
+
+// What another kernel computes, before or behind.
+TEST(ReshapeImagesTest, OtherKernelsDoNotCount) {
+  EXPECT_EQ(ImageOf(OneTap("r1 = relu(c)\ny = conv2d(r1, k3, padding=1)")),
+            kReshaped);
+  const std::string norm =
+      "input x: bf16[8,256,14,14]\nparam w: bf16[512,256,1,1]\n"
+      "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\n"
+      "c = conv2d(d, w)\ny = gelu(c)\noutput y\n";
+  EXPECT_EQ(ImageOf(norm), (Pair{1, 196}));
 }
 
 // 262 x 262 pixels would be rows of 4.
 TEST(ReshapeImagesTest, RowsAreNotCutShort) {
-  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f16", 262)),
-            (Dims{8, 512, 262, 262}));
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "f16", 262)), kAsTheyAre);
 }
 
 // 32 columns are lines already, and of 49 pixels there are none.
 TEST(ReshapeImagesTest, LeavesWhatSuitsOrNeverDoes) {
-  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f16", 32)),
-            (Dims{8, 512, 32, 32}));
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "f16", 32)), kAsTheyAre);
   EXPECT_TRUE(TakesLines(OneTap("y = relu(c)", "f16", 32)));
-  EXPECT_EQ(DimsOfInput(OneTap("y = relu(c)", "f16", 7)), (Dims{8, 512, 7, 7}));
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "f16", 7)), kAsTheyAre);
   EXPECT_FALSE(TakesLines(OneTap("y = relu(c)", "f16", 7)));
 }
 
