@@ -15,6 +15,16 @@ constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
 constexpr int64_t kChannelsOfUnit = 8;
 // Where this many registers are to be left over, warpgroups have been refused.
 constexpr int kSpareOfWarps = 64;
+// Taps of a filter that depthwise_conv2d.cu is fast with.
+constexpr int64_t kMostTaps = 121;
+
+// One channel of one: tensor cores would have one number of a hundred to
+// multiply.
+bool IsDepthwise(const ConvProblem& problem) {
+  return problem.group_inputs() == 1 && problem.group_outputs() == 1 &&
+         !problem.transposed && !problem.wraps_rows &&
+         problem.kernel[0] * problem.kernel[1] <= kMostTaps;
+}
 
 }  // namespace
 
@@ -23,6 +33,7 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
                                                const ConvOptions& options) {
   if (ComputeCapability(options.target) < 80) return std::nullopt;
   if (problem.groups > 1 && problem.group_inputs() < 4) return std::nullopt;
+  if (IsDepthwise(problem)) return std::nullopt;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t reach = problem.output[2 + i] * problem.stride[i] +
                           problem.kernel[i] * problem.dilation[i] +

@@ -15,6 +15,7 @@
 #include "jit/compile/gather_pixels.h"
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lent_output.h"
+#include "jit/compile/meet_reductions.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/streamed_reads.h"
@@ -542,7 +543,7 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
     return {Scheduling(plan, target, Lower(plan), room).Plain()};
   }
   const int spare = SpareRegisters(room);
-  LoweredPlan lowered = Lower(plan);
+  LoweredPlan lowered = MeetReductions(Lower(plan));
   const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);

@@ -313,11 +313,23 @@ TEST(ConvChoiceTest, ReductionsHaveOneImageInABlock) {
   }
 }
 
+TEST(ConvChoiceTest, AFilterForEachChannelHasNoTile) {
+  const auto has_tile = [](const ConvProblem& problem) {
+    return ChooseConvGeometry(problem, {}, {Grade::kTf32, kTargets[2], 0})
+        .has_value();
+  };
+  ConvProblem depthwise = Problem(32, 96, 96, 56, 7, 1, 3);
+  depthwise.groups = 96;
+  EXPECT_FALSE(has_tile(depthwise));
+  EXPECT_FALSE(has_tile(Problem(32, 1, 1, 56, 7, 1, 3)));
+  EXPECT_TRUE(has_tile(Problem(32, 1, 1, 56, 15, 1, 7))) << "too many taps";
+}
+
 TEST(ConvChoiceTest, EveryTileCoversItsConvolutionAndFits) {
   for (const Target& target : kTargets) {
     for (const Grade grade : {Grade::kFp32, Grade::kTf32}) {
       for (const int64_t channels : {1, 3, 8, 20, 64, 512}) {
-        for (const int64_t outputs : {1, 13, 64, 240}) {
+        for (const int64_t outputs : {2, 13, 64, 240}) {
           for (const int64_t kernel : {1, 3, 5, 7}) {
             for (const int64_t stride : {1, 2}) {
               const ConvProblem problem =
