@@ -37,7 +37,13 @@ constexpr int kWarpRowThreads = 128;
 constexpr int64_t kMinColumnKept = 64;
 constexpr int64_t kMaxColumnKept = 128;
 constexpr int kMinColumnThreads = 128;
-constexpr int kColumnAccessBytes = 8;  // of what is held in registers
+// Of what is held in registers: rows of a thread at least, if vectors are of so
+// many, threads next to each other at most, and elements that a thread holds,
+// where they have 16 bits or are loaded one by one.
+constexpr int kHeldColumns = 2;
+constexpr int kMaxHeldAcross = 16;
+constexpr int64_t kMaxHeldOfColumns = 48;
+constexpr int64_t kMaxWrittenOutOfColumns = 480;  // see kMaxWrittenOut
 // Threads above each other whose values each of them reads, one by one.
 constexpr int kMaxMet = 16;
 // Of a row, for each thread that shares it.
@@ -331,8 +337,13 @@ class Choice {
 
   // Elements that a thread may hold through several reductions.
   int64_t MaxHeldThrough() const {
-    return std::min({kMaxHeld, kMaxHeldWords / std::max(work_.held_values, 1),
-                     kMaxWrittenOut / (work_.prologue + work_.epilogue)});
+    const bool may_hold_more =
+        work_.pitch > 1 && (WidestBytes() == 2 || vector_ == 1);
+    const int64_t most = may_hold_more ? kMaxHeldOfColumns : kMaxHeld;
+    const int64_t written =
+        may_hold_more ? kMaxWrittenOutOfColumns : kMaxWrittenOut;
+    return std::min({most, kMaxHeldWords / std::max(work_.held_values, 1),
+                     written / (work_.prologue + work_.epilogue)});
   }
 
   // In registers through several reductions.
@@ -346,24 +357,31 @@ class Choice {
   }
 
   // Threads next to each other read lines of memory. As many rows for each as
-  // it can hold whole, else as few threads above each other as that allows.
+  // it can hold whole, else kHeldColumns with as few threads above each other
+  // as that allows, else fewer where too many would meet.
   bool HoldColumns(RowGeometry* geometry) const {
-    const auto fits = [&](int lanes) {
-      return CeilDiv(work_.length, lanes) * geometry->vector <=
-             MaxHeldThrough();
-    };
-    const int narrowest = std::min(vector_, kColumnAccessBytes / WidestBytes());
-    while (geometry->vector > narrowest && !fits(1)) geometry->vector /= 2;
-    int lanes = 1;
-    while (lanes < kMaxLanes && !fits(lanes)) lanes *= 2;
+    int& vector = geometry->vector;
+    const auto most = [&] { return vector > kHeldColumns ? 1 : kMaxMet; };
+    while (vector > 1 && HoldingLanes(vector) > most()) vector /= 2;
+    const int lanes = HoldingLanes(vector);
     const auto columns = static_cast<int>(
-        std::bit_ceil(static_cast<uint64_t>(work_.pitch / geometry->vector)));
-    const int line = kLineBytes / (geometry->vector * WidestBytes());
-    const int least = std::min(columns, std::max(line, 1));
+        std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector)));
+    const int line = kLineBytes / (vector * WidestBytes());
+    const int least = std::min(columns, std::clamp(line, 1, kMaxHeldAcross));
     geometry->threads = std::max(kMinColumnThreads, least * lanes);
     geometry->lanes =
         geometry->threads / std::min(columns, geometry->threads / lanes);
     return geometry->threads <= kMaxLanes && geometry->lanes <= kMaxMet;
+  }
+
+  // As few threads as hold so many rows together.
+  int HoldingLanes(int rows) const {
+    int lanes = 1;
+    while (lanes < kMaxLanes &&
+           CeilDiv(work_.length, lanes) * rows > MaxHeldThrough()) {
+      lanes *= 2;
+    }
+    return lanes;
   }
 
   void TryBlock(int cluster) {
