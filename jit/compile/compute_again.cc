@@ -11,6 +11,8 @@ namespace {
 // Each is an instruction or two for an element, so that all of them hide behind
 // its load.
 constexpr size_t kMaxOperations = 4;
+// Elements that have a broadcast value in common, at least.
+constexpr int64_t kManyElements = 16;
 
 bool IsShort(const Node& node) {
   switch (node.op) {
@@ -30,6 +32,31 @@ bool IsShort(const Node& node) {
     default:
       return false;
   }
+}
+
+// Some tens of instructions at most.
+bool IsBrief(const Node& node) {
+  switch (node.op) {
+    case OpKind::kSigmoid:
+    case OpKind::kHardsigmoid:
+    case OpKind::kTanh:
+    case OpKind::kExp:
+    case OpKind::kSqrt:
+    case OpKind::kDiv:
+      return node.kind == NodeKind::kPointwise;
+    default:
+      return IsShort(node);
+  }
+}
+
+// Whether many elements of `domain` have each of `dims` in common.
+bool AreInCommon(const Dims& dims, const Dims& domain) {
+  const Dims4 few = AlignDims(dims);
+  const Dims4 many = AlignDims(domain);
+  for (size_t i = 0; i < few.size(); ++i) {
+    if (few[i] != 1 && few[i] != many[i]) return false;
+  }
+  return NumElements(dims) * kManyElements <= NumElements(domain);
 }
 
 class Again {
@@ -85,36 +112,44 @@ class Again {
     if (group.epilogue.size() > kMaxOperations) return false;
     return std::all_of(group.epilogue.begin(), group.epilogue.end(),
                        [&](int node) {
-                         return IsShort(NodeAt(node)) &&
+                         return IsBrief(NodeAt(node)) &&
                                 !plan_.AnyIsOutput(NodeAt(node).results);
                        });
   }
 
-  // The list of `reader` that takes nodes with the extents of `source`, or null
-  // if there is none, or what reads them does not come behind it.
-  static std::vector<int>* PlaceIn(const LoweredPlan& plan,
-                                   const KernelGroup& source,
-                                   RowGroup* reader) {
+  bool AreShort(const KernelGroup& group) const {
+    return std::all_of(group.epilogue.begin(), group.epilogue.end(),
+                       [&](int node) { return IsShort(NodeAt(node)); });
+  }
+
+  // Whether it is worth it to compute `source` for each element of `domain`.
+  bool Fits(const KernelGroup& source, const Dims& domain) const {
+    if (AlignDims(domain) == AlignDims(source.domain)) return AreShort(source);
+    return AreInCommon(source.domain, domain);
+  }
+
+  bool ReadsAny(const std::vector<int>& readers,
+                const std::vector<int>& nodes) const {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](int node) { return Reads(readers, node); });
+  }
+
+  // The list of `reader` that takes the nodes of `source`, or null if there is
+  // none, or what reads them does not come behind it.
+  std::vector<int>* PlaceIn(const KernelGroup& source, RowGroup* reader) const {
     KernelGroup& group = reader->group;
-    if (reader->rows || group.tail >= 0 || !group.finish.empty())
+    if (reader->rows || group.tail >= 0 || !group.finish.empty()) {
       return nullptr;
-    if (group.anchor < 0) {
-      const bool fits = AlignDims(group.domain) == AlignDims(source.domain);
-      return fits ? &group.epilogue : nullptr;
     }
-    const Node& anchor = plan.nodes[group.anchor];
+    if (group.anchor < 0) {
+      return Fits(source, group.domain) ? &group.epilogue : nullptr;
+    }
+    const Node& anchor = NodeAt(group.anchor);
     if (anchor.kind != NodeKind::kReduce) return nullptr;
-    const int input = ValueOf(anchor.operands[0]);
-    const bool fits =
-        AlignDims(plan.values[input].desc.dims) == AlignDims(source.domain);
-    const bool is_read_behind = std::any_of(
-        group.epilogue.begin(), group.epilogue.end(), [&](int behind) {
-          return std::any_of(
-              source.epilogue.begin(), source.epilogue.end(), [&](int node) {
-                return plan.nodes[behind].Reads(plan.nodes[node].results[0]);
-              });
-        });
-    return fits && !is_read_behind ? &group.prologue : nullptr;
+    const Dims& input = plan_.values[ValueOf(anchor.operands[0])].desc.dims;
+    return Fits(source, input) && !ReadsAny(group.epilogue, source.epilogue)
+               ? &group.prologue
+               : nullptr;
   }
 
   void TakeApart(size_t index) {
@@ -128,7 +163,7 @@ class Again {
       if (i == index) continue;
       const std::vector<int> nodes = NodesFor(source.group, groups_[i].group);
       if (nodes.empty()) continue;
-      std::vector<int>* const list = PlaceIn(plan_, source.group, &changed[i]);
+      std::vector<int>* const list = PlaceIn(source.group, &changed[i]);
       if (list == nullptr) return;
       list->insert(list->begin(), nodes.begin(), nodes.end());
       bytes += BytesRead(groups_[i].group) - BytesRead(changed[i].group);

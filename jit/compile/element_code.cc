@@ -116,7 +116,8 @@ ElementCode::ElementCode(const Schedule& schedule, const Dims& domain,
     : schedule_(schedule), domain_(AlignDims(domain)), tensors_(tensors) {}
 
 void ElementCode::Define(int value) {
-  locals_[{value, "at.i"}] = NameOf(value);
+  const Dims& dims = schedule_.lowered.values[value].desc.dims;
+  locals_[{value, IndexOf(AlignDims(dims), domain_)}] = NameOf(value);
 }
 
 std::string ElementCode::NameOf(int value) const {

@@ -336,6 +336,24 @@ TEST(RowChainsTest, ShortRowsSideBySideStayInRegisters) {
   }
 }
 
+// Of 16 bits up to 48, in accesses of two numbers; of one where rows begin
+// anywhere, or where more than 16 threads would have to meet.
+TEST(RowChainsTest, HalvesSideBySideStayInRegisters) {
+  struct Case {
+    const char* dims;
+    int vector, lanes;
+  };
+  for (const Case& c :
+       {Case{"32,96,56,56", 2, 4}, Case{"32,192,28,28", 2, 8},
+        Case{"64,384,14,14", 2, 16}, Case{"32,768,14,14", 1, 16},
+        Case{"32,768,7,7", 1, 16}}) {
+    const RowGeometry rows = RowsOfChain(LayerNorm(c.dims, "1", "f16"));
+    EXPECT_EQ(rows.keeper, RowKeeper::kWarpChain) << c.dims;
+    EXPECT_EQ(rows.vector, c.vector) << c.dims;
+    EXPECT_EQ(rows.lanes, c.lanes) << c.dims;
+  }
+}
+
 // Each of many threads above each other would read what all others have.
 TEST(RowChainsTest, ManyThreadsAboveEachOtherHoldNothingInRegisters) {
   for (const char* dims : {"32,1024,56,56", "4096,384,2", "4096,12,2"}) {

@@ -1,0 +1,66 @@
+// Pointwise kernels that are left out because their readers compute what they
+// would. Prevents a launch for a few numbers, and long operations for each of
+// many elements.
+#include "jit/compile/compute_again.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "fmt/format.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+// Elements, each multiplied by what `op` makes of a number of its channel.
+std::string Gate(const std::string& op, const std::string& output = "y") {
+  return fmt::format(
+      "input x: f16[32,64,14,14]\ninput s: f16[32,64,1,1]\n"
+      "g = {}(s)\ny = mul(x, g)\noutput {}\n",
+      op, output);
+}
+
+size_t KernelsOf(const std::string& text) {
+  return Fastest(text).kernels.size();
+}
+
+TEST(ComputeAgainTest, NumbersOfChannelsNeedNoKernel) {
+  for (const char* op : {"sigmoid", "hardsigmoid", "tanh", "exp", "relu"}) {
+    EXPECT_EQ(KernelsOf(Gate(op)), 1) << op;
+  }
+}
+
+TEST(ComputeAgainTest, LongOperationsDo) {
+  EXPECT_EQ(KernelsOf(Gate("gelu")), 2);
+}
+
+TEST(ComputeAgainTest, OutputsDo) {
+  EXPECT_EQ(KernelsOf(Gate("sigmoid", "y\noutput g")), 2);
+}
+
+// Each number would be computed for four elements.
+TEST(ComputeAgainTest, NumbersOfFewElementsDo) {
+  EXPECT_EQ(KernelsOf("input x: f16[32,64,2,2]\ninput s: f16[32,64,1,1]\n"
+                      "g = sigmoid(s)\ny = mul(x, g)\noutput y\n"),
+            2);
+}
+
+// Of as many elements only what is short is computed for both readers.
+TEST(ComputeAgainTest, ElementsOfSeveralReaders) {
+  const auto text = [](const char* op) {
+    return fmt::format(
+        "input x: f32[32,256,56,56]\nd = {}(x)\n"
+        "m = mean(d, dim=[2,3], keepdim=true)\ny = mul(d, m)\noutput y\n",
+        op);
+  };
+  const Schedule schedule = Fastest(text("abs"));
+  for (const Kernel& kernel : schedule.kernels) {
+    for (const Store& store : kernel.stores) {
+      EXPECT_NE(schedule.lowered.values[store.value].name, "v0");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln
