@@ -45,6 +45,21 @@ __device__ Index PositionOf(Index output, Index step) {
   return (row * View::kReduced1 + r1) * View::kKept2 + k2;
 }
 
+// Where the element lies that is step `step` of output `output`. Of an image it
+// has the output's channel: what is read for that is read once for all steps.
+template <typename Spec, typename Index>
+__device__ Point<Index> PointOfStep(Index output, Index step) {
+  using Input = typename Spec::Input;
+  using View = typename Spec::View;
+  Point<Index> point = PointOf<Input>(PositionOf<View>(output, step));
+  if constexpr (View::kReduced0 == Input::kH * Input::kW &&
+                View::kKept0 == Input::kN * Input::kC) {
+    point.n = output / Input::kC;
+    point.c = output % Input::kC;
+  }
+  return point;
+}
+
 // Whether a thread may load its Spec::kVector neighbours as one.
 template <typename Spec>
 __device__ bool AreLoadsWhole(const typename Spec::Tensors& t) {
@@ -55,25 +70,25 @@ __device__ bool AreLoadsWhole(const typename Spec::Tensors& t) {
   }
 }
 
-// The Spec::kVector elements from each of kAtOnce positions on, all of which
-// are in flight before the first is used: one choice of the way for all.
-template <typename Spec, int kAtOnce, typename Position>
+// The Spec::kVector elements from each of kAtOnce points on, all of which are
+// in flight before the first is used: one choice of the way for all.
+template <typename Spec, int kAtOnce, typename PointOfAccess>
 __device__ void ReadVectors(const typename Spec::Tensors& t, bool is_aligned,
-                            const Position& position,
+                            const PointOfAccess& point,
                             float (&x)[kAtOnce * Spec::kVector]) {
   using Input = typename Spec::Input;
   constexpr int kCount = Spec::kVector;
   if constexpr (kCount == 1) {
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      x[k] = Spec::Read(t, PointOf<Input>(position(k)));
+      x[k] = Spec::Read(t, point(k));
     }
   } else {
     typename Spec::template Held<kCount> held[kAtOnce];
     const auto fetch = [&](bool is_whole) {
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        Spec::FetchHeld(t, PointOf<Input>(position(k)), is_whole, &held[k]);
+        Spec::FetchHeld(t, point(k), is_whole, &held[k]);
       }
     };
     if (is_aligned) {
@@ -83,7 +98,7 @@ __device__ void ReadVectors(const typename Spec::Tensors& t, bool is_aligned,
     }
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      const auto first = PointOf<Input>(position(k));
+      const auto first = point(k);
 #pragma unroll
       for (int j = 0; j < kCount; ++j) {
         x[k * kCount + j] =
@@ -109,13 +124,13 @@ __device__ void TakeSteps(const typename Spec::Tensors& t, Index output,
 #pragma unroll 1
   for (Index step = first; step < end; step += kAtOnce * kStride) {
     float x[kAtOnce * kCount];
-    const auto position = [&](int k) {
+    const auto point = [&](int k) {
       // Past the end, the last vector stands in: no branch delays a load.
       const Index inside =
           kIsWhole ? step + k * kStride : min(step + k * kStride, end - kCount);
-      return PositionOf<View>(output, inside);
+      return PointOfStep<Spec>(output, inside);
     };
-    ReadVectors<Spec, kAtOnce>(t, is_aligned, position, x);
+    ReadVectors<Spec, kAtOnce>(t, is_aligned, point, x);
     const bool all_inside = kIsWhole || (!kHasNeutral<typename Spec::Reducer> &&
                                          step + (kAtOnce - 1) * kStride < end);
     if (all_inside) {
@@ -140,10 +155,10 @@ __device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
 #pragma unroll 1
   for (; step + (kAtOnce - 1) * kStride < end; step += kAtOnce * kStride) {
     float x[kAtOnce * kCount];
-    const auto position = [&](int k) {
-      return PositionOf<View>(output, step + k * kStride);
+    const auto point = [&](int k) {
+      return PointOfStep<Spec>(output, step + k * kStride);
     };
-    ReadVectors<Spec, kAtOnce>(t, is_aligned, position, x);
+    ReadVectors<Spec, kAtOnce>(t, is_aligned, point, x);
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       float column[kAtOnce];
@@ -157,8 +172,8 @@ __device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
 #pragma unroll 1
     for (; step < end; step += kStride) {
       float x[kCount];
-      const auto position = [&](int) { return PositionOf<View>(output, step); };
-      ReadVectors<Spec, 1>(t, is_aligned, position, x);
+      const auto point = [&](int) { return PointOfStep<Spec>(output, step); };
+      ReadVectors<Spec, 1>(t, is_aligned, point, x);
 #pragma unroll
       for (int j = 0; j < kCount; ++j) states[j].Add(x[j]);
     }
