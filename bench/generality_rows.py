@@ -111,6 +111,46 @@ def _excited(x, squeezed):
     return x.mul(weights.conv(channels, 1).sigmoid())
 
 
+def _channel_norm(x):
+    """A layer norm over channels, as ConvNeXt has it."""
+    channels = x.dims[1]
+    return _affine(_layer_norm(x, 1), channels, 1, 1)
+
+
+def _convnext(x):
+    channels = x.dims[1]
+    inner = x.conv(channels, 7, padding=3, groups=channels)
+    inner = _channel_norm(inner).conv(4 * channels, 1).gelu()
+    return inner.conv(channels, 1).mul(x.param(channels, 1, 1)).add(x)
+
+
+def _norm_mlp(x, wide):
+    inner = _channel_norm(x).conv(wide, 1).gelu()
+    return inner.conv(x.dims[1], 1).add(x)
+
+
+def _mobile(x):
+    """An inverted bottleneck with squeeze and excitation."""
+    channels = x.dims[1]
+    wide = 6 * channels
+    inner = x.conv(wide, 1, bias=False).batch_norm().silu()
+    inner = inner.conv(wide, 5, padding=2, groups=wide, bias=False)
+    inner = _excited(inner.batch_norm().silu(), channels // 4)
+    return inner.conv(channels, 1, bias=False).batch_norm().add(x)
+
+
+def _spatial_attention(x):
+    """Pixels weighted by what all channels have there."""
+    mean = x.reduce("mean", 1).conv(1, 7, padding=3, bias=False)
+    most = x.reduce("amax", 1).conv(1, 7, padding=3, bias=False)
+    return x.mul(mean.add(most).sigmoid())
+
+
+def _gated(x):
+    n, channels = x.dims[:2]
+    return x.mul(x.input(n, channels, 1, 1).sigmoid())
+
+
 ROWS = {
     # Norms and what stands before and after them.
     "norm_channels_3": Chain("f32", 32, 3, 512, 512).group_norm(3),
@@ -294,6 +334,18 @@ ROWS = {
     "excited_f16": _excited(Chain("f16", 32, 240, 28, 28), 10).conv(
         40, 1, bias=False).batch_norm(),
     "segment_f16": Chain("f16", 4, 64, 512, 512).conv(1, 1).sigmoid(),
+    "convnext_bf16_image_14": _convnext(Chain("bf16", 32, 384, 14, 14)),
+    "convnext_f16_image_7": _convnext(Chain("f16", 32, 768, 7, 7)),
+    "transformer_bf16_norm_mlp":
+        _norm_mlp(Chain("bf16", 32, 768, 14, 14), 3072),
+    "mobile_f16": _mobile(Chain("f16", 32, 112, 14, 14)),
+    "bottleneck_f16_image_14":
+        _bottleneck(Chain("f16", 32, 1024, 14, 14), 256),
+    "spatial_attention_f16": _spatial_attention(
+        Chain("f16", 32, 256, 56, 56)),
+    "classifier_f16": Chain("f16", 64, 2048, 7, 7).batch_norm().relu().reduce(
+        "mean", [2, 3]).conv(1000, 1),
+    "gated_f16_image_14": _gated(Chain("f16", 64, 672, 14, 14)),
     # Transposed convolutions.
     "transpose_k2_s2": Chain("f32", 8, 128, 64, 64).conv_transpose(
         64, 2, stride=2).relu(),

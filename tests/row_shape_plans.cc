@@ -88,6 +88,58 @@ Plans RowsBesideOthers() {
   };
 }
 
+// A layer norm over channels of `type`, by hand.
+NamedPlan ChannelNorm(DataType type, std::string_view dims, int channels) {
+  return {fmt::format("channel_norm__{}__{}", DataTypeName(type), channels),
+          fmt::format("input x: {0}[{1}]\nparam g: {0}[{2},1,1]\n"
+                      "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\n"
+                      "q = mul(d, d)\nv = mean(q, dim=1, keepdim=true)\n"
+                      "e = add(v, 1e-6)\ns = sqrt(e)\nn = div(d, s)\n"
+                      "y = mul(n, g)\noutput y\n",
+                      DataTypeName(type), dims, channels)};
+}
+
+// Parts of models as they are written: what stands beside one-tap
+// convolutions, numbers of channels that many elements have in common, and
+// reductions of the same elements with something between them.
+Plans Blocks() {
+  const std::string bottleneck =
+      "param u: f16[24,48,1,1]\nparam v: f16[24,24,3,3]\n"
+      "param w: f16[48,24,1,1]\na = conv2d(x, u)\nb = relu(a)\n"
+      "c = conv2d(b, v, padding=1)\nd = relu(c)\ne = conv2d(d, w)\n"
+      "f = add(e, x)\ny = relu(f)\noutput y\n";
+  return {
+      ChannelNorm(DataType::kF16, "5,192,7,7", 192),
+      ChannelNorm(DataType::kBF16, "9,768,14,14", 768),
+      ChannelNorm(DataType::kF32, "9,384,7,7", 384),
+      ChannelNorm(DataType::kF16, "3,96,20,20", 96),
+      {"blocks__bottleneck_14", "input x: f16[6,48,14,14]\n" + bottleneck},
+      {"blocks__bottleneck_28", "input x: f16[5,48,28,28]\n" + bottleneck},
+      {"blocks__norm_mlp",
+       "input x: bf16[5,64,14,14]\nparam u: bf16[128,64,1,1]\n"
+       "param w: bf16[64,128,1,1]\nm = mean(x, dim=1, keepdim=true)\n"
+       "d = sub(x, m)\nq = mul(d, d)\nv = mean(q, dim=1, keepdim=true)\n"
+       "e = add(v, 1e-5)\ns = sqrt(e)\nn = div(d, s)\na = conv2d(n, u)\n"
+       "g = gelu(a)\nc = conv2d(g, w)\ny = add(c, x)\noutput y\n"},
+      {"blocks__spatial_attention",
+       "input x: f16[5,72,18,22]\nparam w: f16[1,1,7,7]\n"
+       "param v: f16[1,1,7,7]\nm = mean(x, dim=1, keepdim=true)\n"
+       "a = conv2d(m, w, padding=3)\nl = amax(x, dim=1, keepdim=true)\n"
+       "b = conv2d(l, v, padding=3)\nc = add(a, b)\ns = sigmoid(c)\n"
+       "y = mul(x, s)\noutput y\n"},
+      {"blocks__gate_7",
+       "input x: f16[9,40,7,7]\ninput s: f16[9,40,1,1]\ng = sigmoid(s)\n"
+       "y = mul(x, g)\noutput y\n"},
+      {"blocks__gate_of_a_mean",
+       "input x: f32[9,40,8,12]\ninput s: f32[1,40,1,1]\nt = add(s, 1.0)\n"
+       "g = tanh(t)\na = mul(x, g)\ny = mean(a, dim=[2,3])\noutput y\n"},
+      {"blocks__norm_and_mean_7",
+       "input x: f16[33,72,7,7]\nparam m: f16[72]\nparam var: f16[72]\n"
+       "n = batch_norm(x, m, var)\nr = relu(n)\ny = mean(r, dim=[2,3])\n"
+       "output y\n"},
+  };
+}
+
 Plans SinglePixels() {
   Plans plans;
   for (const DataType type : kTypes) {
@@ -117,7 +169,7 @@ Plans SinglePixels() {
 std::vector<NamedPlan> RowTails() {
   Plans plans = ReducedRows();
   for (const Plans& more :
-       {RootMeanSquares(), RowsBesideOthers(), SinglePixels()}) {
+       {RootMeanSquares(), RowsBesideOthers(), Blocks(), SinglePixels()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;
