@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "server/activity.h"
+#include "server/errors.h"
 #include "server/listen_socket.h"
 
 namespace kiln {
@@ -53,7 +54,7 @@ grpc::ServerUnaryReactor* AnswerNow(Activity& activity,
                                     Body body) {
   Call call(activity, context, peer, method);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(call.Finish(body(call)));
+  reactor->Finish(call.Finish(StatusOf([&] { return body(call); })));
   return reactor;
 }
 

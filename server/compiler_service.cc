@@ -180,7 +180,8 @@ grpc::ServerUnaryReactor* CompilerService::Explain(
   const auto answer = [&front = front_, call, request,
                        response](const std::vector<int>& architectures) {
     if (!call->Claim()) return;
-    call->Finish(ExplainPlan(front, *request, architectures, response));
+    call->Finish(StatusOf(
+        [&] { return ExplainPlan(front, *request, architectures, response); }));
   };
   const absl::StatusOr<Target> target = ParseTarget(request->target());
   if (target.ok() && !target->is_cpu()) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <utility>
+
 #include "jit/plan/errors.h"
 
 namespace kiln {
@@ -93,6 +96,16 @@ absl::Status WrongTarget(std::string_view artifact, std::string_view device) {
 absl::Status TooMany(std::string_view what, int64_t limit) {
   return absl::ResourceExhaustedError(
       fmt::format("Too many {} (limit {})", what, limit));
+}
+
+absl::Status StatusOf(const std::function<absl::Status()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& thrown) {
+    return WithHint(absl::InternalError(fmt::format(
+                        "The daemon's code threw: {}", thrown.what())),
+                    "this is a bug of Kiln's; please report it with the plan");
+  }
 }
 
 }  // namespace kiln

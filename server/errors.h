@@ -2,6 +2,7 @@
 #define KILN_SERVER_ERRORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,10 @@ absl::Status WrongTarget(std::string_view artifact, std::string_view device);
 
 // RESOURCE_EXHAUSTED: "Too many <what> (limit <limit>)".
 absl::Status TooMany(std::string_view what, int64_t limit);
+
+// What `body` returns; INTERNAL if it throws, as nothing does but by a mistake.
+// gRPC would answer that without a word, and the call would never end.
+absl::Status StatusOf(const std::function<absl::Status()>& body);
 
 }  // namespace kiln
 
