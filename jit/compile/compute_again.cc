@@ -34,29 +34,29 @@ bool IsShort(const Node& node) {
   }
 }
 
-// Some tens of instructions at most.
+// Some ten instructions, which the compiler does once for what has the same
+// operand.
 bool IsBrief(const Node& node) {
   switch (node.op) {
     case OpKind::kSigmoid:
     case OpKind::kHardsigmoid:
-    case OpKind::kTanh:
     case OpKind::kExp:
-    case OpKind::kSqrt:
-    case OpKind::kDiv:
       return node.kind == NodeKind::kPointwise;
     default:
       return IsShort(node);
   }
 }
 
-// Whether many elements of `domain` have each of `dims` in common.
+// Whether many elements of `domain` have each of `dims` in common, among them
+// neighbours.
 bool AreInCommon(const Dims& dims, const Dims& domain) {
   const Dims4 few = AlignDims(dims);
   const Dims4 many = AlignDims(domain);
   for (size_t i = 0; i < few.size(); ++i) {
     if (few[i] != 1 && few[i] != many[i]) return false;
   }
-  return NumElements(dims) * kManyElements <= NumElements(domain);
+  return few.back() == 1 &&
+         NumElements(dims) * kManyElements <= NumElements(domain);
 }
 
 class Again {
@@ -123,9 +123,29 @@ class Again {
   }
 
   // Whether it is worth it to compute `source` for each element of `domain`.
-  bool Fits(const KernelGroup& source, const Dims& domain) const {
+  // Long prologues of reductions leave fewer loads in flight.
+  bool Fits(const KernelGroup& source, const Dims& domain,
+            bool is_reduction) const {
     if (AlignDims(domain) == AlignDims(source.domain)) return AreShort(source);
-    return AreInCommon(source.domain, domain);
+    return AreInCommon(source.domain, domain) &&
+           (!is_reduction || AreShort(source));
+  }
+
+  // Whether `reader` needs results of `source` as vectors of its channels,
+  // which no element has.
+  bool NeedsVectors(const KernelGroup& reader,
+                    const KernelGroup& source) const {
+    const std::vector<int> nodes = reader.Nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](int index) {
+      Node node = NodeAt(index);
+      if (node.op != OpKind::kBatchNorm && node.op != OpKind::kGroupNorm) {
+        return false;
+      }
+      node.operands.erase(node.operands.begin());
+      return std::any_of(
+          source.epilogue.begin(), source.epilogue.end(),
+          [&](int made) { return node.Reads(NodeAt(made).results[0]); });
+    });
   }
 
   bool ReadsAny(const std::vector<int>& readers,
@@ -138,16 +158,18 @@ class Again {
   // none, or what reads them does not come behind it.
   std::vector<int>* PlaceIn(const KernelGroup& source, RowGroup* reader) const {
     KernelGroup& group = reader->group;
-    if (reader->rows || group.tail >= 0 || !group.finish.empty()) {
+    if (reader->rows || group.tail >= 0 || !group.finish.empty() ||
+        NeedsVectors(group, source)) {
       return nullptr;
     }
     if (group.anchor < 0) {
-      return Fits(source, group.domain) ? &group.epilogue : nullptr;
+      return Fits(source, group.domain, false) ? &group.epilogue : nullptr;
     }
     const Node& anchor = NodeAt(group.anchor);
     if (anchor.kind != NodeKind::kReduce) return nullptr;
     const Dims& input = plan_.values[ValueOf(anchor.operands[0])].desc.dims;
-    return Fits(source, input) && !ReadsAny(group.epilogue, source.epilogue)
+    return Fits(source, input, true) &&
+                   !ReadsAny(group.epilogue, source.epilogue)
                ? &group.prologue
                : nullptr;
   }

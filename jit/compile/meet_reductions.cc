@@ -18,6 +18,11 @@ bool Meet(const Node& a, const Node& b) {
          ValueOf(a.operands[0]) == ValueOf(b.operands[0]);
 }
 
+// Whether kernels that read their rows once do not compute it beside others.
+bool EndsAPass(const Node& node) {
+  return node.IsConvolution() || node.kind == NodeKind::kPool2d;
+}
+
 }  // namespace
 
 LoweredPlan MeetReductions(LoweredPlan plan) {
@@ -26,7 +31,8 @@ LoweredPlan MeetReductions(LoweredPlan plan) {
     const auto first =
         std::find_if(nodes.begin(), later,
                      [&](const Node& node) { return Meet(node, *later); });
-    if (first != later) std::rotate(first + 1, later, later + 1);
+    const auto between = std::find_if(first, later, EndsAPass);
+    if (between != later) std::rotate(between, later, later + 1);
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const int result : nodes[i].results) {

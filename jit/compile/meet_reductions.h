@@ -5,9 +5,10 @@
 
 namespace kiln {
 
-// Moves a reduction behind the first of the same value over the same axes, so
-// that one kernel can take both in a pass, whatever a plan computes of the
-// first before it comes to the second:
+// Moves a reduction in front of the convolution or pooling that stands between
+// it and the first of the same value over the same axes, so that one kernel can
+// take both in a pass, whatever a plan computes of the first before it comes to
+// the second:
 //
 //   m = mean(x, dim=1)              m = mean(x, dim=1)
 //   c = conv2d(m, w)        ->      a = amax(x, dim=1)

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace kiln {
 namespace {
@@ -35,13 +36,28 @@ std::optional<Pair> ShapeFor(const Pair& image) {
   return ShapeOf(image, 4, kFewestOfFours);
 }
 
+// Whether a pointwise op's operands have the extents of `domain`, or the same
+// for all pixels of an image.
+bool ReadsWholeImages(const LoweredPlan& plan, const Node& node,
+                      const Dims4& domain) {
+  const bool is_norm =  // of which the others are of channels
+      node.op == OpKind::kBatchNorm || node.op == OpKind::kGroupNorm;
+  for (size_t i = 0; i < (is_norm ? 1 : node.operands.size()); ++i) {
+    const int value = ValueOf(node.operands[i]);
+    if (value < 0) continue;
+    const Dims4 dims = AlignDims(plan.values[value].desc.dims);
+    if (dims != domain && (dims[2] != 1 || dims[3] != 1)) return false;
+  }
+  return true;
+}
+
 // Whether what a convolution's kernel may compute behind it would be the same
 // with the pixels of its images in other rows.
 class Users {
  public:
   Users(const LoweredPlan& plan, const Node& conv)
       : plan_(plan),
-        image_(ImageOf(DescOf(conv.operands[0]).dims)),
+        domain_(AlignDims(plan.values[conv.results[0]].desc.dims)),
         reached_(conv.results.begin(), conv.results.end()) {}
 
   bool AreIndifferent() {
@@ -52,10 +68,6 @@ class Users {
   }
 
  private:
-  const TensorDesc& DescOf(const Operand& operand) const {
-    return plan_.values[ValueOf(operand)].desc;
-  }
-
   bool IsReached(const Node& node) const {
     return std::any_of(node.operands.begin(), node.operands.end(),
                        [&](const Operand& operand) {
@@ -90,28 +102,13 @@ class Users {
     return has(2) && has(3);
   }
 
-  // Whether a pointwise op's operands are whole images, and what all pixels of
-  // an image have in common.
   bool IsOfImages(const Node& node) const {
-    if (plan_.values[node.results[0]].desc.dims.size() != kRank) return false;
-    const bool is_norm = node.op == OpKind::kBatchNorm;  // of channels
-    for (size_t i = 0; i < (is_norm ? 1 : node.operands.size()); ++i) {
-      const int value = ValueOf(node.operands[i]);
-      if (value < 0) continue;
-      if (!IsEven(plan_.values[value].desc.dims)) return false;
-    }
-    return true;
-  }
-  // Whether a tensor of these extents is a whole image, or has the same for all
-  // pixels of one.
-  bool IsEven(const Dims& dims) const {
-    if (dims.size() == kRank && ImageOf(dims) == image_) return true;
-    const Dims4 aligned = AlignDims(dims);
-    return aligned[2] == 1 && aligned[3] == 1;
+    return plan_.values[node.results[0]].desc.dims.size() == kRank &&
+           ReadsWholeImages(plan_, node, domain_);
   }
 
   const LoweredPlan& plan_;
-  const Pair image_;
+  const Dims4 domain_;
   std::set<int> reached_;
 };
 
@@ -123,7 +120,30 @@ bool HasOneTap(const LoweredPlan& plan, const Node& node) {
          conv.stride == Pair{1, 1} && conv.padding == Pair{0, 0};
 }
 
+// Whether no op of the kernel that works on the convolution's elements can
+// tell.
+bool CannotTell(const LoweredPlan& plan, const Kernel& kernel) {
+  const Dims4 domain = AlignDims(kernel.group.domain);
+  const std::vector<int> nodes = kernel.group.Nodes();
+  return std::all_of(nodes.begin(), nodes.end(), [&](int index) {
+    const Node& node = plan.nodes[index];
+    return node.kind != NodeKind::kPointwise ||
+           AlignDims(plan.values[node.results[0]].desc.dims) != domain ||
+           ReadsWholeImages(plan, node, domain);
+  });
+}
+
 }  // namespace
+
+bool SuitsImages(const Schedule& schedule) {
+  const LoweredPlan& plan = schedule.lowered;
+  return std::all_of(schedule.kernels.begin(), schedule.kernels.end(),
+                     [&](const Kernel& kernel) {
+                       return !kernel.conv || kernel.packs ||
+                              !plan.nodes[kernel.group.anchor].image ||
+                              CannotTell(plan, kernel);
+                     });
+}
 
 LoweredPlan ReshapeImages(LoweredPlan plan) {
   for (Node& node : plan.nodes) {

@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_RESHAPE_IMAGES_H_
 
 #include "jit/compile/lowered_plan.h"
+#include "jit/compile/schedule.h"
 
 namespace kiln {
 
@@ -12,6 +13,10 @@ namespace kiln {
 // nothing that the convolution's kernel may compute can tell: what follows are
 // batch norms, reductions of whole images and pointwise ops of whole images.
 LoweredPlan ReshapeImages(LoweredPlan plan);
+
+// Whether that is so of what the kernels of convolutions with such images do
+// compute: others than the ops behind them, too, may have joined them.
+bool SuitsImages(const Schedule& schedule);
 
 }  // namespace kiln
 

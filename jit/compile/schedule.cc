@@ -549,10 +549,18 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);
   }
   if (is_hopper) lowered = ReshapeImages(FoldSignals(std::move(lowered)));
-  std::vector<Schedule> commuted = MakeFast(
-      Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
-  if (PoolsEarlyInPlace(commuted.front())) return commuted;
-  return MakeFast(Scheduling(plan, target, lowered, room), spare, tuning);
+  const auto fast = [&] {
+    std::vector<Schedule> commuted = MakeFast(
+        Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
+    if (PoolsEarlyInPlace(commuted.front())) return commuted;
+    return MakeFast(Scheduling(plan, target, lowered, room), spare, tuning);
+  };
+  std::vector<Schedule> schedules = fast();
+  if (std::all_of(schedules.begin(), schedules.end(), SuitsImages)) {
+    return schedules;
+  }
+  for (Node& node : lowered.nodes) node.image.reset();
+  return fast();
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

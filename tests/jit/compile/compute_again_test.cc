@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fmt/format.h"
+#include "jit/compile/kernel_spec.h"
 #include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
@@ -26,13 +27,33 @@ size_t KernelsOf(const std::string& text) {
 }
 
 TEST(ComputeAgainTest, NumbersOfChannelsNeedNoKernel) {
-  for (const char* op : {"sigmoid", "hardsigmoid", "tanh", "exp", "relu"}) {
+  for (const char* op : {"sigmoid", "hardsigmoid", "exp", "relu"}) {
     EXPECT_EQ(KernelsOf(Gate(op)), 1) << op;
   }
 }
 
 TEST(ComputeAgainTest, LongOperationsDo) {
   EXPECT_EQ(KernelsOf(Gate("gelu")), 2);
+  EXPECT_EQ(KernelsOf(Gate("tanh")), 2);
+}
+
+// Of which a norm reads the one of its channel, wherever an element lies.
+TEST(ComputeAgainTest, VectorsOfChannelsDo) {
+  const std::string batch_norm =
+      "input x: f32[4,8,8,8]\ninput v: f32[8]\ninput mu: f32[8]\n"
+      "e = exp(v)\ny = batch_norm(x, mu, e)\noutput y\n";
+  const std::string group_norm =
+      "input x: f32[4,8,8,8]\ninput v: f32[8]\ne = abs(v)\n"
+      "y = group_norm(x, e, num_groups=2)\noutput y\n";
+  for (const std::string& text : {batch_norm, group_norm}) {
+    const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
+    for (const Room room : {Room::kTight, Room::kPlain}) {
+      const Schedule schedule = MakeSchedules(plan, kH100, room).front();
+      for (const Kernel& kernel : schedule.kernels) {
+        EXPECT_FALSE(MakeKernelSpec(schedule, kernel).source_file.empty());
+      }
+    }
+  }
 }
 
 TEST(ComputeAgainTest, OutputsDo) {

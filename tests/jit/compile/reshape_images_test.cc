@@ -91,6 +91,29 @@ TEST(ReshapeImagesTest, OthersCan) {
   EXPECT_EQ(ImageOf(OneTap("y = relu(c)"), kA100), kAsTheyAre);
 }
 
+// Numbers of pixels, or of images, that elements of others have in common.
+TEST(ReshapeImagesTest, SoCanWhatIsBroadcastOverOthers) {
+  for (const char* dims : {"8,1,28,28", "1,128,28,28", "1,1,28,28"}) {
+    const std::string text = fmt::format("input p: f16[{}]\n", dims);
+    EXPECT_EQ(ImageOf(text + OneTap("y = mul(c, p)")), kAsTheyAre) << dims;
+  }
+}
+
+// Ops that are not behind the convolution, but share its kernel.
+TEST(ReshapeImagesTest, WhatJoinsTheKernelCounts) {
+  for (const char* ops :
+       {"z = add(r, row)\ny = add(c, z)",
+        "z = relu(r)\ny = add(c, z)\nq = mul(z, row)\noutput q",
+        "z = mul(r, row)\ny = mul(c, z)"}) {
+    const Schedule schedule = Fastest(OneTap(ops));
+    for (const Kernel& kernel : schedule.kernels) {
+      if (!kernel.conv || kernel.packs) continue;
+      if (!schedule.lowered.nodes[kernel.group.anchor].image) continue;
+      EXPECT_EQ(kernel.group.Nodes().size(), 1) << ops;
+    }
+  }
+}
+
 // What another kernel computes, before or behind.
 TEST(ReshapeImagesTest, OtherKernelsDoNotCount) {
   EXPECT_EQ(ImageOf(OneTap("r1 = relu(c)\ny = conv2d(r1, k3, padding=1)")),
