@@ -151,8 +151,9 @@ absl::Status CacheDirectory::TryBecomeWriter() {
   if (!lock_.valid()) return DirectoryLockError(root_, -lock_.get());
   const int result =
       RetryInterrupted([&] { return ops_->TryLock(lock_.get()); });
-  if (result == -EWOULDBLOCK)
+  if (result == -EWOULDBLOCK) {
     return DirectoryHeldError(root_, DescribeHolder());
+  }
   if (result != 0) return DirectoryLockError(root_, -result);
   is_writer_ = true;
   WriteHolder();
