@@ -86,12 +86,6 @@ class Again {
     return bytes;
   }
 
-  bool Reads(const std::vector<int>& readers, int node) const {
-    return std::any_of(readers.begin(), readers.end(), [&](int reader) {
-      return NodeAt(reader).Reads(NodeAt(node).results[0]);
-    });
-  }
-
   // Of the nodes of `source`, those that `reader` needs, in order.
   std::vector<int> NodesFor(const KernelGroup& source,
                             const KernelGroup& reader) const {
@@ -99,7 +93,7 @@ class Again {
     std::vector<int> needed;
     for (auto node = source.epilogue.rbegin(); node != source.epilogue.rend();
          ++node) {
-      if (!Reads(readers, *node)) continue;
+      if (!AnyReads(plan_, readers, ValuesMade(plan_, {*node}))) continue;
       readers.push_back(*node);
       needed.insert(needed.begin(), *node);
     }
@@ -148,12 +142,6 @@ class Again {
     });
   }
 
-  bool ReadsAny(const std::vector<int>& readers,
-                const std::vector<int>& nodes) const {
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [&](int node) { return Reads(readers, node); });
-  }
-
   // The list of `reader` that takes the nodes of `source`, or null if there is
   // none, or what reads them does not come behind it.
   std::vector<int>* PlaceIn(const KernelGroup& source, RowGroup* reader) const {
@@ -168,8 +156,8 @@ class Again {
     const Node& anchor = NodeAt(group.anchor);
     if (anchor.kind != NodeKind::kReduce) return nullptr;
     const Dims& input = plan_.values[ValueOf(anchor.operands[0])].desc.dims;
-    return Fits(source, input, true) &&
-                   !ReadsAny(group.epilogue, source.epilogue)
+    const std::set<int> made = ValuesMade(plan_, source.epilogue);
+    return Fits(source, input, true) && !AnyReads(plan_, group.epilogue, made)
                ? &group.prologue
                : nullptr;
   }

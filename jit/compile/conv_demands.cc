@@ -132,7 +132,7 @@ class Demanding {
     const auto outputs = std::count_if(
         plan_.outputs.begin(), plan_.outputs.end(),
         [&](const PlanOutput& output) { return output.value.index == value; });
-    return outputs + (IsReadOutside(value, nodes) ? 1 : 0) == 1;
+    return outputs + (IsReadOutside(plan_, nodes, value) ? 1 : 0) == 1;
   }
 
   // Whether every value that a kernel without `nodes`, or the caller, needs of
@@ -140,18 +140,9 @@ class Demanding {
   bool LeavesOnly(int value, const std::vector<int>& nodes) const {
     return std::all_of(nodes.begin(), nodes.end(), [&](int index) {
       const int result = NodeAt(index).results[0];
-      return result == value ||
-             (!plan_.AnyIsOutput({result}) && !IsReadOutside(result, nodes));
+      return result == value || (!plan_.AnyIsOutput({result}) &&
+                                 !IsReadOutside(plan_, nodes, result));
     });
-  }
-  bool IsReadOutside(int value, const std::vector<int>& nodes) const {
-    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
-      const int reader = static_cast<int>(i);
-      const bool is_inside =
-          std::find(nodes.begin(), nodes.end(), reader) != nodes.end();
-      if (!is_inside && plan_.nodes[i].Reads(value)) return true;
-    }
-    return false;
   }
 
   // The type of the last result counts, which is what most kernels store.

@@ -167,16 +167,13 @@ class Finishing {
   // Whether a reduction reads what `user` makes, and could better take it along
   // (row_residency.h).
   bool IsReducedAfter(int user) const {
-    std::set<int> made;
-    for (const int node : fusion_.groups[user].epilogue) {
-      made.insert(NodeAt(node).results[0]);
-    }
+    const std::set<int> made = ValuesMade(plan_, fusion_.groups[user].epilogue);
     return std::any_of(fusion_.groups.begin(), fusion_.groups.end(),
                        [&](const KernelGroup& group) {
                          return group.anchor >= 0 &&
                                 NodeAt(group.anchor).kind ==
                                     NodeKind::kReduce &&
-                                Reads(group, made);
+                                AnyReads(plan_, group.Nodes(), made);
                        });
   }
 
@@ -184,22 +181,11 @@ class Finishing {
   int OnlyUserOf(const std::set<int>& values) const {
     int user = -1;
     for (size_t i = 0; i < fusion_.groups.size(); ++i) {
-      if (!Reads(fusion_.groups[i], values)) continue;
+      if (!AnyReads(plan_, fusion_.groups[i].Nodes(), values)) continue;
       if (user >= 0) return -1;
       user = static_cast<int>(i);
     }
     return user;
-  }
-
-  bool Reads(const KernelGroup& group, const std::set<int>& values) const {
-    const std::vector<int> nodes = group.Nodes();
-    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
-      const std::vector<Operand>& operands = NodeAt(node).operands;
-      return std::any_of(operands.begin(), operands.end(),
-                         [&](const Operand& operand) {
-                           return values.count(ValueOf(operand)) > 0;
-                         });
-    });
   }
 
   // Of what follows a convolution: its own, or that of windows.
@@ -217,12 +203,9 @@ class Finishing {
     }
     std::set<int> between;
     for (int i = conv + 1; i < user; ++i) {
-      for (const int node : fusion_.groups[i].Nodes()) {
-        const std::vector<int>& results = NodeAt(node).results;
-        between.insert(results.begin(), results.end());
-      }
+      between.merge(ValuesMade(plan_, fusion_.groups[i].Nodes()));
     }
-    return !Reads(group, between);
+    return !AnyReads(plan_, group.Nodes(), between);
   }
 
   bool LeavesMemory(const KernelGroup& conv, const ConvGeometry& geometry,

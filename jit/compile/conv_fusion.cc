@@ -146,21 +146,12 @@ class Fusing {
     fusion_.demands[{anchor, tail}] = demands;
   }
 
-  bool Reads(const KernelGroup& group, const std::set<int>& values) const {
-    for (const int node : group.Nodes()) {
-      for (const Operand& operand : NodeAt(node).operands) {
-        if (Contains(values, ValueOf(operand))) return true;
-      }
-    }
-    return false;
-  }
-
   std::vector<int> UsersOf(int conv) const {
     const std::set<int> values = ElementsOf(plan_, fusion_.groups[conv]);
     std::vector<int> users;
     for (size_t i = 0; i < fusion_.groups.size(); ++i) {
       const int index = static_cast<int>(i);
-      if (index != conv && Reads(fusion_.groups[i], values)) {
+      if (index != conv && AnyReads(plan_, fusion_.groups[i].Nodes(), values)) {
         users.push_back(index);
       }
     }
@@ -178,13 +169,10 @@ class Fusing {
     const Node& anchor = NodeAt(group.anchor);
     if (DimsOf(ValueOf(anchor.operands[0])) != domain) return false;
     if (anchor.op == OpKind::kSoftmax && group.shares.empty()) return false;
-    KernelGroup epilogue;
-    epilogue.epilogue = group.epilogue;
     std::set<int> inner = ElementsOf(plan_, fusion_.groups[conv]);
-    for (const int node : group.prologue) {
-      inner.insert(NodeAt(node).results[0]);
-    }
-    return IsTail(fusion_.groups[conv], anchor) && !Reads(epilogue, inner);
+    inner.merge(ValuesMade(plan_, group.prologue));
+    return IsTail(fusion_.groups[conv], anchor) &&
+           !AnyReads(plan_, group.epilogue, inner);
   }
 
   bool IsTail(const KernelGroup& conv, const Node& node) const {

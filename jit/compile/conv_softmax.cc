@@ -36,17 +36,8 @@ class Gathering {
     return readers;
   }
 
-  bool ReadsAny(int node, const std::set<int>& values) const {
-    return std::any_of(values.begin(), values.end(),
-                       [&](int value) { return NodeAt(node).Reads(value); });
-  }
-
   std::set<int> ResultsOf(int group) const {
-    std::set<int> results;
-    for (const int node : groups_[group].Nodes()) {
-      results.insert(NodeAt(node).results.begin(), NodeAt(node).results.end());
-    }
-    return results;
+    return ValuesMade(plan_, groups_[group].Nodes());
   }
 
   // Nothing but pointwise nodes on the convolution's elements.
@@ -106,7 +97,8 @@ class Gathering {
     const std::vector<int>& nodes = groups_[group].epilogue;
     return std::all_of(nodes.begin(), nodes.end(), [&](int index) {
       const Node& node = NodeAt(index);
-      if (node.op != OpKind::kSoftmax) return !ReadsAny(index, elements);
+      if (node.op != OpKind::kSoftmax)
+        return !AnyReads(plan_, {index}, elements);
       return ValueOf(node.operands[0]) == ValueOf(taken.operands[0]) &&
              ValueOf(node.operands[1]) == taken.results[0];
     });

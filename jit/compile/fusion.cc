@@ -188,10 +188,39 @@ std::set<int> ValuesRead(const LoweredPlan& plan, const KernelGroup& group) {
       if (ValueOf(operand) >= 0) read.insert(ValueOf(operand));
     }
   }
-  for (const int node : nodes) {
-    for (const int value : plan.nodes[node].results) read.erase(value);
-  }
+  for (const int value : ValuesMade(plan, nodes)) read.erase(value);
   return read;
+}
+
+std::set<int> ValuesMade(const LoweredPlan& plan,
+                         const std::vector<int>& nodes) {
+  std::set<int> made;
+  for (const int node : nodes) {
+    const std::vector<int>& results = plan.nodes[node].results;
+    made.insert(results.begin(), results.end());
+  }
+  return made;
+}
+
+bool AnyReads(const LoweredPlan& plan, const std::vector<int>& nodes,
+              const std::set<int>& values) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+    const std::vector<Operand>& operands = plan.nodes[node].operands;
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](const Operand& operand) {
+                         return values.count(ValueOf(operand)) > 0;
+                       });
+  });
+}
+
+bool IsReadOutside(const LoweredPlan& plan, const std::vector<int>& nodes,
+                   int value) {
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    const bool is_inside = std::find(nodes.begin(), nodes.end(),
+                                     static_cast<int>(i)) != nodes.end();
+    if (!is_inside && plan.nodes[i].Reads(value)) return true;
+  }
+  return false;
 }
 
 std::set<int> WholeValuesRead(const LoweredPlan& plan, const KernelGroup& group,

@@ -40,7 +40,19 @@ struct KernelGroup {
 // Values that the nodes of a group read and do not make.
 std::set<int> ValuesRead(const LoweredPlan& plan, const KernelGroup& group);
 
-// Of these, the values with the extents `dims`.
+// Values that `nodes` make.
+std::set<int> ValuesMade(const LoweredPlan& plan,
+                         const std::vector<int>& nodes);
+
+// Whether any of `nodes` reads any of `values`.
+bool AnyReads(const LoweredPlan& plan, const std::vector<int>& nodes,
+              const std::set<int>& values);
+
+// Whether any node that is none of `nodes` reads `value`.
+bool IsReadOutside(const LoweredPlan& plan, const std::vector<int>& nodes,
+                   int value);
+
+// Of what the nodes of a group read, the values with the extents `dims`.
 std::set<int> WholeValuesRead(const LoweredPlan& plan, const KernelGroup& group,
                               const Dims& dims);
 

@@ -117,13 +117,9 @@ class ChainSearch {
     if (!IsOfNorm(node)) return false;
     for (size_t i = 0; i < groups_.size(); ++i) {
       if (members_.count(static_cast<int>(i)) > 0) continue;
-      const std::vector<int> nodes = groups_[i].Nodes();
-      for (const int result : node.results) {
-        if (std::any_of(nodes.begin(), nodes.end(), [&](int reader) {
-              return NodeAt(reader).Reads(result);
-            })) {
-          return false;
-        }
+      if (AnyReads(plan_, groups_[i].Nodes(),
+                   {node.results.begin(), node.results.end()})) {
+        return false;
       }
     }
     return true;
@@ -169,21 +165,11 @@ class ChainSearch {
   }
 
   std::set<int> ResultsOf(int index) const {
-    std::set<int> results;
-    for (const int node : groups_[index].Nodes()) {
-      results.insert(NodeAt(node).results.begin(), NodeAt(node).results.end());
-    }
-    return results;
+    return ValuesMade(plan_, groups_[index].Nodes());
   }
 
   bool Reads(int reader, int producer) const {
-    const std::set<int> results = ResultsOf(producer);
-    const std::vector<int> nodes = groups_[reader].Nodes();
-    return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
-      return std::any_of(results.begin(), results.end(), [&](int result) {
-        return NodeAt(node).Reads(result);
-      });
-    });
+    return AnyReads(plan_, groups_[reader].Nodes(), ResultsOf(producer));
   }
 
   std::set<int> WholeValues(int index) const {

@@ -48,25 +48,13 @@ class RowMerging {
   const Node& NodeAt(int index) const { return plan_.nodes[index]; }
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
 
-  // Whether a node of `reader` reads a result of a node of `nodes`.
-  bool ReadsAny(const KernelGroup& reader,
-                const std::vector<int>& nodes) const {
-    for (const int reading : reader.Nodes()) {
-      for (const int node : nodes) {
-        for (const int result : NodeAt(node).results) {
-          if (NodeAt(reading).Reads(result)) return true;
-        }
-      }
-    }
-    return false;
-  }
-
   // Groups that read a result of `nodes`, but for those in `nodes`' own.
   std::vector<int> Readers(int own, const std::vector<int>& nodes) const {
+    const std::set<int> values = ValuesMade(plan_, nodes);
     std::vector<int> readers;
     for (size_t i = 0; i < groups_.size(); ++i) {
       if (static_cast<int>(i) == own) continue;
-      if (ReadsAny(groups_[i].group, nodes)) {
+      if (AnyReads(plan_, groups_[i].group.Nodes(), values)) {
         readers.push_back(static_cast<int>(i));
       }
     }
@@ -93,20 +81,13 @@ class RowMerging {
     const RowGroup& user = groups_[readers[0]];
     if (user.rows) return -1;
     if (view.kept1 == 1 && EndsInSegments(user.group, input, view.reduced0)) {
-      return ReadsBehindTail(user.group, nodes) ? -1 : readers[0];
+      // What is computed of that reduction's result has none of the row's.
+      const std::set<int> values = ValuesMade(plan_, nodes);
+      return AnyReads(plan_, user.group.epilogue, values) ? -1 : readers[0];
     }
     const bool fits = IsPointwise(user.group) &&
                       AlignDims(user.group.domain) == AlignDims(input);
     return fits ? readers[0] : -1;
-  }
-
-  // Whether what is computed of a reduction's result reads a result of `nodes`,
-  // too, which do not reach that far.
-  bool ReadsBehindTail(const KernelGroup& user,
-                       const std::vector<int>& nodes) const {
-    KernelGroup behind;
-    behind.epilogue = user.epilogue;
-    return ReadsAny(behind, nodes);
   }
 
   // Whether `user` is a reduction, each output of which is of neighbours within

@@ -103,16 +103,12 @@ class Weighing {
     reading.domain = group.domain;
     for (auto node = group.prologue.rbegin(); node != group.prologue.rend();
          ++node) {
-      if (!IsReadBy(reading, NodeAt(*node).results[0])) continue;
+      if (!AnyReads(plan_, reading.Nodes(), ValuesMade(plan_, {*node}))) {
+        continue;
+      }
       reading.prologue.insert(reading.prologue.begin(), *node);
     }
     return reading;
-  }
-
-  bool IsReadBy(const KernelGroup& group, int value) const {
-    const std::vector<int> nodes = group.Nodes();
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [&](int node) { return NodeAt(node).Reads(value); });
   }
 
   // Whether anything but what makes the statistic reads `value`.
@@ -232,7 +228,7 @@ class Weighing {
     const std::vector<int> nodes = joined.Nodes();
     for (const int node : nodes) {
       const int value = NodeAt(node).results[0];
-      if (plan_.AnyIsOutput({value}) || IsReadOutside(value, nodes)) {
+      if (plan_.AnyIsOutput({value}) || IsReadOutside(plan_, nodes, value)) {
         roots.back().push_back(value);
       }
     }
@@ -271,15 +267,6 @@ class Weighing {
     return most;
   }
 
-  // Whether another kernel reads `value`.
-  bool IsReadOutside(int value, const std::vector<int>& nodes) const {
-    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
-      const int reader = static_cast<int>(i);
-      if (!Contains(nodes, reader) && NodeAt(reader).Reads(value)) return true;
-    }
-    return false;
-  }
-
   // Bytes of everything of an element that `group` leaves in memory.
   std::vector<int> StoredBytes(const KernelGroup& group) const {
     std::vector<int> stored;
@@ -297,7 +284,7 @@ class Weighing {
         stored.push_back(static_cast<int>(ElementSize(output.dtype)));
         is_there |= output.dtype == plan_.values[value].desc.dtype;
       }
-      if (!is_there && IsReadOutside(value, nodes)) {
+      if (!is_there && IsReadOutside(plan_, nodes, value)) {
         stored.push_back(BytesOf(value));
       }
     }
