@@ -38,12 +38,9 @@ constexpr int64_t kMinColumnKept = 64;
 constexpr int64_t kMaxColumnKept = 128;
 constexpr int kMinColumnThreads = 128;
 // Of what is held in registers: rows of a thread at least, if vectors are of so
-// many, threads next to each other at most, and elements that a thread holds,
-// where they have 16 bits or are loaded one by one.
+// many, and threads next to each other at most.
 constexpr int kHeldColumns = 2;
 constexpr int kMaxHeldAcross = 16;
-constexpr int64_t kMaxHeldOfColumns = 48;
-constexpr int64_t kMaxWrittenOutOfColumns = 480;  // see kMaxWrittenOut
 // Threads above each other whose values each of them reads, one by one.
 constexpr int kMaxMet = 16;
 // Of a row, for each thread that shares it.
@@ -55,9 +52,11 @@ constexpr int64_t kChainStateBytes = 12;
 constexpr int64_t kMaxChainKept = 64;
 // Numbers that a thread holds in registers between reductions, beside what it
 // computes with. And operations that are written out for a thread's elements:
-// more would take long to compile.
+// more would take long to compile. More, and more than kMaxHeld elements, of
+// columns where they have 16 bits or are loaded one by one.
 constexpr int64_t kMaxHeldWords = 48;
 constexpr int64_t kMaxWrittenOut = 384;
+constexpr int64_t kMaxWrittenOutOfColumns = 480;
 constexpr int kMaxChainColumns = 4;
 // Of a thread that keeps nothing: what hides the latency of memory, and values
 // of all reductions that it has registers for.
@@ -337,13 +336,12 @@ class Choice {
 
   // Elements that a thread may hold through several reductions.
   int64_t MaxHeldThrough() const {
-    const bool may_hold_more =
-        work_.pitch > 1 && (WidestBytes() == 2 || vector_ == 1);
-    const int64_t most = may_hold_more ? kMaxHeldOfColumns : kMaxHeld;
-    const int64_t written =
-        may_hold_more ? kMaxWrittenOutOfColumns : kMaxWrittenOut;
-    return std::min({most, kMaxHeldWords / std::max(work_.held_values, 1),
-                     written / (work_.prologue + work_.epilogue)});
+    const int64_t words = kMaxHeldWords / std::max(work_.held_values, 1);
+    const int operations = work_.prologue + work_.epilogue;
+    if (work_.pitch > 1 && (WidestBytes() == 2 || vector_ == 1)) {
+      return std::min(words, kMaxWrittenOutOfColumns / operations);
+    }
+    return std::min({kMaxHeld, words, kMaxWrittenOut / operations});
   }
 
   // In registers through several reductions.
