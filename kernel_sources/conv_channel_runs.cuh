@@ -8,6 +8,7 @@
 #include "conv_images.cuh"
 #include "conv_reduce.cuh"
 #include "conv_run_places.cuh"
+#include "ptx_barriers.cuh"
 
 namespace kiln {
 
@@ -135,15 +136,7 @@ class RunTail<Spec, Tail::kChannels> {
   static __device__ void Sync() { Tile::SyncGroup(Group()); }
   // The same; whether `yes` for any of its threads.
   static __device__ bool Any(bool yes) {
-    int any;
-    asm volatile(
-        "{.reg .pred yes, any; setp.ne.b32 yes, %1, 0;"
-        "barrier.cta.red.or.aligned.pred any, %2, %3, yes; selp.b32 %0, 1, 0, "
-        "any;}"
-        : "=r"(any)
-        : "r"(static_cast<int>(yes)), "r"(Tile::GroupBarrier(Group())),
-          "n"(kThreads)
-        : "memory");
+    const bool any = ptx::SyncAny<kThreads>(Tile::GroupBarrier(Group()), yes);
     // The same in all lanes, for the compiler.
     return __any_sync(~0u, any) != 0;
   }

@@ -28,6 +28,7 @@
 #include "conv_phase_weights.cuh"
 #include "conv_positions.cuh"
 #include "conv_stages.cuh"
+#include "ptx_barriers.cuh"
 #include "wgmma.cuh"
 
 namespace kiln {
@@ -228,15 +229,7 @@ class ConvProducer {
   }
   // Whether `yes` for any of this producer's threads.
   __device__ bool Any(bool yes) const {
-    int any;
-    asm volatile(
-        "{.reg .pred yes, any; setp.ne.b32 yes, %1, 0;"
-        "barrier.cta.red.or.aligned.pred any, %2, %3, yes; selp.b32 %0, 1, 0, "
-        "any;}"
-        : "=r"(any)
-        : "r"(static_cast<int>(yes)), "r"(kBarrier + producer_), "n"(kThreads)
-        : "memory");
-    return any != 0;
+    return ptx::SyncAny<kThreads>(kBarrier + producer_, yes);
   }
   // Whether the scales suit all images.
   __device__ bool Suit(const Magnitudes& most) const {
@@ -268,8 +261,7 @@ class ConvProducer {
       largest = __reduce_max_sync(~0u, largest);
       if (thread_ % 32 == 0) most[image * kWarps + thread_ / 32] = largest;
     }
-    asm volatile("bar.sync %0, %1;" ::"r"(kBarrier + producer_), "n"(kThreads)
-                 : "memory");
+    ptx::Sync<kThreads>(kBarrier + producer_);
 #pragma unroll
     for (int i = 0; i < Spec::kImages * kWarps; ++i) {
       mine.of[i / kWarps] = max(mine.of[i / kWarps], most[i]);

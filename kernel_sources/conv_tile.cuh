@@ -28,6 +28,8 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 
+#include "ptx_barriers.cuh"
+
 namespace kiln {
 
 template <typename Spec>
@@ -66,7 +68,7 @@ struct ConvTile {
   // own.
   static __device__ int GroupBarrier(int group) { return 8 + group; }
   static __device__ void SyncGroup(int group) {
-    asm volatile("bar.sync %0, 128;" ::"r"(GroupBarrier(group)) : "memory");
+    ptx::Sync<128>(GroupBarrier(group));
   }
   // Waits for all threads that multiply.
   static __device__ void Sync() {
