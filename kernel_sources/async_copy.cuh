@@ -5,17 +5,45 @@
 //   kiln::BeginCopy<4, kStreams>(t.input, i, is_aligned, place);
 //   kiln::CommitCopies();    // those begun since the last time are a group
 //   kiln::WaitForCopies<1>();  // all groups but the last have arrived
+//
+// ptx::CopyAsync is the instruction itself, to any place.
 #ifndef KILN_KERNEL_SOURCES_ASYNC_COPY_CUH_
 #define KILN_KERNEL_SOURCES_ASYNC_COPY_CUH_
 
 #include "vectors.cuh"
 
+#if __CUDA_ARCH__ >= 800
+#include "shared_address.cuh"
+#endif
+
 namespace kiln {
 
 #if __CUDA_ARCH__ >= 800
+namespace ptx {
+
+// Copies 4, 8 or 16 bytes, or zeros unless `read`; both addresses are multiples
+// of as many, and valid in either case. 16 go past the L1.
+template <int kBytes>
+__device__ void CopyAsync(void* shared, const void* global, bool read) {
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(SharedAddress(shared)), "l"(global), "r"(read ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :
+                 : "r"(SharedAddress(shared)), "l"(global), "n"(kBytes),
+                   "r"(read ? kBytes : 0)
+                 : "memory");
+  }
+}
+
+}  // namespace ptx
+
 template <int kBytes, bool kStreams>
 __device__ void CopyAccess(void* shared, const void* global) {
-  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  const unsigned to = ptx::SharedAddress(shared);
   if constexpr (kBytes == 16 && kStreams) {
     unsigned long long policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));

@@ -12,6 +12,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_LINES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_LINES_CUH_
 
+#include "async_copy.cuh"
 #include "conv_block_tiles.cuh"
 #include "conv_octets.cuh"
 #include "conv_phase_weights.cuh"

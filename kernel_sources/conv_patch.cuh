@@ -8,8 +8,8 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_PATCH_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PATCH_CUH_
 
+#include "async_copy.cuh"
 #include "conv_tile.cuh"
-#include "mma.cuh"
 #include "patch_share.cuh"
 #include "storage_types.cuh"
 #include "vectors.cuh"
@@ -83,11 +83,13 @@ __device__ void CopyElements(const T* input, Index from, bool read,
                              bool is_aligned, float* to) {
   if constexpr (Spec::kCopiesFour) {
     // The loop is rare, and code costs time to compile.
-    if (is_aligned) return CopyQuadAsync(to, input + from, read);
+    if (is_aligned) return ptx::CopyAsync<16>(to, input + from, read);
 #pragma unroll 1
-    for (int i = 0; i < 4; ++i) CopyWordAsync(to + i, input + from + i, read);
+    for (int i = 0; i < 4; ++i) {
+      ptx::CopyAsync<4>(to + i, input + from + i, read);
+    }
   } else if constexpr (Spec::kCopiesInput) {
-    CopyWordAsync(to, input + from, read);
+    ptx::CopyAsync<4>(to, input + from, read);
   } else {
     *to = read ? Load(input, from) : 0.0f;
   }
@@ -146,7 +148,7 @@ __device__ void LoadWeights(const typename Spec::Tensors& t,
       static_cast<long long>(block.weights(chunk)) * Tile::kWeightWords;
 #pragma unroll 2
   for (int i = threadIdx.x; i < Tile::kWeightWords / 4; i += Tile::kThreads) {
-    CopyQuadAsync(weights + i * 4, from + i * 4, true);
+    ptx::CopyAsync<16>(weights + i * 4, from + i * 4, true);
   }
 }
 

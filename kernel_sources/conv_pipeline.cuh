@@ -2,6 +2,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_PIPELINE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PIPELINE_CUH_
 
+#include "async_copy.cuh"
 #include "conv_patch.cuh"
 #include "conv_tails.cuh"
 

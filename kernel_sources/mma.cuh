@@ -1,5 +1,4 @@
-// Tensor-core products and asynchronous copies, sm_80 and up: one function for
-// each PTX instruction that the convolution needs.
+// Tensor-core products of TF32 numbers, sm_80 and up.
 //
 // A warp multiplies a 16 x 8 matrix A by an 8 x 8 matrix B. With g = lane / 4
 // and t = lane % 4 a thread holds (PTX ISA, "Matrix Fragments for
@@ -37,34 +36,6 @@ __device__ inline void AddProduct(float (&d)[4], const unsigned (&a)[4],
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// Begins to copy 4 bytes to shared memory, or zeros where `from` may not be
-// read. `from` must be a valid address in either case.
-__device__ inline void CopyWordAsync(float* to, const float* from, bool read) {
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address),
-               "l"(from), "r"(read ? 4 : 0)
-               : "memory");
-}
-
-// The same for 16 bytes, both addresses multiples of 16.
-__device__ inline void CopyQuadAsync(void* to, const void* from, bool read) {
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
-               "l"(from), "r"(read ? 16 : 0)
-               : "memory");
-}
-
-// Closes the group of this thread's copies since the last call.
-__device__ inline void CommitCopies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Waits until at most kPending of this thread's newest groups are under way.
-template <int kPending>
-__device__ void WaitForCopies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
 }  // namespace kiln

@@ -4,6 +4,8 @@
 #ifndef KILN_KERNEL_SOURCES_PTX_BULK_CUH_
 #define KILN_KERNEL_SOURCES_PTX_BULK_CUH_
 
+#include "shared_address.cuh"
+
 namespace kiln::ptx {
 
 // A barrier in shared memory. Waiting is for the end of a phase, named by its
@@ -11,10 +13,6 @@ namespace kiln::ptx {
 struct alignas(8) Barrier {
   unsigned long long state;
 };
-
-__device__ inline unsigned SharedAddress(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 // A phase ends with `arrivals` arrivals and the bytes that they expect.
 __device__ inline void InitBarrier(Barrier* barrier, unsigned arrivals) {
@@ -43,25 +41,8 @@ __device__ inline void ArriveExpecting(Barrier* barrier, unsigned bytes) {
                : "memory");
 }
 
-// Copies 4, 8 or 16 bytes, or zeros, behind the thread's back; both addresses
-// are multiples of as many. 16 go past the L1.
-template <int kBytes>
-__device__ void CopyAsync(void* shared, const void* global, bool read) {
-  if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :
-                 : "r"(SharedAddress(shared)), "l"(global), "r"(read ? 16 : 0)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 :
-                 : "r"(SharedAddress(shared)), "l"(global), "n"(kBytes),
-                   "r"(read ? kBytes : 0)
-                 : "memory");
-  }
-}
-
-// Arrives when all such copies of the thread have.
+// Arrives when all copies of the thread have that CopyAsync has begun
+// (async_copy.cuh).
 __device__ inline void ArriveWithCopies(Barrier* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
                :

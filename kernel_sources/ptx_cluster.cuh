@@ -2,16 +2,16 @@
 #ifndef KILN_KERNEL_SOURCES_PTX_CLUSTER_CUH_
 #define KILN_KERNEL_SOURCES_PTX_CLUSTER_CUH_
 
+#include "shared_address.cuh"
+
 namespace kiln::ptx {
 
 // Address of `variable` in the shared memory of block `rank` of the cluster.
 __device__ inline unsigned MapToRank(const void* variable, unsigned rank) {
-  const unsigned own =
-      static_cast<unsigned>(__cvta_generic_to_shared(variable));
   unsigned mapped;
   asm("mapa.shared::cluster.u32 %0, %1, %2;"
       : "=r"(mapped)
-      : "r"(own), "r"(rank));
+      : "r"(SharedAddress(variable)), "r"(rank));
   return mapped;
 }
 

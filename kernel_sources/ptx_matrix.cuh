@@ -5,7 +5,7 @@
 #ifndef KILN_KERNEL_SOURCES_PTX_MATRIX_CUH_
 #define KILN_KERNEL_SOURCES_PTX_MATRIX_CUH_
 
-#include "ptx_bulk.cuh"
+#include "shared_address.cuh"
 
 namespace kiln::ptx {
 
