@@ -67,9 +67,8 @@ class Again {
   // From the end, so that a group's readers have what they read of later ones.
   std::vector<RowGroup> Run() && {
     for (size_t i = groups_.size(); i-- > 0;) TakeApart(i);
-    std::erase_if(groups_, [](const RowGroup& group) {
-      return group.group.anchor < 0 && group.group.epilogue.empty();
-    });
+    std::erase_if(groups_,
+                  [](const RowGroup& group) { return group.group.IsEmpty(); });
     return std::move(groups_);
   }
 

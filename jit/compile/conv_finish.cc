@@ -43,9 +43,8 @@ class Finishing {
     for (size_t i = 0; i < fusion_.groups.size(); ++i) {
       Take(static_cast<int>(i));
     }
-    std::erase_if(fusion_.groups, [](const KernelGroup& group) {
-      return group.Nodes().empty();
-    });
+    std::erase_if(fusion_.groups,
+                  [](const KernelGroup& group) { return group.IsEmpty(); });
   }
 
  private:

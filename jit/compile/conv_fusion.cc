@@ -35,11 +35,8 @@ class Fusing {
     for (size_t i = 0; i < fusion_.groups.size(); ++i) {
       if (IsToBeFused(fusion_.groups[i])) Fuse(static_cast<int>(i));
     }
-    std::vector<KernelGroup> kept;
-    for (KernelGroup& group : fusion_.groups) {
-      if (!group.Nodes().empty()) kept.push_back(std::move(group));
-    }
-    fusion_.groups = std::move(kept);
+    std::erase_if(fusion_.groups,
+                  [](const KernelGroup& group) { return group.IsEmpty(); });
     return std::move(fusion_);
   }
 

@@ -39,13 +39,9 @@ class Grouping {
          --group) {
       Absorb(group);
     }
-    std::vector<KernelGroup> kept;
-    for (KernelGroup& group : groups_) {
-      if (group.anchor >= 0 || !group.epilogue.empty()) {
-        kept.push_back(std::move(group));
-      }
-    }
-    return kept;
+    std::erase_if(groups_,
+                  [](const KernelGroup& group) { return group.IsEmpty(); });
+    return std::move(groups_);
   }
 
  private:

@@ -35,6 +35,8 @@ struct KernelGroup {
 
   // Every node that the kernel computes, in order.
   std::vector<int> Nodes() const;
+  // Whether there are none.
+  bool IsEmpty() const { return Nodes().empty(); }
 };
 
 // Values that the nodes of a group read and do not make.

@@ -35,13 +35,9 @@ class RowMerging {
   std::vector<RowGroup> Run() && {
     for (size_t i = 0; i < groups_.size(); ++i) JoinChain(static_cast<int>(i));
     MergeAll();
-    std::vector<RowGroup> kept;
-    for (RowGroup& group : groups_) {
-      if (group.group.anchor >= 0 || !group.group.epilogue.empty()) {
-        kept.push_back(std::move(group));
-      }
-    }
-    return kept;
+    std::erase_if(groups_,
+                  [](const RowGroup& group) { return group.group.IsEmpty(); });
+    return std::move(groups_);
   }
 
  private:
@@ -154,9 +150,8 @@ class RowMerging {
 
   int CountKernels() const {
     return static_cast<int>(std::count_if(
-        groups_.begin(), groups_.end(), [](const RowGroup& group) {
-          return group.group.anchor >= 0 || !group.group.epilogue.empty();
-        }));
+        groups_.begin(), groups_.end(),
+        [](const RowGroup& group) { return !group.group.IsEmpty(); }));
   }
 
   // The groups, and which of them are joined already.
@@ -186,7 +181,7 @@ class RowMerging {
     std::vector<KernelGroup> kernels;
     for (const int member : chain) {
       const KernelGroup& kernel = apart.groups_[member].group;
-      if (!kernel.Nodes().empty()) kernels.push_back(kernel);
+      if (!kernel.IsEmpty()) kernels.push_back(kernel);
     }
     const KernelGroup joined = JoinedChain(plan_, groups, chain);
     RowWork work = WorkOfChain(plan_, joined, kernels);

@@ -16,7 +16,7 @@ bool IsLarge(const TensorDesc& desc) {
 // Whether `kernel` reads `value`, under whatever name, or copies it: a kernel
 // that only copies has no nodes.
 bool ReadsOrCopies(const Schedule& schedule, const Kernel& kernel, int value) {
-  if (kernel.group.Nodes().empty() &&
+  if (kernel.group.IsEmpty() &&
       std::any_of(kernel.stores.begin(), kernel.stores.end(),
                   [&](const Store& store) { return store.value == value; })) {
     return true;
