@@ -12,7 +12,6 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_HALVES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_HALVES_CUH_
 
-#include "reducers.cuh"
 #include "storage_types.cuh"
 
 namespace kiln {

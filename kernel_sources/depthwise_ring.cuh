@@ -6,8 +6,6 @@
 #ifndef KILN_KERNEL_SOURCES_DEPTHWISE_RING_CUH_
 #define KILN_KERNEL_SOURCES_DEPTHWISE_RING_CUH_
 
-#include "async_copy.cuh"
-#include "point.cuh"
 #include "storage_types.cuh"
 #include "vectors.cuh"
 

@@ -20,6 +20,7 @@
 #include "depthwise_ring.cuh"
 #include "depthwise_taps.cuh"
 #include "opaque.cuh"
+#include "point.cuh"
 
 namespace kiln {
 

@@ -55,7 +55,6 @@ template <typename Spec>
 __device__ void CopyChain(const typename Spec::Tensors& t,
                           const ChainPart<Spec>& part,
                           const typename Spec::Kept& kept) {
-  using Part = ChainPart<Spec>;
   const int steps = part.steps();
 #pragma unroll 1
   for (int round = 0; round < kRounds<Spec>; ++round) {
