@@ -50,6 +50,10 @@ absl::Status OtherProtocol(const ConnectOptions& options,
                     detail);
 }
 
+absl::Status Probe(const ConnectOptions& options) {
+  return ConnectUnix(options.socket, options.start_timeout).status();
+}
+
 // A daemon refuses a connection by closing it, before a word is said.
 absl::Status HungUp(const ConnectOptions& options, const std::string& cause) {
   ErrorDetail detail;
@@ -74,15 +78,20 @@ Connection::Connection(ConnectOptions options)
 
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(
     ConnectOptions options) {
-  absl::Status reachable = ConnectUnix(options.socket).status();
+  absl::Status reachable = Probe(options);
   if (absl::IsUnavailable(reachable) && options.auto_start) {
     reachable = StartDaemon(options);
   }
   if (!reachable.ok()) return reachable;
   std::shared_ptr<Connection> connection(new Connection(std::move(options)));
   const absl::Status greeted = connection->Greet();
-  if (!greeted.ok()) return greeted;
-  return connection;
+  if (greeted.ok()) return connection;
+  if (absl::IsUnavailable(greeted)) {
+    // gRPC waits for no room in the daemon's queue.
+    reachable = Probe(connection->options());
+    if (absl::IsDeadlineExceeded(reachable)) return reachable;
+  }
+  return greeted;
 }
 
 absl::Status Connection::Greet() {

@@ -25,7 +25,8 @@ class Connection {
   // protocol version.
   //
   // Errors: UNAVAILABLE (also: no kilnd to start; a daemon that takes no more
-  // connections), PERMISSION_DENIED, as StartDaemon and ConnectUnix say;
+  // connections), PERMISSION_DENIED, DEADLINE_EXCEEDED (also: no answer within
+  // options.start_timeout), as StartDaemon and ConnectUnix say;
   // FAILED_PRECONDITION with field "protocol" in the detail: a daemon of
   // another protocol.
   static absl::StatusOr<std::shared_ptr<Connection>> Open(

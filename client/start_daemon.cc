@@ -165,7 +165,9 @@ absl::Status StartDaemon(const ConnectOptions& options) {
   bool exited = false;
   auto pause = std::chrono::milliseconds(2);
   while (Clock::now() < give_up) {
-    if (ConnectUnix(options.socket).ok()) return absl::OkStatus();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        give_up - Clock::now());
+    if (ConnectUnix(options.socket, left).ok()) return absl::OkStatus();
     if (!exited && HasExited(*pidfd)) {
       exited = true;
       give_up = std::min(give_up, Clock::now() + kWinnerGrace);

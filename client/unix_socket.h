@@ -1,6 +1,7 @@
 #ifndef KILN_CLIENT_UNIX_SOCKET_H_
 #define KILN_CLIENT_UNIX_SOCKET_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -10,14 +11,17 @@
 
 namespace kiln::client {
 
-// A stream connected to the Unix socket at `path`.
+// A stream connected to the Unix socket at `path`. Waits at most `timeout`, at
+// least 1 ms, for room in the queue of those to be accepted.
 //
 // Errors: INVALID_ARGUMENT: the path is longer than the kernel allows (107
-// bytes); PERMISSION_DENIED; UNAVAILABLE: nobody listens.
-absl::StatusOr<FileDescriptor> ConnectUnix(const std::string& path);
+// bytes); PERMISSION_DENIED; UNAVAILABLE: nobody listens; DEADLINE_EXCEEDED,
+// with a hint: the queue stays full.
+absl::StatusOr<FileDescriptor> ConnectUnix(const std::string& path,
+                                           std::chrono::milliseconds timeout);
 
 // Hands `fd` to the daemon over its side socket, under `tag` (service.proto,
-// SessionEvent.Opened). Waits for the answer, at most 10 s.
+// SessionEvent.Opened). Waits at most 10 s to connect, and for the answer.
 //
 // Errors: those of ConnectUnix; UNAVAILABLE: no answer; FAILED_PRECONDITION:
 // the daemon refuses it.

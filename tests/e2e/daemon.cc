@@ -53,7 +53,9 @@ void Daemon::Start() {
   options.descriptor_limit = descriptor_limit_;
   process_ = Process(arguments, options);
   const bool up = Eventually(
-      [this] { return client::ConnectUnix(folder_ / "kilnd.sock").ok(); },
+      [this] {
+        return client::ConnectUnix(folder_ / "kilnd.sock", kStartTimeout).ok();
+      },
       kStartTimeout);
   ASSERT_TRUE(up) << "kilnd does not start";
 }

@@ -14,8 +14,8 @@ constexpr int kSilent = 200;
 std::vector<FileDescriptor> OpenSilent(const Daemon& daemon) {
   std::vector<FileDescriptor> silent;
   for (int i = 0; i < kSilent; ++i) {
-    auto connection =
-        client::ConnectUnix((daemon.folder() / "kilnd.sock").string());
+    auto connection = client::ConnectUnix(daemon.folder() / "kilnd.sock",
+                                          std::chrono::seconds(10));
     if (connection.ok()) silent.push_back(*std::move(connection));
   }
   EXPECT_GE(silent.size(), static_cast<size_t>(kLimit));

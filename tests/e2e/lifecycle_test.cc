@@ -67,7 +67,7 @@ TEST(LifecycleTest, FailureToStartShowsTheDaemonsLog) {
 }
 
 // A socket that takes connections and says nothing.
-FileDescriptor ListenInSilence(const std::string& path) {
+FileDescriptor ListenInSilence(const std::string& path, int backlog) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
@@ -75,14 +75,14 @@ FileDescriptor ListenInSilence(const std::string& path) {
   EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address),
                  sizeof(address)),
             0);
-  EXPECT_EQ(listen(fd.get(), 8), 0);
+  EXPECT_EQ(listen(fd.get(), backlog), 0);
   return fd;
 }
 
 // Prevents a hunt for which of several limits has passed.
 TEST(LifecycleTest, ADaemonThatHangsIsNamedWithTheCallAndItsLimit) {
   const TempDir dir;
-  const FileDescriptor silent = ListenInSilence(dir / "kilnd.sock");
+  const FileDescriptor silent = ListenInSilence(dir / "kilnd.sock", 8);
   ConnectOptions options;
   options.socket = dir / "kilnd.sock";
   options.start_timeout = std::chrono::milliseconds(200);
@@ -92,6 +92,28 @@ TEST(LifecycleTest, ADaemonThatHangsIsNamedWithTheCallAndItsLimit) {
             "kilnd on " + options.socket +
                 " does not answer the GetServerInfoRequest before the call's "
                 "deadline (200 ms)");
+}
+
+// Prevents a client that waits for ever for a daemon that hangs, and another
+// daemon beside it.
+TEST(LifecycleTest, ADaemonThatAcceptsNobodyIsNamedWithTheTimeWaited) {
+  const TempDir dir;
+  ConnectOptions options;
+  options.socket = dir / "kilnd.sock";
+  options.kilnd = Program("kilnd");
+  options.log_file = dir / "kilnd.log";
+  options.start_timeout = std::chrono::milliseconds(200);
+  const FileDescriptor silent = ListenInSilence(options.socket, 0);
+  // The first leaves the queue full, which gRPC finds so; then it is so.
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status status = Client::Connect(options).status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+    EXPECT_EQ(status.message(),
+              "kilnd on " + options.socket +
+                  " does not accept connections: its queue stays full (waited "
+                  "200 ms)");
+  }
+  EXPECT_FALSE(std::filesystem::exists(options.log_file));
 }
 
 TEST(LifecycleTest, LeavesWhenIdleAndNotBefore) {
