@@ -40,9 +40,18 @@ def connect(socket: str | os.PathLike[str] | None = None, *,
     """A client of the daemon on `socket` (default: the user's), which is
     started if nobody answers. Raises KilnError."""
     path = os.fspath(socket) if socket else daemon.default_socket()
-    if auto_start and not daemon.answers(path):
+    reason = daemon.refusal(path)
+    if reason and not auto_start:
+        raise KilnError("UNAVAILABLE", f"No kilnd answers on {path}: {reason}")
+    if reason:
         daemon.start(path, kilnd)
-    return Client(path)
+    try:
+        return Client(path)
+    except KilnError as error:
+        if error.code == "UNAVAILABLE":
+            # gRPC waits for no room in the daemon's queue.
+            daemon.refusal(path)
+        raise
 
 
 class Client:

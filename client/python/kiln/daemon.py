@@ -13,6 +13,9 @@ from typing import BinaryIO
 from kiln.errors import KilnError
 
 _START_TIMEOUT_S = 10.0
+# A daemon that lives lets in who waits at once; this only bounds a dead one.
+_CONNECT_TIMEOUT_S = 10.0
+_PAUSE_S = 0.02  # between looks at a socket
 # A daemon that lost the race for the lock exits at once; the winner needs
 # this long at most from lock to socket.
 _WINNER_GRACE_S = 2.0
@@ -31,18 +34,32 @@ def default_socket() -> str:
     return f"{folder}/kilnd.sock"
 
 
+def refusal(path: str) -> str | None:
+    """Why nobody accepts connections on the Unix socket `path`; None if a
+    daemon does. Raises KilnError DEADLINE_EXCEEDED if its queue stays full."""
+    give_up = time.monotonic() + _CONNECT_TIMEOUT_S
+    while True:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.setblocking(False)
+            try:
+                probe.connect(path)
+                return None
+            except BlockingIOError:  # others wait to be let in
+                pass
+            except OSError as error:
+                return error.strerror or str(error)
+        if time.monotonic() > give_up:
+            raise KilnError(
+                "DEADLINE_EXCEEDED", f"kilnd on {path} does not accept "
+                "connections: its queue stays full (waited "
+                f"{_CONNECT_TIMEOUT_S:g} s); look at the daemon's log, one "
+                "that hangs must be ended (kill)")
+        time.sleep(_PAUSE_S)
+
+
 def answers(path: str) -> bool:
-    """Whether somebody listens on the Unix socket `path`, busy or not. Waits
-    for nobody."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(path)
-        except BlockingIOError:  # others wait to be let in
-            return True
-        except OSError:
-            return False
-    return True
+    """Whether a daemon accepts connections on `path`. Raises as refusal."""
+    return refusal(path) is None
 
 
 def start(path: str, kilnd: str | None = None) -> None:
@@ -87,7 +104,7 @@ def _wait_until_answered(path: str, process: subprocess.Popen[bytes]) -> bool:
         if not has_exited and process.poll() is not None:
             has_exited = True
             give_up = min(give_up, time.monotonic() + _WINNER_GRACE_S)
-        time.sleep(0.02)
+        time.sleep(_PAUSE_S)
     return True
 
 

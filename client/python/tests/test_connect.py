@@ -4,7 +4,6 @@ import os
 import pathlib
 import socket
 import tempfile
-import threading
 import time
 import types
 import unittest
@@ -46,8 +45,8 @@ class ConnectTest(unittest.TestCase):
 
     def test_a_daemon_that_loses_the_race_leaves_the_socket_to_the_winner(self):
         lost = self.program("exit 1")
-        with mock.patch("kiln.daemon.answers", side_effect=[
-                False, False, False, True]), mock.patch("kiln.client.Client"):
+        with mock.patch("kiln.daemon.refusal", side_effect=[
+                "nobody", "nobody", "nobody", None]), mock.patch("kiln.client.Client"):
             connect(str(self.folder / "kilnd.sock"), kilnd=str(lost))
 
     def test_a_daemon_that_is_no_program(self):
@@ -56,6 +55,12 @@ class ConnectTest(unittest.TestCase):
         plain = self.program("exit 0")
         plain.chmod(0o644)
         self.refuse(plain, "cannot be started: Permission denied")
+
+    def test_no_daemon_where_none_may_be_started(self):
+        with self.assertRaisesRegex(
+                KilnError, "^UNAVAILABLE: No kilnd answers on .*/kilnd.sock: "
+                "No such file or directory$"):
+            connect(self.folder / "kilnd.sock", auto_start=False)
 
     def test_a_log_that_cannot_be_opened(self):
         (self.folder / "kiln").write_text("a file where a folder should be")
@@ -68,29 +73,23 @@ class BusySocketTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = pathlib.Path(folder.name) / "kilnd.sock"
-        listener = socket.socket(socket.AF_UNIX)
-        self.addCleanup(listener.close)
-        listener.bind(str(self.path))
-        listener.listen(1)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(self.listener.close)
+        self.listener.bind(str(self.path))
 
-    def test_nobody_is_waited_for_where_the_queue_is_full(self):
-        while self.can_queue():
-            pass
-        found = []
-        probe = threading.Thread(
-            target=lambda: found.append(daemon.answers(str(self.path))),
-            daemon=True)
-        probe.start()
-        probe.join(5)
-        self.assertEqual(found, [True])
-
-    def can_queue(self):
-        client = socket.socket(socket.AF_UNIX)
-        self.addCleanup(client.close)
-        client.setblocking(False)
-        return client.connect_ex(str(self.path)) == 0
+    def test_a_full_queue_is_named_with_the_time_waited(self):
+        self.listener.listen(0)
+        # The first leaves the queue full, which gRPC finds so; then it is so.
+        for _ in range(2):
+            with mock.patch("kiln.daemon._CONNECT_TIMEOUT_S", 0.2):
+                with self.assertRaisesRegex(
+                        KilnError, "^DEADLINE_EXCEEDED: kilnd on "
+                        ".*/kilnd.sock does not accept connections: its queue "
+                        r"stays full \(waited 0\.2 s\)"):
+                    connect(self.path, kilnd="/nope/kilnd")
 
     def test_no_answer_is_waited_for_longer_than_a_greeting_takes(self):
+        self.listener.listen(8)
         with mock.patch("kiln.client._GREETING_TIMEOUT_S", 0.2):
             with self.assertRaisesRegex(
                     KilnError, "^DEADLINE_EXCEEDED: kilnd on .*/kilnd.sock "
