@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/socket_owner.h"
 #include "client/unix_socket.h"
 #include "jit/plan/errors.h"
 #include "proto/file_descriptor.h"
@@ -152,6 +153,8 @@ absl::StatusOr<std::string> FindKilnd(const ConnectOptions& options) {
 }
 
 absl::Status StartDaemon(const ConnectOptions& options) {
+  const absl::Status ours = CheckSocketFolder(options.socket);
+  if (!ours.ok()) return ours;
   const absl::StatusOr<std::string> kilnd = FindKilnd(options);
   if (!kilnd.ok()) return kilnd.status();
   const absl::StatusOr<FileDescriptor> log = OpenLog(options.log_file);

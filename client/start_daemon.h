@@ -21,7 +21,9 @@ absl::StatusOr<std::string> FindKilnd(const ConnectOptions& options);
 // caller finds that one.
 //
 // Errors: UNAVAILABLE: no kilnd; or, with the end of the daemon's log and a
-// hint, if none accepts within options.start_timeout or the one started exits.
+// hint, if none accepts within options.start_timeout or the one started exits;
+// PERMISSION_DENIED, with nothing started: the socket's folder is another
+// user's.
 absl::Status StartDaemon(const ConnectOptions& options);
 
 }  // namespace kiln::client

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "client/socket_owner.h"
 #include "jit/plan/errors.h"
 
 namespace kiln::client {
@@ -30,12 +31,7 @@ std::string ErrnoText(int error) {
 }
 
 absl::Status ConnectError(const std::string& path, int error) {
-  if (error == EACCES || error == EPERM) {
-    return absl::PermissionDeniedError(fmt::format(
-        "The socket {} may not be used by this user; each user has a daemon "
-        "of their own (--socket)",
-        path));
-  }
+  if (error == EACCES || error == EPERM) return SocketRefusesUser(path);
   return absl::UnavailableError(
       fmt::format("No kilnd answers on {}: {}", path, ErrnoText(error)));
 }
@@ -110,6 +106,8 @@ absl::StatusOr<FileDescriptor> ConnectUnix(const std::string& path,
   const int error = ConnectWithin(fd.get(), address, timeout);
   if (error == EAGAIN) return QueueIsFull(path, timeout);
   if (error != 0) return ConnectError(path, error);
+  const absl::Status ours = CheckListener(fd.get(), path);
+  if (!ours.ok()) return ours;
   return fd;
 }
 

@@ -15,8 +15,9 @@ namespace kiln::client {
 // least 1 ms, for room in the queue of those to be accepted.
 //
 // Errors: INVALID_ARGUMENT: the path is longer than the kernel allows (107
-// bytes); PERMISSION_DENIED; UNAVAILABLE: nobody listens; DEADLINE_EXCEEDED,
-// with a hint: the queue stays full.
+// bytes); PERMISSION_DENIED, with a hint: another user's, or not accessible;
+// UNAVAILABLE: nobody listens; DEADLINE_EXCEEDED, with a hint: the queue stays
+// full.
 absl::StatusOr<FileDescriptor> ConnectUnix(const std::string& path,
                                            std::chrono::milliseconds timeout);
 

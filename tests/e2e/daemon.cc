@@ -1,6 +1,8 @@
 #include "tests/e2e/daemon.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -101,6 +103,18 @@ CommandResult Daemon::Kiln(std::vector<std::string> arguments,
   options.environment = Environment(folder_);
   options.input = input;
   return RunCommand(arguments, options);
+}
+
+FileDescriptor ListenInSilence(const std::string& path, int backlog) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address),
+                 sizeof(address)),
+            0);
+  EXPECT_EQ(listen(fd.get(), backlog), 0);
+  return fd;
 }
 
 bool Eventually(const std::function<bool()>& condition,

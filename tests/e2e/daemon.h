@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "client/kiln.h"
 #include "kiln/v1/service.pb.h"
+#include "proto/file_descriptor.h"
 #include "tests/e2e/process.h"
 #include "tests/e2e/small_plan.h"
 
@@ -48,6 +49,10 @@ class Daemon {
   TempDir folder_;
   Process process_;
 };
+
+// What a daemon that hangs leaves: a socket at `path` that queues connections,
+// one more than `backlog`, and says nothing.
+FileDescriptor ListenInSilence(const std::string& path, int backlog);
 
 // Whether `condition` came true before `timeout`.
 bool Eventually(const std::function<bool()>& condition,

@@ -2,6 +2,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,8 @@ namespace kiln::e2e {
 namespace {
 
 using ::testing::HasSubstr;
+
+constexpr uid_t kNobody = 65534;
 
 // A daemon of a later protocol.
 class LaterDaemon : public v1::Compiler::Service {
@@ -71,6 +74,64 @@ TEST(ExitStatusTest, UnreadableFileIsNotPermitted) {
       RunCommand({Program("kiln"), "validate", dir / "plan.kiln"}, options)
           .status,
       4);
+}
+
+// `kiln info` on `socket`, which may start a daemon with its log in `state`.
+CommandResult Info(const std::string& socket, const std::string& state,
+                   bool heeds_file_modes = false) {
+  ProcessOptions options;
+  options.environment = {{"XDG_STATE_HOME", state}};
+  options.heeds_file_modes = heeds_file_modes;
+  return RunCommand({Program("kiln"), "info", "--socket", socket}, options);
+}
+
+void ExpectRefusal(const CommandResult& result, const std::string& reason,
+                   const std::string& hint) {
+  EXPECT_EQ(result.status, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("cannot be used by "));
+  EXPECT_THAT(result.err, HasSubstr(reason));
+  EXPECT_THAT(result.err, HasSubstr("hint: " + hint));
+}
+
+// Prevents a daemon that is started only to fail.
+TEST(ExitStatusTest, AnotherUsersFolderIsNotPermitted) {
+  const TempDir dir;
+  const TempDir state;
+  const bool is_root = geteuid() == 0;
+  if (is_root) {
+    ASSERT_EQ(chown(dir.path().c_str(), kNobody, -1), 0);
+  }
+  const std::string folder = is_root ? dir.path().string() : "/usr";
+  ExpectRefusal(
+      Info(folder + "/kilnd.sock", state / "kiln"),
+      "its folder " + folder + " (mode " + (is_root ? "0700" : "0755"),
+      "Each user has a daemon of their own");
+  EXPECT_TRUE(std::filesystem::is_empty(state.path()));
+}
+
+TEST(ExitStatusTest, AFolderThatRefusesIsNamedWithItsMode) {
+  const TempDir dir;
+  const TempDir state;
+  const std::string folder = dir / "closed";
+  std::filesystem::create_directory(folder);
+  chmod(folder.c_str(), 0);
+  ExpectRefusal(Info(folder + "/deeper/kilnd.sock", state / "kiln", true),
+                folder + " (mode 0000) belongs to ", "Change its mode");
+  EXPECT_TRUE(std::filesystem::is_empty(state.path()));
+}
+
+// Prevents that root, whom every socket lets in, is told of limits of
+// connections.
+TEST(ExitStatusTest, AnotherUsersDaemonIsNotPermitted) {
+  if (geteuid() != 0) GTEST_SKIP() << "Only root can be another user.";
+  const TempDir dir;
+  const std::string socket = dir / "kilnd.sock";
+  ASSERT_EQ(chown(dir.path().c_str(), kNobody, -1), 0);
+  ASSERT_EQ(seteuid(kNobody), 0);
+  const FileDescriptor listener = ListenInSilence(socket, 8);
+  ASSERT_EQ(seteuid(0), 0);
+  ExpectRefusal(Info(socket, dir / "state"), "its daemon belongs to nobody",
+                "Each user has a daemon of their own");
 }
 
 // Prevents a prewarm of hours that tells nothing of what it did.

@@ -1,14 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
-#include "client/unix_socket.h"
 #include "tests/e2e/daemon.h"
 
 namespace kiln::e2e {
@@ -64,19 +61,6 @@ TEST(LifecycleTest, FailureToStartShowsTheDaemonsLog) {
   const absl::Status status = Client::Connect(options).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--no-such-option"));
-}
-
-// A socket that takes connections and says nothing.
-FileDescriptor ListenInSilence(const std::string& path, int backlog) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address),
-                 sizeof(address)),
-            0);
-  EXPECT_EQ(listen(fd.get(), backlog), 0);
-  return fd;
 }
 
 // Prevents a hunt for which of several limits has passed.
