@@ -10,11 +10,13 @@ import subprocess
 import time
 from typing import BinaryIO
 
+from kiln import socket_owner
 from kiln.errors import KilnError
 
 _START_TIMEOUT_S = 10.0
 # A daemon that lives lets in who waits at once; this only bounds a dead one.
 _CONNECT_TIMEOUT_S = 10.0
+_MAX_PATH_BYTES = 107  # unix(7)
 _PAUSE_S = 0.02  # between looks at a socket
 # A daemon that lost the race for the lock exits at once; the winner needs
 # this long at most from lock to socket.
@@ -36,16 +38,26 @@ def default_socket() -> str:
 
 def refusal(path: str) -> str | None:
     """Why nobody accepts connections on the Unix socket `path`; None if a
-    daemon does. Raises KilnError DEADLINE_EXCEEDED if its queue stays full."""
+    daemon does. Raises KilnError INVALID_ARGUMENT: the path is longer than
+    the kernel allows; DEADLINE_EXCEEDED: the daemon's queue stays full;
+    PERMISSION_DENIED: another user's, or not accessible."""
+    size = len(os.fsencode(path))
+    if size > _MAX_PATH_BYTES:
+        raise KilnError("INVALID_ARGUMENT", f'The socket path "{path}" cannot '
+                        f"be used (got {size} bytes, allowed: 1 to "
+                        f"{_MAX_PATH_BYTES})")
     give_up = time.monotonic() + _CONNECT_TIMEOUT_S
     while True:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.setblocking(False)
             try:
                 probe.connect(path)
+                socket_owner.check_listener(probe, path)
                 return None
             except BlockingIOError:  # others wait to be let in
                 pass
+            except PermissionError:
+                raise socket_owner.refuses(path) from None
             except OSError as error:
                 return error.strerror or str(error)
         if time.monotonic() > give_up:
@@ -65,7 +77,9 @@ def answers(path: str) -> bool:
 def start(path: str, kilnd: str | None = None) -> None:
     """Starts a private daemon on `path` that ends after ten idle minutes.
     Raises KilnError UNAVAILABLE: no kilnd; or, with the end of the daemon's
-    log, if none answers in time or the one started exits."""
+    log, if none answers in time or the one started exits; PERMISSION_DENIED,
+    with nothing started: the folder of `path` is another user's."""
+    socket_owner.check_folder(path)
     program = kilnd or shutil.which("kilnd")
     if program is None:
         raise KilnError("UNAVAILABLE", "There is no kilnd on PATH; start one "

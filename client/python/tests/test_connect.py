@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import socket
 import tempfile
 import time
@@ -56,6 +57,12 @@ class ConnectTest(unittest.TestCase):
         plain.chmod(0o644)
         self.refuse(plain, "cannot be started: Permission denied")
 
+    def test_a_path_that_is_too_long(self):
+        with self.assertRaisesRegex(
+                KilnError, r"^INVALID_ARGUMENT: The socket path .*got 108 "
+                r"bytes, allowed: 1 to 107"):
+            connect("/" + 107 * "x", kilnd="/nope/kilnd")
+
     def test_no_daemon_where_none_may_be_started(self):
         with self.assertRaisesRegex(
                 KilnError, "^UNAVAILABLE: No kilnd answers on .*/kilnd.sock: "
@@ -96,6 +103,51 @@ class BusySocketTest(unittest.TestCase):
                     "does not answer the GetServerInfo before the call's "
                     r"deadline \(0\.2 s\)$"):
                 connect(self.path)
+
+
+# Prevents a daemon that is started only to fail: /nope/kilnd would say so.
+class OwnerTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def refuse(self, path, message):
+        with self.assertRaisesRegex(
+                KilnError, f"^PERMISSION_DENIED: The socket {path} cannot be "
+                f"used by .*uid [0-9]+.*: {message}"):
+            connect(path, kilnd="/nope/kilnd")
+
+    def as_another_user(self):
+        return mock.patch("os.geteuid", return_value=os.geteuid() + 4711)
+
+    def test_the_folder_of_another_user(self):
+        owner = f"(uid {os.geteuid()})"
+        with self.as_another_user():
+            self.refuse(self.folder / "kilnd.sock", re.escape(
+                f"its folder {self.folder} (mode 0700) belongs to ") + ".*"
+                + re.escape(f"{owner}; each user has a daemon of their own: "
+                            "choose another socket (connect(socket=...), "
+                            "KILN_SOCKET)"))
+
+    def test_the_daemon_of_another_user(self):
+        path = self.folder / "kilnd.sock"
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(str(path))
+        listener.listen(8)
+        with self.as_another_user():
+            self.refuse(path, "its daemon belongs to .*each user has")
+
+    def test_a_folder_that_refuses_is_named_with_its_mode(self):
+        closed = self.folder / "closed"
+        closed.mkdir(mode=0)
+        if os.geteuid() == 0:  # whom no mode stops
+            self.folder.chmod(0o711)
+            os.seteuid(65534)
+            self.addCleanup(os.seteuid, 0)
+        self.refuse(closed / "deeper" / "kilnd.sock", re.escape(
+            f"{closed} (mode 0000) belongs to "))
 
 
 class CompileTest(unittest.TestCase):
