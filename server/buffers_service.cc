@@ -8,6 +8,7 @@
 #include "proto/protocol.h"
 #include "server/call.h"
 #include "server/errors.h"
+#include "server/listen_socket.h"
 #include "server/logging.h"
 #include "server/queued_writer.h"
 #include "server/register_call.h"
@@ -47,7 +48,8 @@ void OpenSession(Front& front, const v1::AttachRequest& request,
       });
   v1::SessionEvent event;
   event.mutable_opened()->set_session(session->id());
-  event.mutable_opened()->set_side_socket(front.options.socket_path + ".fd");
+  event.mutable_opened()->set_side_socket(front.options.socket_path +
+                                          kSideSocketSuffix);
   event.mutable_opened()->set_side_token(session->side_token());
   writer->Push(std::move(event));
 }

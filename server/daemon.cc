@@ -134,7 +134,8 @@ absl::Status Daemon::Listen() {
   // A default of the process, read by each connection's server.
   grpc::EnableDefaultHealthCheckService(true);
   const std::string& path = front_.options.socket_path;
-  absl::StatusOr<ListenSocket> side = ListenSocket::Open(path + ".fd");
+  absl::StatusOr<ListenSocket> side =
+      ListenSocket::Open(path + kSideSocketSuffix);
   if (!side.ok()) return side.status();
   absl::StatusOr<ListenSocket> main = ListenSocket::Open(path);
   if (!main.ok()) return main.status();

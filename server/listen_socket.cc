@@ -25,6 +25,18 @@ absl::Status BadDir(const std::string& dir, std::string_view problem) {
       "The socket's folder {} {}; choose another with --socket", dir, problem));
 }
 
+// An empty path has no folder, and one that is too long would leave a lock
+// behind.
+absl::Status CheckPath(const std::string& path) {
+  const size_t longest = sizeof(sockaddr_un::sun_path) - 1 -
+                         std::string_view(kSideSocketSuffix).size();
+  if (!path.empty() && path.size() <= longest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("The socket path \"{}\" cannot be used (got {} bytes, "
+                  "allowed: 1 to {}); choose another with --socket",
+                  path, path.size(), longest));
+}
+
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -69,9 +81,11 @@ absl::StatusOr<Peer> PeerOf(int fd) {
 }
 
 absl::Status PrepareSocketDir(const std::string& socket_path) {
-  const std::filesystem::path dir =
-      std::filesystem::absolute(socket_path).parent_path();
+  const absl::Status usable = CheckPath(socket_path);
+  if (!usable.ok()) return usable;
   std::error_code error;
+  const std::filesystem::path dir =
+      std::filesystem::absolute(socket_path, error).parent_path();
   std::filesystem::create_directories(dir.parent_path(), error);
   if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) {
     return BadDir(dir, "cannot be made: " + ErrnoText());
@@ -80,7 +94,11 @@ absl::Status PrepareSocketDir(const std::string& socket_path) {
   if (lstat(dir.c_str(), &info) != 0) return BadDir(dir, "cannot be read");
   if (S_ISLNK(info.st_mode)) return BadDir(dir, "is a symbolic link");
   if (!S_ISDIR(info.st_mode)) return BadDir(dir, "is not a folder");
-  if (info.st_uid != geteuid()) return BadDir(dir, "belongs to another user");
+  if (info.st_uid != geteuid()) {
+    return BadDir(dir, fmt::format("belongs to another user (got uid {}, "
+                                   "allowed: {})",
+                                   info.st_uid, geteuid()));
+  }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return BadDir(dir, "can be written to by other users");
   }

@@ -20,10 +20,15 @@ struct Peer {
 // SO_PEERCRED of `fd`. Errors: INTERNAL.
 absl::StatusOr<Peer> PeerOf(int fd);
 
+// Of the socket that takes descriptors, beside the one for calls.
+inline constexpr char kSideSocketSuffix[] = ".fd";
+
 // Makes the parent folder of `socket_path` (mode 0700) or checks that it is a
 // real folder that this user owns and others cannot write to.
 //
-// Errors: FAILED_PRECONDITION naming the folder and what is wrong with it.
+// Errors: INVALID_ARGUMENT: the path is empty, or so long (more than 104 bytes)
+// that the side socket would have no name; FAILED_PRECONDITION naming the
+// folder and what is wrong with it.
 absl::Status PrepareSocketDir(const std::string& socket_path);
 
 // The right to serve on a socket path: an exclusive lock on "<path>.lock",

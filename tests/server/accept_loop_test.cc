@@ -264,6 +264,23 @@ TEST_F(AcceptLoopTest, SocketFolderMustBePrivateAndReal) {
   EXPECT_FALSE(PrepareSocketDir(folder_ + "/file/s").ok());
 }
 
+// Prevents a daemon that aborts, and a lock that stays where none can serve.
+TEST_F(AcceptLoopTest, SocketPathMustLeaveRoomForTheSideSocket) {
+  const std::string longest = folder_ + "/new/" + std::string(104, 'x');
+  const std::string fits = longest.substr(0, 104);
+  EXPECT_TRUE(PrepareSocketDir(fits).ok());
+  EXPECT_TRUE(ListenSocket::Open(fits + kSideSocketSuffix).ok());
+  for (const std::string& path : {std::string(), fits + "x"}) {
+    const absl::Status status = PrepareSocketDir(path);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(status.message(), "The socket path \"" + path +
+                                    "\" cannot be used (got " +
+                                    std::to_string(path.size()) +
+                                    " bytes, allowed: 1 to 104); choose "
+                                    "another with --socket");
+  }
+}
+
 TEST_F(AcceptLoopTest, RefusesPathsThatTheKernelCannotTake) {
   const auto socket = ListenSocket::Open(folder_ + "/" + std::string(120, 'x'));
   EXPECT_EQ(socket.status().code(), absl::StatusCode::kInvalidArgument);
