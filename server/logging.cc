@@ -7,8 +7,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "absl/status/statusor.h"
 #include "proto/file_descriptor.h"
@@ -56,7 +58,8 @@ absl::StatusOr<spdlog::sink_ptr> MakeSink(const std::string& path) {
       open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!probe.valid()) {
     return absl::FailedPreconditionError(
-        fmt::format("The log file {} cannot be opened", path));
+        fmt::format("The log file {} cannot be opened: {}", path,
+                    std::generic_category().message(errno)));
   }
   return std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
 }

@@ -59,29 +59,40 @@ std::vector<std::string> NvrtcDirs(const Environment& environment) {
 int DefaultWorkers(int cores) { return std::clamp(cores - 1, 1, 8); }
 
 template <typename Value, typename Parse>
-CLI::callback_t Into(Value& value, Parse parse) {
-  return [&value, parse](const CLI::results_t& results) {
+CLI::callback_t Into(Value& value, Parse parse, const std::string& option) {
+  return [&value, parse, option](const CLI::results_t& results) {
     auto parsed = parse(results.back());
     if (!parsed.ok()) {
-      throw CLI::ValidationError(std::string(parsed.status().message()));
+      throw CLI::ValidationError(option,
+                                 std::string(parsed.status().message()));
     }
     value = *parsed;
     return true;
   };
 }
 
+// An empty variable of a script names no folder.
+CLI::Validator NotEmpty() {
+  const auto check = [](std::string& text) {
+    return std::string(text.empty() ? "nothing is given" : "");
+  };
+  return CLI::Validator(check, "");
+}
+
 void AddServing(CLI::App& app, Options& options) {
   app.add_option("--socket", options.socket_path, "Unix socket to serve on")
+      ->check(NotEmpty())
       ->capture_default_str();
   app.add_option("--max-connections", options.max_connections,
                  "Connections at the same time")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  app.add_option("--idle-exit", Into(options.idle_exit, ParseDuration),
+  app.add_option("--idle-exit",
+                 Into(options.idle_exit, ParseDuration, "--idle-exit"),
                  "Exit after this long without connections or work (default: "
                  "never)")
       ->type_name("DURATION");
-  app.add_option("--drain", Into(options.drain, ParseDuration),
+  app.add_option("--drain", Into(options.drain, ParseDuration, "--drain"),
                  "On SIGTERM, wait this long for calls under way (default: "
                  "30s)")
       ->type_name("DURATION");
@@ -89,8 +100,10 @@ void AddServing(CLI::App& app, Options& options) {
 
 void AddCompiling(CLI::App& app, Options& options) {
   app.add_option("--cache-dir", options.cache_dir, "Folder of the cache")
+      ->check(NotEmpty())
       ->capture_default_str();
-  app.add_option("--cache-limit", Into(options.cache_limit_bytes, ParseSize),
+  app.add_option("--cache-limit",
+                 Into(options.cache_limit_bytes, ParseSize, "--cache-limit"),
                  "Size limit of the cache (default: 10GiB)")
       ->type_name("SIZE");
   app.add_option("--workers", options.workers, "Compile workers at most")

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "jit/plan/plan_text.h"
@@ -21,7 +23,8 @@ absl::StatusOr<std::unique_ptr<RequestRecorder>> RequestRecorder::Open(
       open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.valid()) {
     return absl::FailedPreconditionError(
-        fmt::format("The manifest {} cannot be opened", path));
+        fmt::format("The manifest {} cannot be opened: {}", path,
+                    std::generic_category().message(errno)));
   }
   return std::unique_ptr<RequestRecorder>(new RequestRecorder(std::move(file)));
 }

@@ -10,6 +10,7 @@ namespace kiln::e2e {
 namespace {
 
 using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 constexpr char kCompiled[] =
@@ -24,6 +25,22 @@ std::vector<std::string> LinesWith(const std::string& log,
     if (line.find(word) != std::string::npos) lines.push_back(line);
   }
   return lines;
+}
+
+// Prevents a hunt for the reason.
+TEST(LogTest, FilesThatCannotBeOpenedSayWhy) {
+  const TempDir dir;
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"--log-file", "log file"}, {"--record", "manifest"}};
+  for (const auto& [option, what] : files) {
+    const CommandResult result =
+        RunCommand({Program("kilnd"), "--socket", dir / "s", "--cache-dir",
+                    dir / "cache", option, dir.path()});
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err,
+                HasSubstr("The " + what + " " + dir.path().string() +
+                          " cannot be opened: Is a directory"));
+  }
 }
 
 void CompileTwiceAndPrewarm(const Daemon& daemon) {

@@ -110,6 +110,20 @@ TEST(OptionsTest, RefusesNonsenseWithStatusTwo) {
   }
 }
 
+// Prevents a hunt for which of the options is meant.
+TEST(OptionsTest, NamesTheOptionOfAValueThatIsWrong) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> bad = {
+      {{"--idle-exit", "soon"}, "--idle-exit: \"soon\" is not a duration"},
+      {{"--drain", "10"}, "--drain: \"10\" is not a duration"},
+      {{"--cache-limit", "5XB"}, "--cache-limit: \"5XB\" is not a size"},
+      {{"--workers", "0"}, "--workers: Value 0 not in range 1 to 256"},
+      {{"--socket", ""}, "--socket: nothing is given"},
+      {{"--cache-dir", ""}, "--cache-dir: nothing is given"}};
+  for (const auto& [arguments, message] : bad) {
+    EXPECT_THAT(ParseCommandLine(arguments, Bare()).output, HasSubstr(message));
+  }
+}
+
 TEST(OptionsTest, HelpHasExamplesAndHidesRoles) {
   const CommandLine help = ParseCommandLine({"--help"}, Bare());
   EXPECT_EQ(help.exit_status, 0);
