@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -23,20 +22,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-absl::StatusOr<std::string> ReadAll(const std::string& path, std::istream& file,
+absl::StatusOr<std::string> ReadAll(const std::string& path, int fd,
                                     std::string_view what,
                                     int64_t limit_bytes) {
   std::string bytes;
   std::string block(size_t{1} << 20, '\0');
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    bytes.append(block, 0, file.gcount());
-    if (static_cast<int64_t>(bytes.size()) <= limit_bytes) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("The file {} is too long for {} (allowed: at most {} "
-                    "bytes)",
-                    path, what, limit_bytes));
+  for (;;) {
+    const ssize_t size = read(fd, block.data(), block.size());
+    if (size == 0) return bytes;
+    if (size < 0 && errno != EINTR) return FileError(path, "read", errno);
+    if (size > 0) bytes.append(block, 0, size);
+    if (static_cast<int64_t>(bytes.size()) > limit_bytes) break;
   }
-  return bytes;
+  return absl::InvalidArgumentError(
+      fmt::format("The file {} is too long for {} (allowed: at most {} bytes)",
+                  path, what, limit_bytes));
 }
 
 absl::Status WriteInPlace(const std::string& path, std::string_view bytes) {
@@ -117,15 +117,10 @@ absl::Status FileError(std::string_view path, std::string_view verb,
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      std::string_view what,
                                      int64_t limit_bytes) {
-  if (path == "-") return ReadAll(path, std::cin, what, limit_bytes);
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    return FileError(path, "read", EISDIR);
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FileError(path, "read", errno);
-  return ReadAll(path, file, what, limit_bytes);
+  if (path == "-") return ReadAll(path, STDIN_FILENO, what, limit_bytes);
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return FileError(path, "read", errno);
+  return ReadAll(path, file.get(), what, limit_bytes);
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {

@@ -36,6 +36,17 @@ TEST_F(FileBytesTest, ReadsUpToTheLimit) {
   EXPECT_TRUE(absl::IsNotFound(ReadFile(Path("b"), "a test", 7).status()));
 }
 
+// Prevents half a file, or none of it, from being taken for all.
+TEST_F(FileBytesTest, WhatCannotBeReadIsNotTheEndOfTheFile) {
+  // No process has its first page.
+  const absl::Status unread =
+      ReadFile("/proc/self/mem", "a test", kLimit).status();
+  EXPECT_EQ(unread.message(),
+            "The file /proc/self/mem cannot be read: Input/output error");
+  EXPECT_EQ(ReadFile(folder_, "a test", kLimit).status().message(),
+            "The file " + folder_.string() + " cannot be read: Is a directory");
+}
+
 class WriteFileTest : public FileBytesTest {
  protected:
   WriteFileTest() : signal_(std::signal(SIGXFSZ, SIG_IGN)) {

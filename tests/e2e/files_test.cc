@@ -37,6 +37,14 @@ TEST_F(FilesTest, InputsAreReadAsFarAsTheyCanBeRight) {
   }
 }
 
+TEST_F(FilesTest, StandardInputThatCannotBeReadIsNoEmptyPlan) {
+  const CommandResult result =
+      daemon_.Kiln({"compile", "-", "--target", "cpu"}, daemon_.folder());
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err,
+              HasSubstr("The file - cannot be read: Is a directory"));
+}
+
 TEST_F(FilesTest, AJournalThatCannotBeWrittenSaysWhy) {
   WriteWhole(Path("m.jsonl"), "");
   std::filesystem::create_directory(Path("m.jsonl.done"));
