@@ -154,7 +154,9 @@ void AddCompileCommand(CLI::App& app, Command& chosen) {
   command->footer(kCompileExamples);
   command->fallthrough();
   const auto options = std::make_shared<CompileArguments>();
-  command->add_option("PLAN", options->plan, "Plan file, or -")->required();
+  command->add_option("PLAN", options->plan, "Plan file, or -")
+      ->required()
+      ->check(NotEmpty());
   command
       ->add_option("--target", options->targets,
                    "Targets, separated by commas: h100-sxm, sm_80/108, cpu")

@@ -17,7 +17,8 @@ Examples:
   kiln doctor --json | jq '.checks[] | select(.verdict != "ok")'
 
 Exit status: 0 if nothing fails (warnings may be shown), 3 if no daemon
-answers, 9 if it is of another protocol, else 1.)";
+answers, 4 if it is another user's, 6 if it hangs, 9 if it is of another
+protocol, else 1.)";
 
 // Behind "fail  " and a name of up to 8 letters.
 constexpr int kFindingColumn = 15;

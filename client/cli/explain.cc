@@ -157,7 +157,9 @@ void AddExplainCommand(CLI::App& app, Command& chosen) {
   command->footer(kExplainExamples);
   command->fallthrough();
   const auto options = std::make_shared<ExplainOptions>();
-  command->add_option("PLAN", options->plan, "Plan file, or -")->required();
+  command->add_option("PLAN", options->plan, "Plan file, or -")
+      ->required()
+      ->check(NotEmpty());
   command
       ->add_option("--target", options->targets, "Targets, separated by commas")
       ->delimiter(',')

@@ -11,6 +11,7 @@
 #include "client/cli/manifest.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/prewarm_progress.h"
+#include "client/cli/validators.h"
 #include "client/client.h"
 
 namespace kiln::cli {
@@ -198,7 +199,8 @@ void AddPrewarmCommand(CLI::App& app, Command& chosen) {
   command->fallthrough();
   const auto options = std::make_shared<PrewarmOptions>();
   command->add_option("PATHS", options->paths, "Manifests (.jsonl) and plans")
-      ->required();
+      ->required()
+      ->check(NotEmpty());
   command
       ->add_option("--target", options->targets,
                    "Targets, separated by commas (default: the manifest's)")

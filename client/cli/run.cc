@@ -262,7 +262,9 @@ void AddRunCommand(CLI::App& app, Command& chosen) {
   command->footer(kRunExamples);
   command->fallthrough();
   const auto options = std::make_shared<RunOptions>();
-  command->add_option("PLAN", options->plan, "Plan file, or -")->required();
+  command->add_option("PLAN", options->plan, "Plan file, or -")
+      ->required()
+      ->check(NotEmpty());
   command->add_option("--device", options->device, "cpu or cuda:N")
       ->capture_default_str();
   command->add_flag("--verify", options->verify,

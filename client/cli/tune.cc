@@ -11,6 +11,7 @@
 #include "client/cli/tuning_device.h"
 #include "client/cli/tuning_measurement.h"
 #include "client/cli/tuning_text.h"
+#include "client/cli/validators.h"
 #include "client/client.h"
 #include "client/connection.h"
 #include "jit/plan/validate.h"
@@ -227,7 +228,9 @@ void AddTuneCommand(CLI::App& app, Command& chosen) {
   command->footer(kTuneExamples);
   command->fallthrough();
   const auto options = std::make_shared<TuneOptions>();
-  command->add_option("PLAN", options->plan, "Plan file, or -")->required();
+  command->add_option("PLAN", options->plan, "Plan file, or -")
+      ->required()
+      ->check(NotEmpty());
   command->add_option("--device", options->device,
                       "cuda:N (default: cuda:0, or the first with --target)");
   command->add_option("--target", options->target,

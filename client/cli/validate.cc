@@ -4,6 +4,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/plan_file.h"
+#include "client/cli/validators.h"
 #include "jit/plan/canonical.h"
 #include "jit/plan/plan_text.h"
 
@@ -61,7 +62,9 @@ void AddValidateCommand(CLI::App& app, Command& chosen) {
   command->footer(kValidateExamples);
   command->fallthrough();
   const auto path = std::make_shared<std::string>();
-  command->add_option("PLAN", *path, "Plan file, or -")->required();
+  command->add_option("PLAN", *path, "Plan file, or -")
+      ->required()
+      ->check(NotEmpty());
   command->callback([&chosen, path] {
     chosen = [path](const Context& context) {
       return Validate(context, *path);

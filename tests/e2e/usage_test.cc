@@ -183,6 +183,11 @@ TEST_F(UsageTest, FilesAreNamedAndNamedOnce) {
   }
   Refuses({"compile", plan_, "--target", "cpu", "-o", ""},
           "--output: nothing is given");
+  for (const std::string command : {"compile", "explain", "run", "tune"}) {
+    Refuses({command, ""}, "PLAN: nothing is given");
+  }
+  Refuses({"validate", ""}, "PLAN: nothing is given");
+  Refuses({"prewarm", plan_, ""}, "PATHS: nothing is given");
 }
 
 // Prevents a verdict of "WRONG" for a right result that overflows.
