@@ -48,10 +48,11 @@ def connect(socket: str | os.PathLike[str] | None = None, *,
     try:
         return Client(path)
     except KilnError as error:
-        if error.code == "UNAVAILABLE":
-            # gRPC waits for no room in the daemon's queue.
-            daemon.refusal(path)
-        raise
+        if error.code != "UNAVAILABLE":
+            raise
+        # gRPC waits for no room in the daemon's queue.
+        daemon.refusal(path)
+        raise _hung_up(path, error.message) from None
 
 
 class Client:
@@ -152,6 +153,14 @@ def current_target() -> str:
     suffix = "a" if (device.major, device.minor) == (9, 0) else ""
     return (f"sm_{device.major}{device.minor}{suffix}/"
             f"{device.multi_processor_count}")
+
+
+def _hung_up(path: str, cause: str) -> KilnError:
+    return KilnError(
+        "UNAVAILABLE", f"The kilnd on {path} takes the connection and closes "
+        "it at once: it is at its limit of connections (--max-connections, 512 "
+        "unless set), out of descriptors, or it stops just now; its log says "
+        f"which ({cause})")
 
 
 def _closed() -> KilnError:

@@ -1,10 +1,12 @@
 """What connect() says when there is no daemon, and a client that is closed."""
 
+import contextlib
 import os
 import pathlib
 import re
 import socket
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -94,6 +96,23 @@ class BusySocketTest(unittest.TestCase):
                         ".*/kilnd.sock does not accept connections: its queue "
                         r"stays full \(waited 0\.2 s\)"):
                     connect(self.path, kilnd="/nope/kilnd")
+
+    def test_a_daemon_that_hangs_up_says_which_limits_there_are(self):
+        self.listener.listen(8)
+
+        def hang_up():
+            with contextlib.suppress(OSError):  # once it is shut down
+                while True:
+                    self.listener.accept()[0].close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.listener.shutdown, socket.SHUT_RDWR)
+        with self.assertRaisesRegex(
+                KilnError, "^UNAVAILABLE: The kilnd on .*/kilnd.sock takes the "
+                r"connection and closes it at once: .*--max-connections.*\)$"):
+            connect(self.path)
 
     def test_no_answer_is_waited_for_longer_than_a_greeting_takes(self):
         self.listener.listen(8)
