@@ -30,6 +30,9 @@ struct ChainPart {
       static_cast<int>(Spec::kRowLength / Spec::kCluster);
   static constexpr int kSteps = (kSlice + kStride - 1) / kStride;
   static constexpr bool kHasWholeSteps = kSlice % kStride == 0;
+  // Whether a row's elements are several runs of neighbours, of Spec::kRun
+  // each, between which lie those of all other rows.
+  static constexpr bool kHasRuns = Spec::kRun < Spec::kRowLength;
 
   Index outer;  // a row's position by the axes before those of its elements
   Index inner;  // and by those behind them
@@ -62,14 +65,22 @@ struct ChainPart {
       row = min(own, Spec::kRows - 1);
       outer = row;
       inner = 0;
-      begin = row * Spec::kRowLength + rank() * kSlice;
+      begin = kHasRuns ? row * Spec::kRun
+                       : row * Spec::kRowLength + rank() * kSlice;
     }
   }
   // Of the block, among those that share its rows.
   __device__ static int rank() { return blockIdx.x % Spec::kCluster; }
   // Of the vector of one of the thread's steps.
   __device__ Index PositionOf(int step) const {
-    return begin + (first + step * kStride) * Spec::kPitch;
+    const int at = first + step * kStride;
+    if constexpr (kHasRuns) {
+      const Index in_row = rank() * kSlice + at;
+      const Index run = in_row / Spec::kRun;
+      return begin + run * (Spec::kRows * Spec::kRun) +
+             (in_row - run * Spec::kRun);
+    }
+    return begin + at * Spec::kPitch;
   }
   // The point of element `at` of the first row, where a block has it whole.
   __device__ Point<Index> PointIn(int at) const {

@@ -79,13 +79,15 @@ class RoundedTail {
   static constexpr int kPitch = kEights + 1;
 
   // Neighbours that go to memory at once. Rows of the tile begin with them.
+  // Rows of images that are split begin anywhere.
+  static constexpr bool kSplits = Spec::kSplitPixels > 0;
   static constexpr int kAll =
       Spec::Output::kW | Tile::kColumns | Spec::kStepW | 8;
-  static constexpr int kVector = kAll & -kAll;
+  static constexpr int kVector = kSplits ? 1 : kAll & -kAll;
   static constexpr int kBytes = 2 * kVector;
   using Word = Access<kBytes>;
-  static_assert(kVector >= 2 && Tile::kTilePhases == 1 && Spec::kPhasesW == 1 &&
-                    Spec::kBeforeW == 0,
+  static_assert(kAll % 2 == 0 && Tile::kTilePhases == 1 &&
+                    Spec::kPhasesW == 1 && Spec::kBeforeW == 0,
                 "Pairs are neighbours.");
   // Of a channel; lanes side by side, and channels that a warp has at once.
   static constexpr int kAcross = Spec::kTilesN * 8 / kVector;
@@ -93,7 +95,8 @@ class RoundedTail {
   static constexpr int kSets = 32 / kLanes;
   static constexpr int kVisits = (kAcross + kLanes - 1) / kLanes;
   static constexpr Index kPlane =
-      static_cast<Index>(Spec::Output::kH) * Spec::Output::kW;
+      kSplits ? static_cast<Index>(Spec::kSplitPixels)
+              : static_cast<Index>(Spec::Output::kH) * Spec::Output::kW;
 
   static __device__ bool AreAligned(const typename Spec::Tensors& t) {
     auto places = reinterpret_cast<unsigned long long>(Spec::ResultOf(t));
@@ -202,8 +205,10 @@ class RoundedTail {
     const int left_over = Tile::kOutputs -
                           block.channel_block * Tile::kBlockChannels -
                           FirstChannel() - first - set;
+    const Point<Index> first_point =
+        PointOfChannel(block, FirstChannel() + first);
     const Index start =
-        PointOfChannel(block, FirstChannel() + first).i + set * kPlane;
+        (first_point.n * Spec::Output::kC + first_point.c + set) * kPlane;
 #pragma unroll
     for (int i = 0; i < kVisits; ++i) {
       const int position = (i * kLanes + Lane() % kLanes) * kVector;
@@ -215,7 +220,7 @@ class RoundedTail {
       const bool inside = column < Tile::kColumns && block.IsInside(y, x);
       auto* const row =
           reinterpret_cast<Stored*>(rows_ + set * kPitch) + position;
-      const Index at = start + (inside ? y * Spec::Output::kW + x : 0);
+      const Index at = start + (inside ? PixelAt(y, x) : 0);
 #pragma unroll
       for (int c = 0; c < kChannels; c += kSets) {
         const bool has = inside && (kHasAll || c < left_over);
@@ -225,6 +230,16 @@ class RoundedTail {
     }
   }
   static constexpr bool kHasAll = Tile::kOutputs % Tile::kBlockChannels == 0;
+
+  // Where a pixel lies behind the first image's first of a channel.
+  static __device__ Index PixelAt(int y, int x) {
+    const Index pixel = static_cast<Index>(y) * Spec::Output::kW + x;
+    if constexpr (kSplits) {
+      const Index image = pixel / kPlane;
+      return image * (Spec::Output::kC * kPlane) + (pixel - image * kPlane);
+    }
+    return pixel;
+  }
 
   __device__ void StoreRows(const typename Spec::Tensors& t,
                             const ConvBlock<Spec>& block, int tile,
@@ -255,7 +270,11 @@ class RoundedTail {
     const auto* const beside = Spec::BesideOf(t);
     if (is_aligned_) {
       ForEachVector(block, tile, 0, [&](Word* row, Index at, bool has) {
-        ptx::CopyAsync<kBytes>(row, has ? beside + at : beside, has);
+        if constexpr (kSplits) {  // of which copies have at least two
+          *row = has ? __ldg(&beside[at].bits) : Word();
+        } else {
+          ptx::CopyAsync<kBytes>(row, has ? beside + at : beside, has);
+        }
       });
     } else {
       ForEachVector(block, tile, 0, [&](Word* row, Index at, bool has) {

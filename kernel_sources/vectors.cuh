@@ -143,6 +143,12 @@ struct Lane {
   __device__ operator Index() const { return position; }
 };
 
+// A position that runs with w.
+template <typename Index>
+__device__ Lane<Index> operator+(Index begin, const Lane<Index>& at) {
+  return {begin + at.position, at.k};
+}
+
 template <typename T, int kCount, typename Index>
 __device__ float Load(const Vector<T, kCount>& vector, Lane<Index> at) {
   return ToFloat(vector.elements[at.k]);
@@ -195,19 +201,28 @@ __device__ bool LiesInChannel(Index first) {
   return first / kChannel == (first + kCount - 1) / kChannel;
 }
 
+// Of a vector's elements, so many side by side lie in one channel, wherever in
+// memory it begins: a power of two.
+template <typename Shape, int kCount>
+constexpr int kShareChannel = (Shape::kH * Shape::kW | kCount) &
+                              -(Shape::kH * Shape::kW | kCount);
+
 // The point of element k of the vector that begins at `first`. Coordinates
-// that all elements of a vector share are computed once: where kInChannel, it
-// lies in one channel.
+// that elements of a vector share are computed once: where kInChannel, it lies
+// in one channel.
 template <typename Shape, int kCount,
           bool kInChannel = kLieInChannels<Shape, kCount>, typename Index>
 __device__ VectorPoint<Index> VectorPointOf(const Point<Index>& first, int k) {
   if constexpr (Shape::kW % kCount == 0) {
     return {{first.i + k, k}, first.n, first.c, first.h, {first.w + k, k}};
   } else {
+    constexpr int kShare = kShareChannel<Shape, kCount>;
     const Point<Index> own = PointOf<Shape>(first.i + k);
+    const Point<Index> shared =
+        kInChannel ? first : PointOf<Shape>(first.i + k / kShare * kShare);
     return {{own.i, k},
-            kInChannel ? first.n : own.n,
-            kInChannel ? first.c : own.c,
+            shared.n,
+            shared.c,
             own.h,
             {own.w, k}};
   }

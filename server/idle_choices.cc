@@ -26,8 +26,11 @@ std::vector<std::string> IdleChoices(const CompileRequest& request) {
   if (tuning == Tuning{} || tuning.eager) return {};
   const std::string schedule = ScheduleBytes(request, tuning);
   std::vector<std::string> idle;
-  for (const Tuning& part : {Tuning{tuning.conv, 0}, Tuning{0, tuning.rows}}) {
-    const Tuning rest = {tuning.conv - part.conv, tuning.rows - part.rows};
+  for (const Tuning& part :
+       {Tuning{.conv = tuning.conv}, Tuning{.rows = tuning.rows},
+        Tuning{.images = tuning.images}}) {
+    const Tuning rest = {tuning.conv - part.conv, tuning.rows - part.rows,
+                         tuning.images - part.images};
     if (part != Tuning{} && ScheduleBytes(request, rest) == schedule) {
       idle.push_back(ToString(part));
     }

@@ -121,6 +121,17 @@ Plans Blocks() {
        "d = sub(x, m)\nq = mul(d, d)\nv = mean(q, dim=1, keepdim=true)\n"
        "e = add(v, 1e-5)\ns = sqrt(e)\nn = div(d, s)\na = conv2d(n, u)\n"
        "g = gelu(a)\nc = conv2d(g, w)\ny = add(c, x)\noutput y\n"},
+      {"blocks__mlp_197_tokens",
+       "input x: bf16[16,512,1,197]\nparam u: bf16[1536,512,1,1]\n"
+       "param b: bf16[1536]\nparam w: bf16[512,1536,1,1]\n"
+       "a = conv2d(x, u, b)\ng = gelu(a)\nc = conv2d(g, w)\n"
+       "y = add(c, x)\noutput y\n"},
+      {"blocks__gated_mlp_7x9",
+       "input x: f16[12,1024,7,9]\nparam u: f16[4096,1024,1,1]\n"
+       "param v: f16[4096,1024,1,1]\nparam w: f16[1024,4096,1,1]\n"
+       "param f: f16[1024,1,1]\na = conv2d(x, u)\ns = silu(a)\n"
+       "b = conv2d(x, v)\ng = mul(s, b)\nc = conv2d(g, w)\nd = mul(c, f)\n"
+       "y = relu(d)\noutput y\n"},
       {"blocks__spatial_attention",
        "input x: f16[5,72,18,22]\nparam w: f16[1,1,7,7]\n"
        "param v: f16[1,1,7,7]\nm = mean(x, dim=1, keepdim=true)\n"

@@ -43,7 +43,9 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
   ConvTiles tiles(problem, demands, options);
   if (options.spare_registers < kSpareOfWarps) OfferGroupTiles(&tiles);
   // What tiles of warps know nothing of.
-  if (demands.holds_images || problem.wraps_rows) return tiles.best();
+  if (demands.holds_images || problem.wraps_rows || problem.split_pixels > 0) {
+    return tiles.best();
+  }
   const bool fills_units = problem.group_inputs() >= kChannelsOfUnit;
   if (!tiles.best().has_value() || !fills_units) OfferWarpTiles(&tiles);
   return tiles.best();

@@ -83,6 +83,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       BoolText("kTakesLines", g.takes_lines),
       BoolText("kTurnsLines", g.turns_lines),
       BoolText("kRoundsSums", g.rounds_sums),
+      IntText("kSplitPixels", g.problem.split_pixels),
       BoolText("kStoresSums", g.stores_sums),
       IntsText("kMatricesAcross", turning.across, "kOctetSets", turning.sets),
       IntsText("kEightsAtOnce", turning.at_once, "kPlacesAhead", turning.ahead),

@@ -161,7 +161,7 @@ class GroupTiles {
 
   void TryLayouts(const ConvGeometry& g) {
     for (const bool channel_rows : {false, true}) {
-      if (g.takes_lines && !channel_rows) continue;
+      if (NeedsChannelRows(g) && !channel_rows) continue;
       if (channel_rows && !CanHaveChannelRows()) continue;
       ConvGeometry rows = g;
       rows.channel_rows = channel_rows;
@@ -174,6 +174,9 @@ class GroupTiles {
       rows.merges_phases = true;
       TryRows(rows);
     }
+  }
+  static bool NeedsChannelRows(const ConvGeometry& g) {
+    return g.takes_lines || g.problem.split_pixels > 0;
   }
   void TryRows(const ConvGeometry& g) {
     g.channel_rows ? TryChannelRows(g) : TryPixelRows(g);
@@ -342,6 +345,8 @@ class GroupTiles {
       if (g.tiles_n * 8 > most_of_planes) continue;
       g.rounds_sums = g.CanRoundSums(demands_);
       g.reads_beside = g.rounds_sums && demands_.reads > 0;
+      // No other tail knows where images lie that are split.
+      if (g.problem.split_pixels > 0 && !g.rounds_sums) continue;
       TryDepths(g);
       if (g.rounds_sums) continue;
       g.reads_beside = g.CanReadBeside(demands_);

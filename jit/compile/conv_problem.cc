@@ -42,6 +42,12 @@ bool ConvProblem::scales_few_halves() const {
   return kernel[1] % EvenColumns(kernel[1], MostColumns(*this)) != 0;
 }
 
+bool SplitsImages(const LoweredPlan& plan, const Node& conv) {
+  const int input = ValueOf(conv.operands[0]);
+  return plan.values[input].desc.dims[0] !=
+         plan.values[conv.results[0]].desc.dims[0];
+}
+
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
   const auto& attributes = std::get<ConvAttributes>(conv.attributes);
   const TensorDesc& input = plan.values[ValueOf(conv.operands[0])].desc;
@@ -49,6 +55,10 @@ ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
   ConvProblem problem;
   problem.input = AlignDims(input.dims);
   problem.output = AlignDims(plan.values[conv.results[0]].desc.dims);
+  if (SplitsImages(plan, conv)) {
+    problem.split_pixels = problem.output[2] * problem.output[3];
+    problem.output[0] = 1;
+  }
   if (conv.image) {
     for (Dims4* dims : {&problem.input, &problem.output}) {
       std::copy(conv.image->begin(), conv.image->end(), dims->begin() + 2);

@@ -21,6 +21,9 @@ struct ConvProblem {
   Pair insert = {1, 1};  // distance of the input's pixels
   bool transposed = false;
   bool wraps_rows = false;  // as Node::wraps_rows
+  // Pixels of one of the result's images, where these lie apart but those of
+  // the input side by side, as one (join_images.h); 0: as they are.
+  int64_t split_pixels = 0;
   DataType input_type = DataType::kF32;
   DataType weight_type = DataType::kF32;
 
@@ -44,6 +47,10 @@ struct ConvProblem {
 };
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
+
+// Whether the images of a convolution's input lie side by side, as one, and
+// those of its result apart.
+bool SplitsImages(const LoweredPlan& plan, const Node& conv);
 
 }  // namespace kiln
 

@@ -73,6 +73,10 @@ bool IsOfChannel(const std::string& index) {
          index.find("at.w") == std::string::npos;
 }
 
+bool RunsWithW(const std::string& index) {
+  return index == "at.w" || index.ends_with(" + at.w");
+}
+
 std::string KernelTensors::Read(int value, const std::string& name) {
   const Place& place = schedule_.homes[value].value();
   // Where the kernel also writes it reads through the same pointer.

@@ -171,6 +171,8 @@ class ElementCode {
 // Whether what is read at `index`, not empty, is the same for all pixels of a
 // channel.
 bool IsOfChannel(const std::string& index);
+// Whether it runs with w, so that neighbours in a row are neighbours there.
+bool RunsWithW(const std::string& index);
 
 // "0x1.4p+3f": exactly `value`, whatever the locale; infinities and NaN by
 // their bits.

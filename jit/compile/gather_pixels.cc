@@ -30,7 +30,7 @@ class Gathering {
       if (HasSinglePixels(node)) {
         Gather(std::move(node));
       } else {
-        Add(std::move(node));
+        plan_.AddNode(std::move(node));
       }
     }
     return std::move(plan_);
@@ -78,18 +78,18 @@ class Gathering {
     conv.operands[0] = ValueId{gathered};
     conv.results[0] = apart;
     std::get<ConvAttributes>(conv.attributes).stride = {1, 1};
-    Add(std::move(conv));
+    plan_.AddNode(std::move(conv));
     AddTurn(apart, result);
   }
 
   void AddTurn(int from, int to) {
-    Add({NodeKind::kTurn,
-         OpKind::kConv2d,
-         {},
-         {ValueId{from}},
-         {to},
-         fmt::format("{} = turn({})", plan_.values[to].name,
-                     plan_.values[from].name)});
+    plan_.AddNode({NodeKind::kTurn,
+                   OpKind::kConv2d,
+                   {},
+                   {ValueId{from}},
+                   {to},
+                   fmt::format("{} = turn({})", plan_.values[to].name,
+                               plan_.values[from].name)});
   }
 
   // A value like `like`, of other dims.
@@ -97,16 +97,7 @@ class Gathering {
     LoweredValue value = plan_.values[like];
     value.name += suffix;
     value.desc.dims = dims;
-    value.producer = -1;
-    plan_.values.push_back(std::move(value));
-    return static_cast<int>(plan_.values.size()) - 1;
-  }
-
-  void Add(Node node) {
-    for (const int result : node.results) {
-      plan_.values[result].producer = static_cast<int>(plan_.nodes.size());
-    }
-    plan_.nodes.push_back(std::move(node));
+    return plan_.AddValue(std::move(value));
   }
 
   LoweredPlan plan_;

@@ -21,7 +21,7 @@ std::vector<Member> MembersOf(const ElementCode& code,
     const auto access = code.accesses().find(tensor.name);
     if (access == code.accesses().end()) continue;
     const bool is_vector = access->second == "at.i" ||
-                           (access->second == "at.w" && rows_hold_vectors);
+                           (RunsWithW(access->second) && rows_hold_vectors);
     members.push_back({&tensor, is_vector ? access->second : ""});
   }
   return members;

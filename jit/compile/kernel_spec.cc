@@ -22,6 +22,9 @@ constexpr int kThreads = 256;
 // Of a thread that merges what blocks have left of an output: few enough to be
 // in flight at once.
 constexpr int kMaxStates = 4;
+// Elements of join.cu's threads: memory is busy with fewer blocks than a small
+// tensor would have with one each.
+constexpr int kJoinedAtOnce = 8;
 // Blocks beyond this many add nothing on any device; the rest is done by the
 // grid-stride loop. Kept small so that position + stride stays in 32 bits for
 // as many tensors as possible.
@@ -172,6 +175,9 @@ class SpecWriter {
       case NodeKind::kTurn:
         spec_.source_file = "turn.cu";
         return Turn(node);
+      case NodeKind::kJoin:
+        spec_.source_file = "join.cu";
+        return Join(node);
       case NodeKind::kReduce:
         return Reduce(node);
       case NodeKind::kPointwise:
@@ -360,6 +366,24 @@ class SpecWriter {
                              "kiln::Turn",
                              kThreads,
                              {static_cast<uint32_t>(squares), 1, 1}});
+  }
+
+  void Join(const Node& node) {
+    Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
+    Append(ShapeText("Output", kernel_.group.domain));
+    AddDirection();
+    AddRead(node, 1, "Input");
+    spec_.element_argument = "float " + NameOf(node.results[0]);
+    element_.Define(node.results[0]);
+    Append({fmt::format("static constexpr int kThreads = {}, kAtOnce = {};",
+                        kThreads, kJoinedAtOnce)});
+    const int64_t of_block = kThreads * kJoinedAtOnce;
+    counts_.push_back(NumElements(kernel_.group.domain) + of_block);
+    spec_.entries.push_back(
+        {"kiln_join",
+         "kiln::Join",
+         kThreads,
+         {Blocks(NumElements(kernel_.group.domain), of_block), 1, 1}});
   }
 
   // Spec::Read: one element of the anchor's input.

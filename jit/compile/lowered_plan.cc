@@ -222,6 +222,19 @@ int64_t LoweredPlan::CountUses(int value) const {
   return uses;
 }
 
+int LoweredPlan::AddValue(LoweredValue value) {
+  value.producer = -1;
+  values.push_back(std::move(value));
+  return static_cast<int>(values.size()) - 1;
+}
+
+void LoweredPlan::AddNode(Node node) {
+  for (const int result : node.results) {
+    values[result].producer = static_cast<int>(nodes.size());
+  }
+  nodes.push_back(std::move(node));
+}
+
 LoweredPlan Lower(const CanonicalPlan& plan) { return Lowering(plan).Run(); }
 
 int ValueOf(const Operand& operand) {

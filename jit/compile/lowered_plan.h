@@ -26,6 +26,7 @@ enum class NodeKind : uint8_t {
   kReduce,
   kUnfold,  // unfold_patches.h
   kTurn,    // gather_pixels.h
+  kJoin,    // join_images.h
 };
 
 // Which errors of a value count; of the first three the strictest first.
@@ -55,6 +56,7 @@ struct LoweredValue {
 //   kUnfold    input; attributes are those of a pooling of the same windows
 //   kTurn      input; of [N, ...] a row for each image, or of [1, O, ...] one
 //              for each channel, becomes a column
+//   kJoin      input; of [N, C, H, W] the result is [1, C, N, H W]
 //   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
 //              sum
 //   others     those of the op
@@ -85,6 +87,11 @@ struct LoweredPlan {
   bool AnyIsOutput(const std::vector<int>& of_values) const;
   // Operands and outputs that are `value`.
   int64_t CountUses(int value) const;
+
+  // Appends a value that nothing makes yet; returns its index.
+  int AddValue(LoweredValue value);
+  // Appends a node, which makes its results from now on.
+  void AddNode(Node node);
 };
 
 // Splits group_norm into its statistics (a reduction) and a pointwise rest,

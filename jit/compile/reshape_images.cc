@@ -7,6 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "jit/compile/conv_demands.h"
+#include "jit/compile/conv_problem.h"
+
 namespace kiln {
 namespace {
 
@@ -25,15 +28,6 @@ std::optional<Pair> ShapeOf(const Pair& image, int64_t multiple,
     if (all % width == 0) return Pair{all / width, width};
   }
   return std::nullopt;
-}
-
-// Of rows of whole units if there are any; else of halves, if rows have none
-// yet.
-std::optional<Pair> ShapeFor(const Pair& image) {
-  if (image[1] % 8 == 0) return std::nullopt;
-  const std::optional<Pair> whole = ShapeOf(image, 8, 8);
-  if (whole || image[1] % 4 == 0) return whole;
-  return ShapeOf(image, 4, kFewestOfFours);
 }
 
 // Whether a pointwise op's operands have the extents of `domain`, or the same
@@ -112,14 +106,6 @@ class Users {
   std::set<int> reached_;
 };
 
-bool HasOneTap(const LoweredPlan& plan, const Node& node) {
-  if (node.kind != NodeKind::kConv2d) return false;
-  const auto& conv = std::get<ConvAttributes>(node.attributes);
-  const int weight = ValueOf(node.operands[1]);
-  return ImageOf(plan.values[weight].desc.dims) == Pair{1, 1} &&
-         conv.stride == Pair{1, 1} && conv.padding == Pair{0, 0};
-}
-
 // Whether no op of the kernel that works on the convolution's elements can
 // tell.
 bool CannotTell(const LoweredPlan& plan, const Kernel& kernel) {
@@ -133,24 +119,49 @@ bool CannotTell(const LoweredPlan& plan, const Kernel& kernel) {
   });
 }
 
+// Whether the kernel of a convolution that takes its images otherwise than they
+// are does no more than can be done so.
+bool Suits(const LoweredPlan& plan, const Kernel& kernel) {
+  if (!SplitsImages(plan, plan.nodes[kernel.group.anchor])) {
+    return !kernel.conv || CannotTell(plan, kernel);
+  }
+  return kernel.conv && CannotTell(plan, kernel) &&
+         !VariesByImage(plan, kernel.group.epilogue);
+}
+
 }  // namespace
+
+bool HasOneTap(const LoweredPlan& plan, const Node& node) {
+  if (node.kind != NodeKind::kConv2d) return false;
+  const auto& conv = std::get<ConvAttributes>(node.attributes);
+  const int weight = ValueOf(node.operands[1]);
+  return ImageOf(plan.values[weight].desc.dims) == Pair{1, 1} &&
+         conv.stride == Pair{1, 1} && conv.padding == Pair{0, 0};
+}
+
+std::optional<Pair> RowsFor(const Pair& image) {
+  if (image[1] % 8 == 0) return std::nullopt;
+  const std::optional<Pair> whole = ShapeOf(image, 8, 8);
+  if (whole || image[1] % 4 == 0) return whole;
+  return ShapeOf(image, 4, kFewestOfFours);
+}
 
 bool SuitsImages(const Schedule& schedule) {
   const LoweredPlan& plan = schedule.lowered;
   return std::all_of(schedule.kernels.begin(), schedule.kernels.end(),
                      [&](const Kernel& kernel) {
-                       return !kernel.conv || kernel.packs ||
-                              !plan.nodes[kernel.group.anchor].image ||
-                              CannotTell(plan, kernel);
+                       const int anchor = kernel.group.anchor;
+                       return anchor < 0 || kernel.packs ||
+                              !plan.nodes[anchor].image || Suits(plan, kernel);
                      });
 }
 
 LoweredPlan ReshapeImages(LoweredPlan plan) {
   for (Node& node : plan.nodes) {
-    if (!HasOneTap(plan, node)) continue;
+    if (node.image || !HasOneTap(plan, node)) continue;
     const TensorDesc& input = plan.values[ValueOf(node.operands[0])].desc;
     if (input.dtype == DataType::kF32) continue;
-    const std::optional<Pair> shape = ShapeFor(ImageOf(input.dims));
+    const std::optional<Pair> shape = RowsFor(ImageOf(input.dims));
     if (shape && Users(plan, node).AreIndifferent()) node.image = shape;
   }
   return plan;

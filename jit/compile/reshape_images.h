@@ -1,6 +1,8 @@
 #ifndef KILN_JIT_COMPILE_RESHAPE_IMAGES_H_
 #define KILN_JIT_COMPILE_RESHAPE_IMAGES_H_
 
+#include <optional>
+
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/schedule.h"
 
@@ -17,6 +19,14 @@ LoweredPlan ReshapeImages(LoweredPlan plan);
 // Whether that is so of what the kernels of convolutions with such images do
 // compute: others than the ops behind them, too, may have joined them.
 bool SuitsImages(const Schedule& schedule);
+
+// Whether a convolution has one tap, which reads the pixel that it makes.
+bool HasOneTap(const LoweredPlan& plan, const Node& node);
+
+// Of images of these extents, others whose rows are a multiple of eight pixels
+// or, where theirs are not of four, of four. The longest up to 512; null where
+// there are none, and where rows are of eight already.
+std::optional<Pair> RowsFor(const Pair& image);
 
 }  // namespace kiln
 

@@ -183,14 +183,14 @@ class RowChainSpecWriter {
   // Of a cluster: those that have the elements which the reduction is of.
   int64_t BlocksOf(const Node& link) const {
     const ReduceView view = ViewOf(link, kernel_.group.domain);
-    return view.reduced0 * rows_.cluster / rows_.length;
+    return view.steps() * rows_.cluster / rows_.length;
   }
 
   void FillFinish(int link, const std::string& tag) {
     const Node& node = LinkAt(link);
     ElementCode& code = of_rows_[link];
     const std::vector<std::string> results =
-        ReducerResults(node, ViewOf(node, kernel_.group.domain).reduced0);
+        ReducerResults(node, ViewOf(node, kernel_.group.domain).steps());
     std::vector<int> made;
     for (size_t i = 0; i < results.size(); ++i) {
       code.Assign(ValueAt(node.results[i]).name, results[i]);
@@ -273,8 +273,9 @@ class RowChainSpecWriter {
     }
     Constant(
         fmt::format("static constexpr Index kRows = {}, kRowLength = {}, "
-                    "kPitch = {};",
-                    rows_.rows, rows_.length, rows_.pitch));
+                    "kPitch = {}, kRun = {};",
+                    rows_.rows, rows_.length, rows_.pitch,
+                    rows_.run > 0 ? rows_.run : rows_.length));
     Constant(
         fmt::format("static constexpr int kVector = {}, kThreads = {}, "
                     "kLanes = {};",

@@ -16,6 +16,8 @@ Dims4 ExtentsPerRow(const ReduceView& view, const Dims& input) {
   Dims4 extents = AlignDims(input);
   size_t axis = extents.size();
   int64_t count = 1;
+  while (count < view.reduced1) count *= std::exchange(extents[--axis], 1);
+  count = 1;
   while (count < view.kept1) count *= extents[--axis];
   count = 1;
   while (count < view.reduced0) count *= std::exchange(extents[--axis], 1);
@@ -24,6 +26,11 @@ Dims4 ExtentsPerRow(const ReduceView& view, const Dims& input) {
 
 bool AreRows(const ReduceView& view) {
   return view.reduced1 == 1 && view.kept2 == 1;
+}
+
+// Rows of several runs of neighbours, as a channel has of all images.
+bool AreRuns(const ReduceView& view) {
+  return view.reduced1 > 1 && view.kept0 == 1 && view.kept2 == 1;
 }
 
 // More reductions, or operations on elements that each may compute again, make
@@ -82,7 +89,8 @@ class ChainSearch {
     const Node& node = NodeAt(groups_[index].anchor);
     domain_ = AlignDims(DimsOf(ValueOf(node.operands[0])));
     view_ = ViewOf(node, DimsOf(ValueOf(node.operands[0])));
-    if (!AreRows(view_) || !Fits(index)) return false;
+    if (!AreRows(view_) && !AreRuns(view_)) return false;
+    if (!Fits(index)) return false;
     members_ = {index};
     return RowNodesAreInside(index);
   }

@@ -96,7 +96,9 @@ class Choice {
         max_shared_bytes_(MaxSharedBytes(target)),
         sm_count_(std::max(target.sm_count, 1)),
         cost_(work, sm_count_) {
-    const int64_t run = work.pitch > 1 ? work.pitch : work.length;
+    const int64_t run = work.run > 0     ? work.run
+                        : work.pitch > 1 ? work.pitch
+                                         : work.length;
     vector_ = kAccessBytes / WidestBytes();
     // A thread has the numbers of each row of a vector.
     if (work.reductions > 1 && work.pitch > 1) {
@@ -112,7 +114,7 @@ class Choice {
   std::optional<RowGeometry> Run() && {
     best_cost_ = cost_.PlainUs();
     if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
-    if (work_.reductions > 1) TryWarpChain();
+    if (work_.reductions > 1 && work_.run == 0) TryWarpChain();
     if (work_.pitch > 1) {
       TryColumns();
       return best_;
@@ -166,6 +168,7 @@ class Choice {
     geometry.rows = work_.rows;
     geometry.length = work_.length;
     geometry.pitch = work_.pitch;
+    geometry.run = work_.run;
     geometry.vector = vector_;
     return geometry;
   }

@@ -42,7 +42,7 @@ bool RowHeld::IsReadWhole(const KernelTensor& tensor) const {
   });
 }
 
-RowHeld::View RowHeld::ViewOf(const KernelTensor& tensor) const {
+std::set<std::string> RowHeld::IndicesOf(const KernelTensor& tensor) const {
   std::set<std::string> indices;
   for (const bool reads : {true, false}) {
     for (const ElementCode* code : Codes(reads)) {
@@ -50,13 +50,18 @@ RowHeld::View RowHeld::ViewOf(const KernelTensor& tensor) const {
       if (access != code->accesses().end()) indices.insert(access->second);
     }
   }
+  return indices;
+}
+
+RowHeld::View RowHeld::ViewOf(const KernelTensor& tensor) const {
+  const std::set<std::string> indices = IndicesOf(tensor);
   if (indices.empty()) return View::kNone;
   if (tensor.is_output || indices == std::set<std::string>{"at.i"}) {
     return View::kWhole;
   }
   const bool in_vectors =
       AlignDims(kernel_.group.domain)[3] % rows().vector == 0;
-  const bool along_w = indices == std::set<std::string>{"at.w"};
+  const bool along_w = indices.size() == 1 && RunsWithW(*indices.begin());
   return along_w && in_vectors && !is_team() ? View::kAlongW : View::kTensor;
 }
 
@@ -117,34 +122,36 @@ std::vector<std::string> RowHeld::CopiedLines() const {
 }
 
 // Loads of all that is held stand one behind the other.
-const char* RowHeld::FetchName(View view, bool reads) const {
-  if (view == View::kAlongW) return "FetchCompactly";
+std::string RowHeld::FetchText(const KernelTensor& tensor, bool reads) const {
+  const View view = ViewOf(tensor);
+  if (view == View::kTensor) {
+    return fmt::format("  held->{0} = t.{0};", tensor.name);
+  }
+  const std::string index = *IndicesOf(tensor).begin();
   const bool is_only_read = is_chain() && !keeps();
-  if (!reads || !(is_held_through() || is_only_read)) return "Fetch";
-  return rows().streams ? "FetchCompactly<true>" : "FetchCompactly";
+  const bool is_compact = view == View::kAlongW ||
+                          (reads && (is_held_through() || is_only_read));
+  const bool streams = is_compact && view == View::kWhole && rows().streams;
+  return fmt::format("  kiln::{}{}(t.{}, {}, is_aligned, &held->{});",
+                     is_compact ? "FetchCompactly" : "Fetch",
+                     streams ? "<true>" : "", tensor.name, index, tensor.name);
 }
 
-// What the code reads of the vector that begins at `first`.
+// What the code reads of the vector that begins at `at`.
 std::vector<std::string> RowHeld::FetchLines(bool reads) const {
   const std::string head =
       Head("void", reads ? "FetchForRead" : "FetchForElement");
   const std::string indent(head.size(), ' ');
   std::vector<std::string> lines = {
       "template <int kCount>", head + "const Tensors& t,",
-      indent + "const kiln::Point<Index>& first,",
+      indent + "const kiln::Point<Index>& at,",
       indent + "bool is_aligned, Held<kCount>* held) {"};
   for (const KernelTensor& tensor : tensors_.list()) {
     if (tensor.is_output || !IsAccessed(tensor, reads) ||
         IsHeldAlready(tensor, reads)) {
       continue;
     }
-    const View view = ViewOf(tensor);
-    lines.push_back(view == View::kTensor
-                        ? fmt::format("  held->{0} = t.{0};", tensor.name)
-                        : fmt::format("  kiln::{0}(t.{1}, first.{2}, "
-                                      "is_aligned, &held->{1});",
-                                      FetchName(view, reads), tensor.name,
-                                      view == View::kWhole ? "i" : "w"));
+    lines.push_back(FetchText(tensor, reads));
   }
   lines.emplace_back("}");
   return lines;

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_ROW_HELD_H_
 #define KILN_JIT_COMPILE_ROW_HELD_H_
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +48,7 @@ class RowHeld {
 
  private:
   // How element code sees a tensor: a vector of the elements at hand, also
-  // along w where that is what runs; else the tensor itself. Tensors that only
+  // where it is broadcast but runs with w; else the tensor itself. Tensors that only
   // a reduction behind the rows touches are not seen.
   enum class View { kNone, kWhole, kAlongW, kTensor };
 
@@ -62,13 +63,14 @@ class RowHeld {
   bool IsAccessed(const KernelTensor& tensor, bool reads) const;
   bool IsReadWhole(const KernelTensor& tensor) const;
   std::vector<KernelTensor> KeptTensors() const;
+  std::set<std::string> IndicesOf(const KernelTensor& tensor) const;
   View ViewOf(const KernelTensor& tensor) const;
   bool IsHeldAlready(const KernelTensor& tensor, bool reads) const;
   std::vector<KernelTensor> WholeInputs() const;
 
   std::vector<std::string> StructLines() const;
   std::vector<std::string> CopiedLines() const;
-  const char* FetchName(View view, bool reads) const;
+  std::string FetchText(const KernelTensor& tensor, bool reads) const;
   std::vector<std::string> FetchLines(bool reads) const;
   std::vector<std::string> PutLines() const;
   std::vector<std::string> AlignedLines() const;

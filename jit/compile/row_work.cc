@@ -84,9 +84,13 @@ class Weighing {
   RowWork WorkOf(const KernelGroup& group) const {
     const ReduceView view = ViewOf(NodeAt(group.anchor), group.domain);
     RowWork work;
-    work.rows = view.kept0 * view.kept1;
-    work.length = view.reduced0;
-    work.pitch = view.kept1;
+    work.rows = view.outputs();
+    work.length = view.steps();
+    if (view.reduced1 > 1) {
+      work.run = view.reduced1;
+    } else {
+      work.pitch = view.kept1;
+    }
     work.staged = StagedOf(group);
     for (const int value : work.staged) {
       work.staged_bytes.push_back(BytesOf(value));
@@ -169,7 +173,7 @@ class Weighing {
     work->reductions = static_cast<int>(links.size());
     work->shortest = work->length;
     for (const int link : links) {
-      const int64_t length = ViewOf(NodeAt(link), joined.domain).reduced0;
+      const int64_t length = ViewOf(NodeAt(link), joined.domain).steps();
       work->length = std::max(work->length, length);
       work->shortest = std::min(work->shortest, length);
     }

@@ -13,6 +13,7 @@
 #include "jit/compile/conv_states.h"
 #include "jit/compile/fold_signals.h"
 #include "jit/compile/gather_pixels.h"
+#include "jit/compile/join_images.h"
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lent_output.h"
 #include "jit/compile/meet_reductions.h"
@@ -548,7 +549,11 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);
   }
-  if (is_hopper) lowered = ReshapeImages(FoldSignals(std::move(lowered)));
+  if (is_hopper) lowered = FoldSignals(std::move(lowered));
+  const LoweredPlan images = lowered;  // as they lie
+  if (is_hopper) {
+    lowered = ReshapeImages(JoinImages(std::move(lowered), tuning.images > 0));
+  }
   const auto fast = [&] {
     std::vector<Schedule> commuted = MakeFast(
         Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
@@ -559,7 +564,7 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (std::all_of(schedules.begin(), schedules.end(), SuitsImages)) {
     return schedules;
   }
-  for (Node& node : lowered.nodes) node.image.reset();
+  lowered = images;
   return fast();
 }
 

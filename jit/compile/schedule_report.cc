@@ -234,6 +234,9 @@ class Reporting {
     if (node.kind == NodeKind::kTurn) {
       return "a tile of pixels would hold one of each image";
     }
+    if (node.kind == NodeKind::kJoin) {
+      return "images with rows that begin anywhere lie side by side";
+    }
     const std::string split =
         kernel.reduce->splits == 1
             ? ""

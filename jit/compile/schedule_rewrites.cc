@@ -75,6 +75,12 @@ class Rewrites {
           "of each: {}",
           node.text);
     }
+    for (const Node& node : schedule_.lowered.nodes) {
+      if (node.kind != NodeKind::kJoin) continue;
+      AddRewrite(
+          "images lie side by side, for their rows would begin anywhere: {}",
+          node.text);
+    }
     AddShapeRewrite();
     AddImageRewrites();
     std::set<int> named;
@@ -93,7 +99,7 @@ class Rewrites {
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       const Dims& from = plan_.values[i].dims;
       const Dims& to = schedule_.lowered.values[i].desc.dims;
-      if (from == to) continue;
+      if (from == to || from[0] != to[0]) continue;  // or joined images
       AddRewrite(
           "signals of {} taken as images of {} x {} pixels, so that blocks "
           "have tiles one below the other",

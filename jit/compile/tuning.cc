@@ -12,21 +12,51 @@ namespace kiln {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
-constexpr std::string_view kConv = "conv";
-constexpr std::string_view kRows = "rows";
+constexpr std::string_view kSeparator = "+";
 // Of a convolution. Each is compiled and measured.
 constexpr int kTriedLayouts = 6;
 
+struct Choice {
+  std::string_view name;
+  int Tuning::*rank;
+  int most;
+};
+constexpr Choice kChoices[] = {{"conv", &Tuning::conv, kMaxTuningRank},
+                               {"rows", &Tuning::rows, kMaxTuningRank},
+                               {"images", &Tuning::images, 1}};
+
 // Takes "conv7" off the front of `text`. False if something else is there.
-bool TakeRank(std::string_view name, std::string_view* text, int* rank) {
-  if (text->substr(0, name.size()) != name) return false;
-  const char* const begin = text->data() + name.size();
+bool TakeRank(const Choice& choice, std::string_view* text, int* rank) {
+  if (!text->starts_with(choice.name)) return false;
+  const char* const begin = text->data() + choice.name.size();
   const char* const end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(begin, end, *rank);
   if (error != std::errc() || *begin == '0') return false;
-  if (*rank < 1 || *rank > kMaxTuningRank) return false;
+  if (*rank < 1 || *rank > choice.most) return false;
   text->remove_prefix(static_cast<size_t>(stop - text->data()));
   return true;
+}
+
+// Takes "+" off the front if more follows. False if something else is there.
+bool TakeSeparator(std::string_view* text) {
+  if (text->empty()) return true;
+  if (!text->starts_with(kSeparator)) return false;
+  text->remove_prefix(kSeparator.size());
+  return !text->empty();
+}
+
+// Whether there are images that could lie side by side, and do not.
+bool LeavesImages(const CanonicalPlan& plan, const Target& target,
+                  const Schedule& schedule) {
+  const auto joins = [](const LoweredPlan& lowered) {
+    return std::count_if(
+        lowered.nodes.begin(), lowered.nodes.end(),
+        [](const Node& node) { return node.kind == NodeKind::kJoin; });
+  };
+  const Tuning all = {.images = 1};
+  const std::vector<Schedule> joined =
+      MakeSchedules(plan, target, Room::kTight, all);
+  return joins(joined.front().lowered) != joins(schedule.lowered);
 }
 
 }  // namespace
@@ -35,10 +65,13 @@ std::string ToString(const Tuning& tuning) {
   if (tuning == Tuning{}) return std::string(kAuto);
   if (tuning.eager) return std::string(kEagerVariant);
   std::string text;
-  if (tuning.conv > 0) text = fmt::format("{}{}", kConv, tuning.conv);
-  if (tuning.rows == 0) return text;
-  return fmt::format("{}{}{}{}", text, text.empty() ? "" : "+", kRows,
-                     tuning.rows);
+  for (const Choice& choice : kChoices) {
+    const int rank = tuning.*choice.rank;
+    if (rank == 0) continue;
+    text += fmt::format("{}{}{}", text.empty() ? "" : kSeparator, choice.name,
+                        rank);
+  }
+  return text;
 }
 
 absl::StatusOr<Tuning> ParseTuning(std::string_view variant) {
@@ -49,13 +82,13 @@ absl::StatusOr<Tuning> ParseTuning(std::string_view variant) {
     return tuning;
   }
   std::string_view rest = variant;
-  const bool has_conv = TakeRank(kConv, &rest, &tuning.conv);
-  if (has_conv && rest.empty()) return tuning;
-  const bool joins = !has_conv || rest.front() == '+';
-  if (has_conv && joins) rest.remove_prefix(1);
-  if (!joins || !TakeRank(kRows, &rest, &tuning.rows) || !rest.empty()) {
-    return UnknownVariant(variant);
+  for (const Choice& choice : kChoices) {
+    if (TakeRank(choice, &rest, &(tuning.*choice.rank)) &&
+        !TakeSeparator(&rest)) {
+      return UnknownVariant(variant);
+    }
   }
+  if (!rest.empty() || tuning == Tuning{}) return UnknownVariant(variant);
   return tuning;
 }
 
@@ -79,6 +112,9 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
   for (int rank = 1; rank < std::max(conv, rows); ++rank) {
     if (rank < conv) alternatives.push_back({rank, 0});
     if (rank < rows) alternatives.push_back({0, rank});
+  }
+  if (LeavesImages(plan, target, schedules.front())) {
+    alternatives.insert(alternatives.begin() + 1, Tuning{.images = 1});
   }
   if (alternatives.size() > limit) alternatives.resize(limit);
   return alternatives;

@@ -14,25 +14,28 @@ namespace kiln {
 // Which candidates a schedule takes, as ranks in the order of predicted times:
 // 0 is the models' choice. Beyond the last candidate means the last. A value.
 struct Tuning {
-  int conv = 0;        // among the layouts of warps of each convolution
-  int rows = 0;        // among the keepers of each norm and softmax over rows
+  int conv = 0;    // among the layouts of warps of each convolution
+  int rows = 0;    // among the keepers of each norm and softmax over rows
+  int images = 0;  // 1: lie side by side also where that is not predicted to pay
+                   // (join_images.h)
   bool eager = false;  // no kernels of the plan's own: eager_plan.h
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
-inline constexpr int kMaxTuningRank = 15;
+inline constexpr int kMaxTuningRank = 15;  // of conv and rows
 inline constexpr std::string_view kEagerVariant = "eager";
 
 // CompileRequest::variant: "auto" for the models' choice, else "conv1",
-// "rows2", "conv1+rows2" or "eager". ParseTuning(ToString(t)) equals t.
+// "rows2", "images1", several in this order with "+" between them, or "eager".
+// ParseTuning(ToString(t)) equals t.
 std::string ToString(const Tuning& tuning);
 
 // Errors: INVALID_ARGUMENT for any other text.
 absl::StatusOr<Tuning> ParseTuning(std::string_view variant);
 
 // What is worth measuring of a plan: the models' choice, then each further
-// layout of its convolutions and each further keeper of its rows, `limit` of
-// them at most. The cpu target has the first only.
+// layout of its convolutions and each further keeper of its rows, and images
+// that lie side by side, `limit` of them at most. The cpu target has the first only.
 std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
                                  const Target& target, size_t limit);
 

@@ -30,7 +30,7 @@ class Unfolding {
     plan_.nodes.clear();
     for (Node& node : nodes) {
       if (IsOfPatches(node)) Unfold(&node);
-      Add(std::move(node));
+      plan_.AddNode(std::move(node));
     }
     return std::move(plan_);
   }
@@ -87,28 +87,15 @@ class Unfolding {
                 conv->op,
                 windows,
                 {ValueId{input}},
-                {AddValue(std::move(patches))},
+                {plan_.AddValue(std::move(patches))},
                 ""};
     unfold.text = fmt::format("{} = unfold({}, kernel_size=[{}, {}])",
                               plan_.values[unfold.results[0]].name,
                               plan_.values[input].name, filter[2], filter[3]);
     conv->operands[0] = ValueId{unfold.results[0]};
-    conv->operands[1] = ValueId{AddValue(std::move(flat))};
+    conv->operands[1] = ValueId{plan_.AddValue(std::move(flat))};
     std::get<ConvAttributes>(conv->attributes).stride = {1, 1};
-    Add(std::move(unfold));
-  }
-
-  int AddValue(LoweredValue value) {
-    value.producer = -1;
-    plan_.values.push_back(std::move(value));
-    return static_cast<int>(plan_.values.size()) - 1;
-  }
-
-  void Add(Node node) {
-    for (const int result : node.results) {
-      plan_.values[result].producer = static_cast<int>(plan_.nodes.size());
-    }
-    plan_.nodes.push_back(std::move(node));
+    plan_.AddNode(std::move(unfold));
   }
 
   LoweredPlan plan_;

@@ -144,6 +144,7 @@ class RangeSearch {
         return OfPool(node);
       case NodeKind::kUnfold:
       case NodeKind::kTurn:
+      case NodeKind::kJoin:
         return Operand0(node);
       case NodeKind::kReduce:
         return OfReduction(node);

@@ -20,7 +20,8 @@ namespace kiln::ptx {
 namespace {
 
 PlanKernels Compile(const TemplatePlan& plan, const std::string& grade,
-                    const PlanRunOptions& options = {}) {
+                    PlanRunOptions options = {}) {
+  if (options.tuning == Tuning{}) options.tuning = plan.tuning;
   return Compiled(grade + plan.text, plan.target, options);
 }
 

@@ -1,8 +1,21 @@
 #include "tests/ptx/phase_plans.h"
 
+#include <utility>
+
 #include "tests/ptx/conv_plan_text.h"
 
 namespace kiln::ptx {
+namespace {
+
+// So small that it would not pay.
+TemplatePlan WithJoinedImages(std::string name, std::string text) {
+  TemplatePlan plan{std::move(name), "join.cu", std::move(text), "sm_90a/4",
+                    true};
+  plan.tuning.images = 1;
+  return plan;
+}
+
+}  // namespace
 
 std::vector<TemplatePlan> PhasePlans() {
   const std::string file = "conv_wgmma.cu";
@@ -75,6 +88,18 @@ std::vector<TemplatePlan> PhasePlans() {
        "input z: f32[133,24,3,2]\nparam w: f32[140,24,3,2]\n"
        "x = mul(z, 0.5)\nc = conv2d(x, w)\ny = gelu(c)\noutput y\n",
        target, true},
+      WithJoinedImages(
+          "conv_of_joined_images",
+          "input x: f16[8,40,5,7]\nparam u: f16[72,40,1,1]\n"
+          "param v: f16[40,72,1,1]\na = conv2d(x, u)\ng = gelu(a)\n"
+          "c = conv2d(g, v)\ny = add(c, x)\noutput y\n"),
+      WithJoinedImages(
+          "conv_between_joined_images",
+          "input x: bf16[4,48,7,7]\nparam u: bf16[24,48,1,1]\n"
+          "param v: bf16[24,24,3,3]\nparam w: bf16[48,24,1,1]\n"
+          "a = conv2d(x, u)\nb = relu(a)\nc = conv2d(b, v, padding=1)\n"
+          "d = relu(c)\ne = conv2d(d, w)\nf = add(e, x)\ny = relu(f)\n"
+          "output y\n"),
       {"conv_of_rounded", file,
        "input x: f16[2,32,14,14]\nparam w: f16[32,32,3,3]\n"
        "n = group_norm(x, num_groups=4)\ns = silu(n)\n"

@@ -59,6 +59,8 @@ bool ParseOption(const std::string& text, Options* options) {
     options->run.tuning.conv = number;
   } else if (name == "--rows") {
     options->run.tuning.rows = number;
+  } else if (name == "--images") {
+    options->run.tuning.images = number;
   } else if (name == "--resident") {
     options->run.resident_blocks = number;
   } else if (name == "--room") {

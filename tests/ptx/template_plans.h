@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "jit/compile/tuning.h"
+
 namespace kiln::ptx {
 
 // A small plan that runs a kernel template, or a way through one.
@@ -18,6 +20,7 @@ struct TemplatePlan {
   std::vector<double> row_factors = {1};
   std::vector<double> channel_factors = {1};
   std::vector<double> image_factors = {1};
+  Tuning tuning = {};
 };
 
 inline std::ostream& operator<<(std::ostream& out, const TemplatePlan& plan) {

@@ -47,7 +47,8 @@ std::string ChosenOf(const ScheduleReport& report) {
 
 TEST(TuningTest, TextAndValueAreTheSame) {
   for (const char* text :
-       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "eager"}) {
+       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "images1",
+        "rows2+images1", "conv1+rows2+images1", "eager"}) {
     const absl::StatusOr<Tuning> tuning = ParseTuning(text);
     ASSERT_TRUE(tuning.ok()) << text;
     EXPECT_EQ(ToString(*tuning), text);
@@ -59,7 +60,7 @@ TEST(TuningTest, AnyOtherTextIsRefused) {
   for (const char* text :
        {"", "conv", "conv0", "conv01", "conv16", "conv-1", "conv1+", "+rows1",
         "conv1rows1", "rows1+conv1", "rows1 ", "auto1", "conv1+conv2",
-        "conv99999999999999", "plain", "eager1", "eager+rows1"}) {
+        "conv99999999999999", "images2", "images1+rows1", "images1+", "plain", "eager1", "eager+rows1"}) {
     const absl::Status status = ParseTuning(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("variant"));

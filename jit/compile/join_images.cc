@@ -1,0 +1,216 @@
+#include "jit/compile/join_images.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "fmt/format.h"
+#include "jit/compile/reshape_images.h"
+
+namespace kiln {
+namespace {
+
+constexpr size_t kRank = 4;
+
+// By 24 plans on an H100: microseconds that a convolution gains for each 10^9
+// multiply-adds, that a kernel takes and each 10^6 elements that it moves, and
+// that results are stored later, one by one, for each 10^6.
+constexpr double kGain = 1.6;
+constexpr double kJoinLaunch = 2.2;
+constexpr double kJoinMoved = 0.9;
+constexpr double kStoredApart = 1.0;
+
+double Millions(const Dims& dims) {
+  return static_cast<double>(NumElements(dims)) * 1e-6;
+}
+
+class Joining {
+ public:
+  Joining(LoweredPlan plan, bool always)
+      : plan_(std::move(plan)), always_(always) {}
+
+  LoweredPlan Run() && {
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      if (IsToBeJoined(plan_.nodes[i])) convs_.insert(static_cast<int>(i));
+    }
+    do {
+      FindJoined();
+    } while (!always_ && LeaveWhatDoesNotPay());
+    if (!convs_.empty()) Rebuild();
+    return std::move(plan_);
+  }
+
+ private:
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+  bool IsJoined(int value) const { return joined_.count(value) > 0; }
+
+  static Dims JoinedDims(const Dims& dims) {
+    return {1, dims[1], dims[0], dims[2] * dims[3]};
+  }
+
+  bool IsToBeJoined(const Node& node) const {
+    if (!HasOneTap(plan_, node)) return false;
+    const TensorDesc& input = plan_.values[ValueOf(node.operands[0])].desc;
+    const Dims& dims = input.dims;
+    if (input.dtype == DataType::kF32 || dims[0] == 1) return false;
+    if (dims[2] * dims[3] % 4 == 0 || dims[2] * dims[3] == 1) return false;
+    return std::get<ConvAttributes>(node.attributes).groups == 1 &&
+           RowsOf(dims).has_value() && LeavesElements(node);
+  }
+  static std::optional<Pair> RowsOf(const Dims& dims) {
+    const Dims joined = JoinedDims(dims);
+    return RowsFor({joined[2], joined[3]});
+  }
+
+  // Whether no reduction and no pooling may become part of its kernel.
+  bool LeavesElements(const Node& conv) const {
+    std::set<int> reached = {conv.results[0]};
+    for (const Node& node : plan_.nodes) {
+      const bool reads = std::any_of(
+          reached.begin(), reached.end(),
+          [&](int value) { return node.Reads(value); });
+      if (!reads) continue;
+      if (node.kind == NodeKind::kReduce || node.kind == NodeKind::kPool2d) {
+        return false;
+      }
+      if (node.kind == NodeKind::kPointwise) reached.insert(node.results[0]);
+    }
+    return true;
+  }
+
+  // Whether there was any convolution that gains less than it costs.
+  bool LeaveWhatDoesNotPay() {
+    return std::erase_if(convs_, [&](int conv) {
+             return !Pays(plan_.nodes[conv]);
+           }) > 0;
+  }
+  bool Pays(const Node& conv) const {
+    const int input = ValueOf(conv.operands[0]);
+    const Dims& result = DimsOf(conv.results[0]);
+    const double products =
+        Millions(result) * static_cast<double>(DimsOf(input)[1]) * 1e-3;
+    double cost = 0.0;
+    if (!IsJoined(input)) {
+      cost += kJoinLaunch + kJoinMoved * Millions(DimsOf(input));
+    }
+    if (!IsJoined(conv.results[0])) cost += kStoredApart * Millions(result);
+    return kGain * products >= cost;
+  }
+
+  // Those values that nobody needs otherwise: all that may be, less those that
+  // somebody does, until none is left of these.
+  void FindJoined() {
+    joined_.clear();
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      const Node& node = plan_.nodes[i];
+      if (convs_.count(static_cast<int>(i)) > 0 || IsPointwiseOfJoined(node)) {
+        joined_.insert(node.results[0]);
+      }
+    }
+    for (bool is_stable = false; !is_stable;) {
+      is_stable = true;
+      for (const int value : std::set<int>(joined_)) {
+        if (MayBeJoined(value)) continue;
+        joined_.erase(value);
+        is_stable = false;
+      }
+    }
+  }
+
+  bool MayBeJoined(int value) const {
+    const Node& producer = plan_.nodes[plan_.values[value].producer];
+    if (!producer.IsConvolution() && !IsPointwiseOfJoined(producer)) {
+      return false;
+    }
+    if (plan_.AnyIsOutput({value})) return false;
+    for (size_t i = 0; i < plan_.nodes.size(); ++i) {
+      const Node& node = plan_.nodes[i];
+      if (!node.Reads(value)) continue;
+      const bool is_input = convs_.count(static_cast<int>(i)) > 0 &&
+                            ValueOf(node.operands[1]) != value &&
+                            ValueOf(node.operands[2]) != value;
+      if (!is_input && !IsJoined(node.results[0])) return false;
+    }
+    return true;
+  }
+
+  // Whether an op makes elements of joined ones of the same image, and of
+  // numbers that are the same for all of a channel.
+  bool IsPointwiseOfJoined(const Node& node) const {
+    if (node.kind != NodeKind::kPointwise) return false;
+    const Dims& all = DimsOf(node.results[0]);
+    if (all.size() != kRank) return false;
+    const bool is_norm = node.op == OpKind::kBatchNorm;
+    bool is_of_joined = false;
+    for (size_t i = 0; i < (is_norm ? 1 : node.operands.size()); ++i) {
+      const int value = ValueOf(node.operands[i]);
+      if (value < 0) continue;
+      if (IsJoined(value)) {
+        if (DimsOf(value) != all) return false;
+        is_of_joined = true;
+      } else if (!IsOfChannels(value)) {
+        return false;
+      }
+    }
+    return is_of_joined;
+  }
+  bool IsOfChannels(int value) const {
+    const Dims4 dims = AlignDims(DimsOf(value));
+    return dims[0] * dims[2] * dims[3] == 1;
+  }
+
+  void Rebuild() {
+    std::vector<Node> nodes = std::move(plan_.nodes);
+    plan_.nodes.clear();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (convs_.count(static_cast<int>(i)) > 0) Join(&nodes[i]);
+      plan_.AddNode(std::move(nodes[i]));
+    }
+    for (const int value : joined_) {
+      Dims* const dims = &plan_.values[value].desc.dims;
+      *dims = JoinedDims(*dims);
+    }
+  }
+
+  // Gives a convolution joined images.
+  void Join(Node* conv) {
+    const int input = ValueOf(conv->operands[0]);
+    conv->image = RowsOf(DimsOf(input));
+    if (IsJoined(input)) return;
+    const auto [made, is_new] = joins_.try_emplace(input);
+    if (is_new) made->second = AddJoin(input);
+    conv->operands[0] = ValueId{made->second};
+  }
+
+  int AddJoin(int input) {
+    LoweredValue value = plan_.values[input];
+    value.name += "_joined";
+    value.desc.dims = JoinedDims(value.desc.dims);
+    const int joined = plan_.AddValue(std::move(value));
+    plan_.AddNode({NodeKind::kJoin,
+                   OpKind::kConv2d,
+                   {},
+                   {ValueId{input}},
+                   {joined},
+                   fmt::format("{} = join({})", plan_.values[joined].name,
+                               plan_.values[input].name)});
+    return joined;
+  }
+
+  LoweredPlan plan_;
+  const bool always_;
+  std::set<int> convs_;       // nodes
+  std::set<int> joined_;      // values that are of joined images themselves
+  std::map<int, int> joins_;  // of others, the value that a node makes of them
+};
+
+}  // namespace
+
+LoweredPlan JoinImages(LoweredPlan plan, bool always) {
+  return Joining(std::move(plan), always).Run();
+}
+
+}  // namespace kiln

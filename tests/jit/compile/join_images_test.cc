@@ -1,0 +1,111 @@
+// Images that lie side by side in front of convolutions of one tap. Prevents
+// that a transformer of 197 tokens brings each of its numbers apart, which takes
+// half as long again, and that a kernel stores what it makes of joined images
+// where other ops look for images that lie apart.
+#include "jit/compile/join_images.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/conv_demands.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/schedule_rewrites.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kTokens = 197;
+
+// y = f(conv2d(gelu(conv2d(x, u)), v)), x: f16[16,channels,1,tokens].
+std::string Perceptron(int channels, int tokens = kTokens,
+                       const std::string& last = "y = add(c, x)",
+                       const std::string& type = "f16") {
+  return fmt::format(
+      "input x: {0}[16,{1},1,{2}]\nparam u: {0}[{3},{1},1,1]\n"
+      "param v: {0}[{1},{3},1,1]\na = conv2d(x, u)\ng = gelu(a)\n"
+      "c = conv2d(g, v)\n{4}\noutput y\n",
+      type, channels, tokens, 4 * channels, last);
+}
+
+Schedule ScheduleOf(const std::string& text, bool always,
+                    const Target& target = kH100) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
+  Tuning tuning;
+  tuning.images = always ? 1 : 0;
+  return MakeSchedules(plan, target, Room::kTight, tuning).front();
+}
+
+std::vector<std::string> Files(const std::string& text, bool always = false,
+                               const Target& target = kH100) {
+  const Schedule schedule = ScheduleOf(text, always, target);
+  std::vector<std::string> files;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.packs) continue;
+    files.push_back(MakeKernelSpec(schedule, kernel).source_file);
+  }
+  return files;
+}
+
+TEST(JoinImagesTest, AChainOfConvolutionsHasOneJoin) {
+  EXPECT_THAT(Files(Perceptron(512)),
+              ElementsAre("join.cu", "conv_wgmma.cu", "conv_wgmma.cu"));
+  const Schedule schedule = ScheduleOf(Perceptron(512), false);
+  const ConvGeometry& first = *schedule.kernels[2].conv;
+  EXPECT_EQ(first.problem.split_pixels, 0) << "its result stays joined";
+  EXPECT_EQ(first.problem.output[0], 1);
+  const ConvGeometry& last = *schedule.kernels[4].conv;
+  EXPECT_EQ(last.problem.split_pixels, kTokens);
+  EXPECT_TRUE(last.rounds_sums);
+  EXPECT_TRUE(first.takes_lines && last.takes_lines);
+}
+
+TEST(JoinImagesTest, OnlyWhereItPays) {
+  EXPECT_THAT(Files(Perceptron(64)), Not(Contains("join.cu")));
+  EXPECT_THAT(Files(Perceptron(64), true), Contains("join.cu"));
+}
+
+TEST(JoinImagesTest, LeavesOthersAsTheyAre) {
+  // Whose rows may begin where accesses do.
+  EXPECT_THAT(Files(Perceptron(512, 196), true), Not(Contains("join.cu")));
+  EXPECT_THAT(Files(Perceptron(512, kTokens, "y = add(c, x)", "f32"), true),
+              Not(Contains("join.cu")));
+  EXPECT_THAT(Files(Perceptron(512), true, {"sm_80", 108}),
+              Not(Contains("join.cu")));
+}
+
+// What reads another number for each image, the same row for all channels, and
+// reductions.
+TEST(JoinImagesTest, NotWithWhatKnowsImages) {
+  for (const char* last :
+       {"y = mul(c, s)\n", "y = mul(c, r)\n", "y = mean(c, dim=[2,3])\n",
+        "n = add(c, 1.0)\ny = softmax(n, dim=1)\n"}) {
+    const std::string text =
+        "input s: f16[16,64,1,1]\ninput r: f16[16,1,1,197]\n" +
+        Perceptron(64, kTokens, last);
+    const Schedule schedule = ScheduleOf(text, true);
+    for (const Kernel& kernel : schedule.kernels) {
+      if (!kernel.conv || kernel.conv->problem.split_pixels == 0) continue;
+      EXPECT_LT(kernel.group.tail, 0) << text;
+      EXPECT_FALSE(VariesByImage(schedule.lowered, kernel.group.epilogue));
+      for (const int node : kernel.group.epilogue) {
+        EXPECT_FALSE(schedule.lowered.nodes[node].Reads(1)) << text;  // r
+      }
+    }
+  }
+}
+
+TEST(JoinImagesTest, ExplainSaysSo) {
+  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(Perceptron(512)));
+  EXPECT_THAT(RewritesOf(plan, MakeSchedules(plan, kH100).front()),
+              Contains(HasSubstr("i0_joined = join(i0)")));
+}
+
+}  // namespace
+}  // namespace kiln
