@@ -182,6 +182,10 @@ ROWS = {
     "rms_norm_bf16": _rms_norm(Chain("bf16", 1, 1, 8192, 4096)),
     "batch_norm_training_f16": _batch_norm_training(
         Chain("f16", 64, 128, 28, 28)).relu(),
+    "batch_norm_training_f16_7x7": _batch_norm_training(
+        Chain("f16", 64, 512, 7, 7)).relu(),
+    "batch_norm_training_f32": _batch_norm_training(
+        Chain("f32", 32, 64, 112, 112)).relu(),
     "dice_of_images": (lambda x: _dice(x, x.input()))(
         Chain("f32", 16, 4, 256, 256)),
     # Without a norm or a convolution.
@@ -338,6 +342,8 @@ ROWS = {
     "convnext_f16_image_7": _convnext(Chain("f16", 32, 768, 7, 7)),
     "transformer_bf16_norm_mlp":
         _norm_mlp(Chain("bf16", 32, 768, 14, 14), 3072),
+    # Of 197 tokens, whose images no access of 8 bytes begins.
+    "transformer_bf16_197_tokens": _mlp(Chain("bf16", 32, 768, 1, 197), 3072),
     "mobile_f16": _mobile(Chain("f16", 32, 112, 14, 14)),
     "bottleneck_f16_image_14":
         _bottleneck(Chain("f16", 32, 1024, 14, 14), 256),

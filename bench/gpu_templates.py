@@ -216,6 +216,9 @@ PLANS = {
     + "y = max_pool2d(r, kernel_size=2)\noutput y\n",
     # turn.cu, unfold.cu, and convolutions of what is rounded.
     "turn": _conv("133,24,3,2", "140,24,3,2") + "y = gelu(c)\noutput y\n",
+    "join": "input x: f16[16,512,1,197]\nparam u: f16[1536,512,1,1]\n"
+    + "param v: f16[512,1536,1,1]\na = conv2d(x, u)\ng = gelu(a)\n"
+    + "c = conv2d(g, v)\ny = add(c, x)\noutput y\n",
     "unfold": _conv("4,3,80,83", "96,3,8,8", stride=8)
     + "y = gelu(c)\noutput y\n",
     "unfold_vectors_f16": _conv("8,4,64,64", "96,4,2,2", "f16", stride=2)
@@ -307,6 +310,18 @@ PLANS = {
     + "a = amin(x, dim=[2,3], keepdim=true)\n"
     + "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\n"
     + "d = sub(x, a)\ny = div(d, r)\noutput y\n",
+    "runs_chain": "input x: f16[64,96,28,28]\n"
+    + "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
+    + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"
+    + "e = add(v, 1e-5)\ns = sqrt(e)\ny = div(d, s)\noutput y\n",
+    "runs_chain_cluster": "input x: f32[32,24,56,57]\n"
+    + "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
+    + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"
+    + "e = add(v, 1e-5)\ns = sqrt(e)\ny = div(d, s)\noutput y\n",
+    "runs_warp_chain": "input x: bf16[64,200,7,7]\n"
+    + "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
+    + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"
+    + "e = add(v, 1e-5)\ns = sqrt(e)\ny = div(d, s)\noutput y\n",
     "rows_chain_nested": "input x: f32[14,64,96,96]\n"
     + "n = group_norm(x, num_groups=4)\nr = relu(n)\n"
     + "y = group_norm(r, num_groups=2)\noutput y\n",

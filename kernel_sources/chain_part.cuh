@@ -71,9 +71,8 @@ struct ChainPart {
   }
   // Of the block, among those that share its rows.
   __device__ static int rank() { return blockIdx.x % Spec::kCluster; }
-  // Of the vector of one of the thread's steps.
-  __device__ Index PositionOf(int step) const {
-    const int at = first + step * kStride;
+  // Of element `at` of the first row, of those that the block has.
+  __device__ Index PositionIn(int at) const {
     if constexpr (kHasRuns) {
       const Index in_row = rank() * kSlice + at;
       const Index run = in_row / Spec::kRun;
@@ -82,9 +81,28 @@ struct ChainPart {
     }
     return begin + at * Spec::kPitch;
   }
+  // Of the vector of one of the thread's steps.
+  __device__ Index PositionOf(int step) const {
+    return PositionIn(first + step * kStride);
+  }
+  __device__ Point<Index> PointOfStep(int step) const {
+    return PointAt(PositionOf(step));
+  }
+  // The point at position `i` of the first row. Where rows are channels, what
+  // is read for one is read once.
+  __device__ Point<Index> PointAt(Index i) const {
+    using Shape = typename Spec::Domain;
+    Point<Index> point = PointOf<Shape>(i);
+    if constexpr (kHasRuns && Spec::kRun == Shape::kH * Shape::kW &&
+                  Spec::kRows == Shape::kC) {
+      point.c = row;
+    }
+    return point;
+  }
   // The point of element `at` of the first row, where a block has it whole.
   __device__ Point<Index> PointIn(int at) const {
     using Shape = typename Spec::Domain;
+    if constexpr (kHasRuns) return PointAt(PositionIn(at));
     return {begin + at * Spec::kPitch,
             Coordinate<Shape::kC * Shape::kH * Shape::kW, Shape::kN>(at),
             Coordinate<Shape::kH * Shape::kW, Shape::kC>(at),

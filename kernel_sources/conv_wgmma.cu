@@ -83,6 +83,8 @@ class ConvConsumer {
   // Whether the tail says when the next group may multiply. None follows a
   // stage that comes again.
   static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
+  static_assert(Spec::kSplitPixels == 0 || Spec::kRoundsSums,
+                "Other tails store images side by side.");
   static_assert(!kHoldsTurn || Tile::kChunks == 1, "A tail follows each turn.");
   static_assert(!kHoldsTurn || Spec::kTail == Tail::kChannels ||
                     Spec::kTail == Tail::kSoftmax,

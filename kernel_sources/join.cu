@@ -27,9 +27,9 @@ __device__ void Join(const typename Spec::Tensors& t) {
   constexpr long long kCount = kNumElements<Output>;
   static_assert(static_cast<Index>(kCount) == kCount,
                 "Index must hold the number of elements.");
-  const Index first = static_cast<Index>(BlockInMemory<Spec>()) *
-                          (Spec::kThreads * kAtOnce) +
-                      threadIdx.x;
+  const Index first =
+      static_cast<Index>(BlockInMemory<Spec>()) * (Spec::kThreads * kAtOnce) +
+      threadIdx.x;
   float values[kAtOnce];
 #pragma unroll
   for (int k = 0; k < kAtOnce; ++k) {

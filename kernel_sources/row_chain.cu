@@ -10,7 +10,8 @@
 //   outputs         = Spec::Element(element, statistics)
 //   outputs of rows = Spec::RowElement(statistics)
 //
-// A row is Spec::kRowLength elements, Spec::kPitch apart. Where that is 1,
+// A row is Spec::kRowLength elements, Spec::kPitch apart, or runs of Spec::kRun
+// neighbours with those of all other rows between them. Where the pitch is 1,
 // Spec::kLanes neighbouring threads share a row; else rows lie side by side,
 // threads next to each other have the next ones, and Spec::kLanes threads above
 // each other share theirs. Where one block has no room for a row,
@@ -80,9 +81,7 @@ __device__ void FetchRound(const typename Spec::Tensors& t,
 #pragma unroll
     for (int k = 0; k < Spec::kAtOnce; ++k) {
       const int step = begin + min(k, count - 1);
-      Spec::FetchForRead(t,
-                         PointOf<typename Spec::Domain>(part.PositionOf(step)),
-                         is_aligned, &held[k]);
+      Spec::FetchForRead(t, part.PointOfStep(step), is_aligned, &held[k]);
     }
   };
   if (part.is_aligned) {
@@ -111,7 +110,7 @@ __device__ void TakeRound(const typename Spec::Tensors& t,
   for (int k = 0; k < kAtOnce; ++k) {
     if (Spec::kKeeps && k >= count) continue;
     const int step = begin + (Spec::kKeeps ? k : min(k, count - 1));
-    const auto first = PointOf<Domain>(part.PositionOf(step));
+    const auto first = part.PointOfStep(step);
     if constexpr (Spec::kKeeps) {
       Spec::Recall(kept, PlaceOf<Spec>(step), &held[k]);
       Spec::FetchForRead(t, first, part.is_aligned, &held[k]);
@@ -222,7 +221,7 @@ __device__ void WriteChain(const typename Spec::Tensors& t,
   const int steps = part.steps();
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
-    const auto first = PointOf<Domain>(part.PositionOf(step));
+    const auto first = part.PointOfStep(step);
     typename Spec::template Held<kVector> held;
     Spec::Recall(kept, PlaceOf<Spec>(step), &held);
     Spec::FetchForElement(t, first, part.is_aligned, &held);
@@ -285,7 +284,7 @@ __device__ void RowChain(const typename Spec::Tensors& t) {
           (Spec::kLanes & (Spec::kLanes - 1)) == 0,
       "The lanes of a row are a power of two that divides the block.");
   static_assert(
-      (Spec::kPitch > 1 ? Spec::kPitch : Spec::kRowLength) % Spec::kVector == 0,
+      (Spec::kPitch > 1 ? Spec::kPitch : Spec::kRun) % Spec::kVector == 0,
       "Vectors must not cross the end of a row or a strip.");
   constexpr int kKeptBytes = ChainPart<Spec>::kSteps * Spec::kThreads *
                              Spec::kVector * Spec::kKeptBytes;

@@ -1,7 +1,8 @@
 // Several reductions over the same rows, and what is computed of them
 // (row_chain.cu), of rows so short that threads hold them in registers.
 //
-// A row is Spec::kRowLength elements, Spec::kPitch apart. Where that is 1,
+// A row is Spec::kRowLength elements, Spec::kPitch apart, or runs of Spec::kRun
+// neighbours with those of all other rows between them. Where the pitch is 1,
 // Spec::kLanes lanes of a warp, or so many threads of a block, share a row.
 // Else rows lie side by side: a thread works on Spec::kVector of them, and
 // Spec::kLanes threads above each other share theirs. All that links are made
@@ -137,7 +138,7 @@ template <typename Spec>
 __device__ void RowWarpChain(const typename Spec::Tensors& t) {
   static_assert(Spec::kCluster == 1, "A block has whole rows.");
   static_assert(
-      (Spec::kPitch > 1 ? Spec::kPitch : Spec::kRowLength) % Spec::kVector == 0,
+      (Spec::kPitch > 1 ? Spec::kPitch : Spec::kRun) % Spec::kVector == 0,
       "Vectors must not cross the end of a row or a strip.");
   const ChainPart<Spec> part(t);
   const HeldChain<Spec> held(t, part);

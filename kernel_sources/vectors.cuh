@@ -201,11 +201,11 @@ __device__ bool LiesInChannel(Index first) {
   return first / kChannel == (first + kCount - 1) / kChannel;
 }
 
-// Of a vector's elements, so many side by side lie in one channel, wherever in
-// memory it begins: a power of two.
+// Of the elements of a vector that begins at a multiple of kCount, so many side
+// by side lie in one channel: a power of two.
 template <typename Shape, int kCount>
 constexpr int kShareChannel = (Shape::kH * Shape::kW | kCount) &
-                              -(Shape::kH * Shape::kW | kCount);
+                              -(Shape::kH* Shape::kW | kCount);
 
 // The point of element k of the vector that begins at `first`. Coordinates
 // that elements of a vector share are computed once: where kInChannel, it lies
@@ -220,11 +220,7 @@ __device__ VectorPoint<Index> VectorPointOf(const Point<Index>& first, int k) {
     const Point<Index> own = PointOf<Shape>(first.i + k);
     const Point<Index> shared =
         kInChannel ? first : PointOf<Shape>(first.i + k / kShare * kShare);
-    return {{own.i, k},
-            shared.n,
-            shared.c,
-            own.h,
-            {own.w, k}};
+    return {{own.i, k}, shared.n, shared.c, own.h, {own.w, k}};
   }
 }
 

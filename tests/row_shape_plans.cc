@@ -151,6 +151,37 @@ Plans Blocks() {
   };
 }
 
+// Each channel by the statistics of all images.
+Plans Runs() {
+  const struct {
+    int images, channels;
+    const char* size;
+  } kShapes[] = {{9, 40, "7,7"},
+                 {6, 33, "8,8"},
+                 {24, 5, "31,33"},
+                 {3, 7, "64,128"},
+                 {16, 3, "128,130"}};
+  Plans plans;
+  for (const DataType type : kTypes) {
+    for (const auto& [images, channels, size] : kShapes) {
+      const std::string dims = fmt::format("{},{},{}", images, channels, size);
+      plans.push_back(
+          {fmt::format("runs__{}__{}", DataTypeName(type), channels),
+           fmt::format("input x: {0}[{1}]\nparam w: {0}[{2},1,1]\n"
+                       "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
+                       "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"
+                       "e = add(v, 1e-5)\ns = sqrt(e)\nn = div(d, s)\n"
+                       "t = mul(n, w)\ny = silu(t)\noutput y\noutput v\n",
+                       DataTypeName(type), dims, channels)});
+    }
+  }
+  plans.push_back({"runs__numbers",
+                   "input x: f32[40,6,24,24]\nq = mul(x, x)\n"
+                   "a = sum(x, dim=[0,2,3])\nb = sum(q, dim=[0,2,3])\n"
+                   "y = div(a, b)\noutput y\n"});
+  return plans;
+}
+
 Plans SinglePixels() {
   Plans plans;
   for (const DataType type : kTypes) {
@@ -179,8 +210,8 @@ Plans SinglePixels() {
 
 std::vector<NamedPlan> RowTails() {
   Plans plans = ReducedRows();
-  for (const Plans& more :
-       {RootMeanSquares(), RowsBesideOthers(), Blocks(), SinglePixels()}) {
+  for (const Plans& more : {RootMeanSquares(), RowsBesideOthers(), Blocks(),
+                            Runs(), SinglePixels()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

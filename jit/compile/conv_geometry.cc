@@ -380,7 +380,8 @@ bool ConvGeometry::CanRoundSums(const ConvDemands& demands) const {
 }
 bool ConvGeometry::CanStoreSums(const ConvDemands& demands) const {
   return demands.leaves_one_value && demands.stores && !demands.holds_images &&
-         !demands.windows.any() && HasPairs() && !CanRoundSums(demands);
+         !demands.windows.any() && HasPairs() && !CanRoundSums(demands) &&
+         problem.split_pixels == 0;
 }
 bool ConvGeometry::HasPairs() const {
   return has_groups() && channel_rows && tile_w * tile_phases() % 2 == 0 &&

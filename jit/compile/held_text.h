@@ -18,10 +18,10 @@ namespace kiln {
 //   static void FetchHeld(t, at, is_aligned, Held* held)
 //   static void PutHeld(const Held& held, at, is_aligned, t)
 //
-// A tensor becomes a vector if `code` reads or writes it at at.i alone, or reads
-// it at one index that runs with w where vectors do not cross the end of a row;
-// any other stays a pointer. `prefix` makes the names InputHeld, IsInputAligned, FetchInputHeld.
-// `streams`: whole tensors are not read again.
+// A tensor becomes a vector if `code` reads or writes it at at.i alone, or
+// reads it at one index that runs with w where vectors do not cross the end of
+// a row; any other stays a pointer. `prefix` makes the names InputHeld,
+// IsInputAligned, FetchInputHeld. `streams`: whole tensors are not read again.
 struct HeldText {
   std::vector<std::string> lines;
   bool any_vector = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
@@ -14,6 +15,9 @@ namespace kiln {
 namespace {
 
 constexpr size_t kRank = 4;
+// Pixels of several rows, of which tiles have whole ones: fewer leave them less
+// to choose from than pixels of one do.
+constexpr int64_t kFewestInRow = 32;
 
 // By 24 plans on an H100: microseconds that a convolution gains for each 10^9
 // multiply-adds, that a kernel takes and each 10^6 elements that it moves, and
@@ -29,8 +33,8 @@ double Millions(const Dims& dims) {
 
 class Joining {
  public:
-  Joining(LoweredPlan plan, bool always)
-      : plan_(std::move(plan)), always_(always) {}
+  Joining(LoweredPlan plan, bool always, const std::set<int>& apart)
+      : plan_(std::move(plan)), always_(always), apart_(apart) {}
 
   LoweredPlan Run() && {
     for (size_t i = 0; i < plan_.nodes.size(); ++i) {
@@ -53,6 +57,7 @@ class Joining {
 
   bool IsToBeJoined(const Node& node) const {
     if (!HasOneTap(plan_, node)) return false;
+    if (apart_.count(node.results[0]) > 0) return false;
     const TensorDesc& input = plan_.values[ValueOf(node.operands[0])].desc;
     const Dims& dims = input.dims;
     if (input.dtype == DataType::kF32 || dims[0] == 1) return false;
@@ -60,18 +65,23 @@ class Joining {
     return std::get<ConvAttributes>(node.attributes).groups == 1 &&
            RowsOf(dims).has_value() && LeavesElements(node);
   }
+  // Of joined images: long ones or, if there are none, a single one.
   static std::optional<Pair> RowsOf(const Dims& dims) {
     const Dims joined = JoinedDims(dims);
-    return RowsFor({joined[2], joined[3]});
+    std::optional<Pair> rows = RowsFor({joined[2], joined[3]});
+    if (rows && (*rows)[1] < kFewestInRow) {
+      rows = Pair{1, (*rows)[0] * (*rows)[1]};
+    }
+    return rows;
   }
 
   // Whether no reduction and no pooling may become part of its kernel.
   bool LeavesElements(const Node& conv) const {
     std::set<int> reached = {conv.results[0]};
     for (const Node& node : plan_.nodes) {
-      const bool reads = std::any_of(
-          reached.begin(), reached.end(),
-          [&](int value) { return node.Reads(value); });
+      const bool reads =
+          std::any_of(reached.begin(), reached.end(),
+                      [&](int value) { return node.Reads(value); });
       if (!reads) continue;
       if (node.kind == NodeKind::kReduce || node.kind == NodeKind::kPool2d) {
         return false;
@@ -83,9 +93,8 @@ class Joining {
 
   // Whether there was any convolution that gains less than it costs.
   bool LeaveWhatDoesNotPay() {
-    return std::erase_if(convs_, [&](int conv) {
-             return !Pays(plan_.nodes[conv]);
-           }) > 0;
+    return std::erase_if(
+               convs_, [&](int conv) { return !Pays(plan_.nodes[conv]); }) > 0;
   }
   bool Pays(const Node& conv) const {
     const int input = ValueOf(conv.operands[0]);
@@ -94,10 +103,19 @@ class Joining {
         Millions(result) * static_cast<double>(DimsOf(input)[1]) * 1e-3;
     double cost = 0.0;
     if (!IsJoined(input)) {
-      cost += kJoinLaunch + kJoinMoved * Millions(DimsOf(input));
+      const double move = kJoinLaunch + kJoinMoved * Millions(DimsOf(input));
+      cost += move / CountReaders(input);
     }
     if (!IsJoined(conv.results[0])) cost += kStoredApart * Millions(result);
     return kGain * products >= cost;
+  }
+
+  // Convolutions that share what is joined.
+  double CountReaders(int input) const {
+    return static_cast<double>(
+        std::count_if(convs_.begin(), convs_.end(), [&](int conv) {
+          return ValueOf(plan_.nodes[conv].operands[0]) == input;
+        }));
   }
 
   // Those values that nobody needs otherwise: all that may be, less those that
@@ -129,10 +147,10 @@ class Joining {
     for (size_t i = 0; i < plan_.nodes.size(); ++i) {
       const Node& node = plan_.nodes[i];
       if (!node.Reads(value)) continue;
-      const bool is_input = convs_.count(static_cast<int>(i)) > 0 &&
-                            ValueOf(node.operands[1]) != value &&
-                            ValueOf(node.operands[2]) != value;
-      if (!is_input && !IsJoined(node.results[0])) return false;
+      const bool is_of_joined = convs_.count(static_cast<int>(i)) > 0
+                                    ? ValueOf(node.operands[0]) == value
+                                    : IsJoined(node.results[0]);
+      if (!is_of_joined) return false;
     }
     return true;
   }
@@ -202,6 +220,7 @@ class Joining {
 
   LoweredPlan plan_;
   const bool always_;
+  const std::set<int>& apart_;
   std::set<int> convs_;       // nodes
   std::set<int> joined_;      // values that are of joined images themselves
   std::map<int, int> joins_;  // of others, the value that a node makes of them
@@ -209,8 +228,9 @@ class Joining {
 
 }  // namespace
 
-LoweredPlan JoinImages(LoweredPlan plan, bool always) {
-  return Joining(std::move(plan), always).Run();
+LoweredPlan JoinImages(LoweredPlan plan, bool always,
+                       const std::set<int>& apart) {
+  return Joining(std::move(plan), always, apart).Run();
 }
 
 }  // namespace kiln

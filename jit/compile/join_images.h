@@ -1,6 +1,8 @@
 #ifndef KILN_JIT_COMPILE_JOIN_IMAGES_H_
 #define KILN_JIT_COMPILE_JOIN_IMAGES_H_
 
+#include <set>
+
 #include "jit/compile/lowered_plan.h"
 
 namespace kiln {
@@ -12,14 +14,16 @@ namespace kiln {
 //   y = conv2d(x, w)   ->   j = join(x)        [N, C, H, W] to [1, C, N, H W]
 //                           y = conv2d(j, w)
 //
-// The kernel of kernel_sources/join.cu moves each element once. The images of
-// a result lie apart again, as its kernel stores them, unless such convolutions
-// alone read it, or pointwise ops that are the same for all images: these
-// values are of joined images, too.
+// The kernel of kernel_sources/join.cu moves each element once. The images of a
+// result lie apart again, as its kernel stores them (conv_rounded.cuh), unless
+// such convolutions alone read it, or pointwise ops that are the same for all
+// images: these values are of joined images, too.
 //
-// Where that is predicted to pay, which takes some 10^9 multiply-adds; `always`:
-// wherever it can be done.
-LoweredPlan JoinImages(LoweredPlan plan, bool always);
+// Where that is predicted to pay, which takes some 10^9 multiply-adds;
+// `always`: wherever it can be done. `apart`: results of convolutions whose
+// images stay as they are.
+LoweredPlan JoinImages(LoweredPlan plan, bool always,
+                       const std::set<int>& apart);
 
 }  // namespace kiln
 

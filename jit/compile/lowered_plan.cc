@@ -198,6 +198,11 @@ bool Node::Reads(int value) const {
       [&](const Operand& operand) { return ValueOf(operand) == value; });
 }
 
+bool Node::IsMove() const {
+  return kind == NodeKind::kUnfold || kind == NodeKind::kTurn ||
+         kind == NodeKind::kJoin;
+}
+
 bool Node::IsConvolution() const {
   return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d;
 }

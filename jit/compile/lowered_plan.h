@@ -76,6 +76,7 @@ struct Node {
 
   bool Reads(int value) const;
   bool IsConvolution() const;  // transposed or not
+  bool IsMove() const;         // of elements, as they are
 };
 
 struct LoweredPlan {

@@ -146,19 +146,21 @@ std::optional<Pair> RowsFor(const Pair& image) {
   return ShapeOf(image, 4, kFewestOfFours);
 }
 
-bool SuitsImages(const Schedule& schedule) {
+std::set<int> UnsuitedImages(const Schedule& schedule) {
   const LoweredPlan& plan = schedule.lowered;
-  return std::all_of(schedule.kernels.begin(), schedule.kernels.end(),
-                     [&](const Kernel& kernel) {
-                       const int anchor = kernel.group.anchor;
-                       return anchor < 0 || kernel.packs ||
-                              !plan.nodes[anchor].image || Suits(plan, kernel);
-                     });
+  std::set<int> unsuited;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.group.anchor < 0 || kernel.packs) continue;
+    const Node& node = plan.nodes[kernel.group.anchor];
+    if (node.image && !Suits(plan, kernel)) unsuited.insert(node.results[0]);
+  }
+  return unsuited;
 }
 
-LoweredPlan ReshapeImages(LoweredPlan plan) {
+LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart) {
   for (Node& node : plan.nodes) {
     if (node.image || !HasOneTap(plan, node)) continue;
+    if (apart.count(node.results[0]) > 0) continue;
     const TensorDesc& input = plan.values[ValueOf(node.operands[0])].desc;
     if (input.dtype == DataType::kF32) continue;
     const std::optional<Pair> shape = RowsFor(ImageOf(input.dims));

@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_RESHAPE_IMAGES_H_
 
 #include <optional>
+#include <set>
 
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/schedule.h"
@@ -14,11 +15,13 @@ namespace kiln {
 // (conv_lines.cuh). Where that is of use: for images of 16-bit numbers; and
 // nothing that the convolution's kernel may compute can tell: what follows are
 // batch norms, reductions of whole images and pointwise ops of whole images.
-LoweredPlan ReshapeImages(LoweredPlan plan);
+// `apart`: results of convolutions whose images stay as they are.
+LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart);
 
-// Whether that is so of what the kernels of convolutions with such images do
-// compute: others than the ops behind them, too, may have joined them.
-bool SuitsImages(const Schedule& schedule);
+// Results of convolutions of which that is not so, or whose images lie side by
+// side (join_images.h) and no tile can store them apart: others than the ops
+// behind them, too, may have joined their kernels.
+std::set<int> UnsuitedImages(const Schedule& schedule);
 
 // Whether a convolution has one tap, which reads the pixel that it makes.
 bool HasOneTap(const LoweredPlan& plan, const Node& node);

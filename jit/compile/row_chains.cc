@@ -100,8 +100,8 @@ class ChainSearch {
   bool Nests(const ReduceView& view) const {
     const int64_t longer = std::max(view.reduced0, view_.reduced0);
     const int64_t shorter = std::min(view.reduced0, view_.reduced0);
-    return AreRows(view) && view.kept1 == 1 && view_.kept1 == 1 &&
-           longer % shorter == 0 &&
+    return AreRows(view) && AreRows(view_) && view.kept1 == 1 &&
+           view_.kept1 == 1 && longer % shorter == 0 &&
            std::has_single_bit(static_cast<uint64_t>(longer / shorter));
   }
 

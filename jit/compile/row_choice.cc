@@ -69,6 +69,8 @@ constexpr int kSectorBytes = 32;
 constexpr uint64_t kLineLanes = 8;
 // Smaller slices are not worth an exchange between blocks.
 constexpr int64_t kMinClusterSlice = 2048;
+// That kernels count.
+constexpr int64_t kMaxSlice = int64_t{1} << 30;
 // From this on, rows of which two or three fit on a multiprocessor: 4 to 8 %
 // faster in turns, where four or more gain nothing (docs/kernel-notes.md).
 constexpr int64_t kLargeRowBytes = 64 * kKiB;
@@ -114,7 +116,7 @@ class Choice {
   std::optional<RowGeometry> Run() && {
     best_cost_ = cost_.PlainUs();
     if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
-    if (work_.reductions > 1 && work_.run == 0) TryWarpChain();
+    if (work_.reductions > 1) TryWarpChain();
     if (work_.pitch > 1) {
       TryColumns();
       return best_;
@@ -234,7 +236,7 @@ class Choice {
   void TryChainOfBlocks(int cluster) {
     const int64_t slice = work_.length / cluster;
     if (work_.length % (int64_t{cluster} * vector_) != 0 ||
-        work_.shortest % slice != 0) {
+        work_.shortest % slice != 0 || slice > kMaxSlice) {
       return;
     }
     if (slice < kMinClusterSlice) {

@@ -31,7 +31,7 @@ enum class RowKeeper : uint8_t {
 struct RowWork {
   int64_t rows = 1;
   int64_t length = 1;
-  int64_t pitch = 1;              // 1: neighbours; else rows lie side by side
+  int64_t pitch = 1;  // 1: neighbours; else rows lie side by side
   // Elements of each run of neighbours, if a row has several, between which lie
   // those of all other rows; 0: it has one. Only of several reductions.
   int64_t run = 0;

@@ -129,8 +129,8 @@ std::string RowHeld::FetchText(const KernelTensor& tensor, bool reads) const {
   }
   const std::string index = *IndicesOf(tensor).begin();
   const bool is_only_read = is_chain() && !keeps();
-  const bool is_compact = view == View::kAlongW ||
-                          (reads && (is_held_through() || is_only_read));
+  const bool is_compact =
+      view == View::kAlongW || (reads && (is_held_through() || is_only_read));
   const bool streams = is_compact && view == View::kWhole && rows().streams;
   return fmt::format("  kiln::{}{}(t.{}, {}, is_aligned, &held->{});",
                      is_compact ? "FetchCompactly" : "Fetch",

@@ -48,8 +48,8 @@ class RowHeld {
 
  private:
   // How element code sees a tensor: a vector of the elements at hand, also
-  // where it is broadcast but runs with w; else the tensor itself. Tensors that only
-  // a reduction behind the rows touches are not seen.
+  // where it is broadcast but runs with w; else the tensor itself. Tensors that
+  // only a reduction behind the rows touches are not seen.
   enum class View { kNone, kWhole, kAlongW, kTensor };
 
   const RowGeometry& rows() const { return *kernel_.rows; }

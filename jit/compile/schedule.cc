@@ -527,6 +527,17 @@ std::vector<Schedule> MakeFast(const Scheduling& start, int spare_registers,
   return schedules;
 }
 
+// With pooling in front of norms, if a convolution's kernel does that.
+std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
+                               const LoweredPlan& lowered, Room room,
+                               const Tuning& tuning) {
+  const int spare = SpareRegisters(room);
+  std::vector<Schedule> commuted = MakeFast(
+      Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
+  if (PoolsEarlyInPlace(commuted.front())) return commuted;
+  return MakeFast(Scheduling(plan, target, lowered, room), spare, tuning);
+}
+
 }  // namespace
 
 Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
@@ -543,29 +554,24 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (room == Room::kPlain) {
     return {Scheduling(plan, target, Lower(plan), room).Plain()};
   }
-  const int spare = SpareRegisters(room);
   LoweredPlan lowered = MeetReductions(Lower(plan));
   const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);
   }
   if (is_hopper) lowered = FoldSignals(std::move(lowered));
-  const LoweredPlan images = lowered;  // as they lie
-  if (is_hopper) {
-    lowered = ReshapeImages(JoinImages(std::move(lowered), tuning.images > 0));
+  if (!is_hopper) return MakeFast(plan, target, lowered, room, tuning);
+  std::set<int> apart;  // results of convolutions that were not suited
+  for (size_t before = 0;; before = apart.size()) {
+    std::vector<Schedule> schedules = MakeFast(
+        plan, target,
+        ReshapeImages(JoinImages(lowered, tuning.images > 0, apart), apart),
+        room, tuning);
+    for (const Schedule& schedule : schedules) {
+      apart.merge(UnsuitedImages(schedule));
+    }
+    if (apart.size() == before) return schedules;
   }
-  const auto fast = [&] {
-    std::vector<Schedule> commuted = MakeFast(
-        Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
-    if (PoolsEarlyInPlace(commuted.front())) return commuted;
-    return MakeFast(Scheduling(plan, target, lowered, room), spare, tuning);
-  };
-  std::vector<Schedule> schedules = fast();
-  if (std::all_of(schedules.begin(), schedules.end(), SuitsImages)) {
-    return schedules;
-  }
-  lowered = images;
-  return fast();
 }
 
 int64_t ReducerStateBytes(const Node& reduce) {

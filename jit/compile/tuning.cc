@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/errors.h"
+#include "jit/compile/join_images.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/schedule_candidates.h"
 
@@ -45,18 +46,24 @@ bool TakeSeparator(std::string_view* text) {
   return !text->empty();
 }
 
+// Convolutions of joined images.
+int64_t CountJoined(const LoweredPlan& plan) {
+  return std::count_if(plan.nodes.begin(), plan.nodes.end(),
+                       [&](const Node& node) {
+                         if (!node.image) return false;
+                         const int input = ValueOf(node.operands[0]);
+                         return plan.values[input].desc.dims[0] == 1;
+                       });
+}
+
 // Whether there are images that could lie side by side, and do not.
 bool LeavesImages(const CanonicalPlan& plan, const Target& target,
                   const Schedule& schedule) {
-  const auto joins = [](const LoweredPlan& lowered) {
-    return std::count_if(
-        lowered.nodes.begin(), lowered.nodes.end(),
-        [](const Node& node) { return node.kind == NodeKind::kJoin; });
-  };
-  const Tuning all = {.images = 1};
+  const LoweredPlan all = JoinImages(Lower(plan), true, {});
+  if (CountJoined(all) == 0) return false;
   const std::vector<Schedule> joined =
-      MakeSchedules(plan, target, Room::kTight, all);
-  return joins(joined.front().lowered) != joins(schedule.lowered);
+      MakeSchedules(plan, target, Room::kTight, {.images = 1});
+  return CountJoined(joined.front().lowered) > CountJoined(schedule.lowered);
 }
 
 }  // namespace

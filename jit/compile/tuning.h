@@ -16,8 +16,8 @@ namespace kiln {
 struct Tuning {
   int conv = 0;    // among the layouts of warps of each convolution
   int rows = 0;    // among the keepers of each norm and softmax over rows
-  int images = 0;  // 1: lie side by side also where that is not predicted to pay
-                   // (join_images.h)
+  int images = 0;  // 1: lie side by side also where that is not predicted to
+                   // pay (join_images.h)
   bool eager = false;  // no kernels of the plan's own: eager_plan.h
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
@@ -35,7 +35,8 @@ absl::StatusOr<Tuning> ParseTuning(std::string_view variant);
 
 // What is worth measuring of a plan: the models' choice, then each further
 // layout of its convolutions and each further keeper of its rows, and images
-// that lie side by side, `limit` of them at most. The cpu target has the first only.
+// that lie side by side, `limit` of them at most. The cpu target has the first
+// only.
 std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
                                  const Target& target, size_t limit);
 

@@ -78,6 +78,7 @@ class DemandSearch {
   // What `node` asks of operand number `i`.
   Exactness DemandOf(const Node& node, size_t i) const {
     if (SumsPowers(node)) return Exactness::kTf32;
+    if (node.IsMove()) return ExactnessOf(node.results[0]);
     // An error of x is as large in a share, relative to that.
     const bool is_power = node.op == OpKind::kSoftmax && i == 0;
     if (is_power && is_rounded_[ValueOf(node.operands[i])]) {
@@ -136,7 +137,10 @@ class DemandSearch {
                        }) &&
            std::all_of(plan_->nodes.begin(), plan_->nodes.end(),
                        [&](const Node& reader) {
-                         return !reader.Reads(value) || reader.IsConvolution();
+                         if (!reader.Reads(value)) return true;
+                         return reader.IsMove()
+                                    ? IsReadAsRounded(reader.results[0])
+                                    : reader.IsConvolution();
                        });
   }
 

@@ -100,6 +100,10 @@ std::vector<TemplatePlan> PhasePlans() {
           "a = conv2d(x, u)\nb = relu(a)\nc = conv2d(b, v, padding=1)\n"
           "d = relu(c)\ne = conv2d(d, w)\nf = add(e, x)\ny = relu(f)\n"
           "output y\n"),
+      WithJoinedImages("conv_of_some_joined_images",
+                       "input x: f16[16,32,1,9]\nparam u: f16[64,32,1,1]\n"
+                       "param v: f16[24,64,1,1]\na = conv2d(x, u)\n"
+                       "y = conv2d(a, v)\noutput a: f16\noutput y: f16\n"),
       {"conv_of_rounded", file,
        "input x: f16[2,32,14,14]\nparam w: f16[32,32,3,3]\n"
        "n = group_norm(x, num_groups=4)\ns = silu(n)\n"

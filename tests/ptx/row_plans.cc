@@ -1,6 +1,29 @@
 #include "tests/ptx/row_plans.h"
 
+#include <utility>
+
+#include "fmt/format.h"
+
 namespace kiln::ptx {
+namespace {
+
+// A batch norm by the batch's own statistics, and relu.
+std::string Trained(std::string_view input, std::string_view weight) {
+  return fmt::format(
+      "input x: {}\nparam w: {}\nm = mean(x, dim=[0,2,3], keepdim=true)\n"
+      "d = sub(x, m)\nq = mul(d, d)\n"
+      "v = mean(q, dim=[0,2,3], keepdim=true)\ne = add(v, 1e-5)\n"
+      "s = sqrt(e)\nn = div(d, s)\nt = mul(n, w)\ny = relu(t)\noutput y\n",
+      input, weight);
+}
+
+// With that keeper of its rows.
+TemplatePlan OfRank(int rank, TemplatePlan plan) {
+  plan.tuning.rows = rank;
+  return plan;
+}
+
+}  // namespace
 
 std::vector<TemplatePlan> RowPlans() {
   return {
@@ -9,6 +32,9 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_warps", "row_warp.cu",
        "input x: f32[4,32,14,14]\ny = group_norm(x, num_groups=4)\noutput y\n",
        "sm_90a/8"},
+      {"rows_warp_masked", "row_warp.cu",
+       "input x: bf16[3,2,16,64]\ninput z: bf16[16,64]\na = mul(x, 0.125)\n"
+       "b = add(a, z)\ny = softmax(b, dim=3)\noutput y\n"},
       {"rows_warps_softmax", "row_warp.cu",
        "input x: bf16[3,2,4,1027]\ninput z: bf16[4,1027]\na = mul(x, 0.125)\n"
        "b = add(a, z)\ny = softmax(b, dim=3)\noutput y\n"},
@@ -186,6 +212,19 @@ std::vector<TemplatePlan> RowPlans() {
        "c = minimum(a, b)\nd = amin(a, dim=1, keepdim=true)\ne = add(a, d)\n"
        "y = logsumexp(a, dim=1, keepdim=true)\noutput y\noutput c\n"
        "output e\n"},
+      {"runs_warp_chain", "row_warp_chain.cu",
+       Trained("f16[5,6,7,7]", "f16[6,1,1]")},
+      {"runs_chain", "row_chain.cu", Trained("f32[16,4,32,33]", "f32[4,1,1]")},
+      OfRank(1, {"runs_chain_cluster", "row_chain.cu",
+                 Trained("f32[30,2,44,45]", "f32[2,1,1]")}),
+      OfRank(3, {"runs_chain_splits", "row_chain.cu",
+                 "input x: bf16[9,3,40,24]\nq = mul(x, x)\n"
+                 "m = mean(x, dim=[0,2,3])\ny = amax(q, dim=[0,2,3])\n"
+                 "output y\noutput m\n"}),
+      {"runs_chain_rows_of_images", "row_warp_chain.cu",
+       "input x: f32[1,6,5,8]\nm = amax(x, dim=[1,3], keepdim=true)\n"
+       "d = sub(x, m)\nv = sum(d, dim=[1,3], keepdim=true)\n"
+       "y = div(d, v)\noutput y\noutput v\n"},
       {"rows_chain_nested", "row_chain.cu",
        "input x: f16[24,16,64,48]\nparam w: f16[16]\nparam b: f16[16]\n"
        "n = group_norm(x, w, b, num_groups=4)\nr = relu(n)\n"

@@ -1,11 +1,13 @@
 // Images that lie side by side in front of convolutions of one tap. Prevents
-// that a transformer of 197 tokens brings each of its numbers apart, which takes
-// half as long again, and that a kernel stores what it makes of joined images
-// where other ops look for images that lie apart.
+// that a transformer of 197 tokens brings each of its numbers apart, which
+// takes half as long again, and that a kernel stores what it makes of joined
+// images where other ops look for images that lie apart.
 #include "jit/compile/join_images.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "fmt/format.h"
 #include "jit/compile/conv_demands.h"
@@ -99,6 +101,36 @@ TEST(JoinImagesTest, NotWithWhatKnowsImages) {
       }
     }
   }
+}
+
+// Of results that no tile stores apart, the convolution alone takes its images
+// as they are.
+TEST(JoinImagesTest, WhatCannotBeStoredApartIsNotJoined) {
+  const std::string inputs =
+      "input x: f16[16,64,1,197]\nparam u: f16[64,64,1,1]\n"
+      "param b: f32[64]\nparam v: f16[64,64,1,1]\n";
+  const auto joins = [&](const std::string& body) {
+    const std::vector<std::string> files = Files(inputs + body, true);
+    return std::count(files.begin(), files.end(), "join.cu");
+  };
+  EXPECT_EQ(joins("y = conv2d(x, u)\noutput y: f32\n"), 0);
+  EXPECT_EQ(joins("y = conv2d(x, u, b)\noutput y\n"), 0);
+  EXPECT_EQ(joins("y = conv2d(x, u)\noutput y: f16\noutput y: bf16\n"), 0);
+  EXPECT_EQ(joins("a = conv2d(x, u)\ny = conv2d(x, v)\noutput a: f32\n"
+                  "output y\n"),
+            1)
+      << "the other one";
+}
+
+TEST(JoinImagesTest, TuningTriesWhatWasNotPredictedToPay) {
+  const auto tries = [](const std::string& text) {
+    const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
+    const std::vector<Tuning> all = Alternatives(plan, kH100, 8);
+    return std::count(all.begin(), all.end(), Tuning{.images = 1});
+  };
+  EXPECT_EQ(tries(Perceptron(64)), 1);
+  EXPECT_EQ(tries(Perceptron(512)), 0) << "it is what is done";
+  EXPECT_EQ(tries(Perceptron(64, 196)), 0) << "there is nothing to join";
 }
 
 TEST(JoinImagesTest, ExplainSaysSo) {

@@ -57,10 +57,26 @@ TEST(TuningTest, TextAndValueAreTheSame) {
 
 // Prevents two keys for one schedule, and text of clients in keys.
 TEST(TuningTest, AnyOtherTextIsRefused) {
-  for (const char* text :
-       {"", "conv", "conv0", "conv01", "conv16", "conv-1", "conv1+", "+rows1",
-        "conv1rows1", "rows1+conv1", "rows1 ", "auto1", "conv1+conv2",
-        "conv99999999999999", "images2", "images1+rows1", "images1+", "plain", "eager1", "eager+rows1"}) {
+  for (const char* text : {"",
+                           "conv",
+                           "conv0",
+                           "conv01",
+                           "conv16",
+                           "conv-1",
+                           "conv1+",
+                           "+rows1",
+                           "conv1rows1",
+                           "rows1+conv1",
+                           "rows1 ",
+                           "auto1",
+                           "conv1+conv2",
+                           "conv99999999999999",
+                           "images2",
+                           "images1+rows1",
+                           "images1+",
+                           "plain",
+                           "eager1",
+                           "eager+rows1"}) {
     const absl::Status status = ParseTuning(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr("variant"));

@@ -17,7 +17,7 @@ struct Spec {
   struct RowDomain {
     static constexpr Index kN = 1, kC = 1, kH = 1, kW = 8192;
   };
-  static constexpr Index kRows = 8192, kRowLength = 20000, kPitch = 1;
+  static constexpr Index kRows = 8192, kRowLength = 20000, kPitch = 1, kRun = 20000;
   static constexpr int kVector = 8, kThreads = 512, kLanes = 512;
   static constexpr int kLinks = 2, kCluster = 1;
   static constexpr int kAtOnce = 1;
@@ -46,14 +46,14 @@ struct Spec {
   };
   template <int kCount>
   static __device__ void FetchForRead(const Tensors& t,
-                                      const kiln::Point<Index>& first,
+                                      const kiln::Point<Index>& at,
                                       bool is_aligned, Held<kCount>* held) {
   }
   template <int kCount>
   static __device__ void FetchForElement(const Tensors& t,
-                                         const kiln::Point<Index>& first,
+                                         const kiln::Point<Index>& at,
                                          bool is_aligned, Held<kCount>* held) {
-    kiln::FetchCompactly(t.i1, first.w, is_aligned, &held->i1);
+    kiln::FetchCompactly(t.i1, at.w, is_aligned, &held->i1);
   }
   template <int kCount>
   static __device__ void PutResults(const Tensors& t, Index i,

@@ -17,7 +17,7 @@ struct Spec {
   struct RowDomain {
     static constexpr Index kN = 1, kC = 1, kH = 1, kW = 8192;
   };
-  static constexpr Index kRows = 8192, kRowLength = 1024, kPitch = 1;
+  static constexpr Index kRows = 8192, kRowLength = 1024, kPitch = 1, kRun = 1024;
   static constexpr int kVector = 8, kThreads = 128, kLanes = 32;
   static constexpr int kLinks = 2, kCluster = 1;
   static constexpr bool kWritesElements = true, kWritesRows = true;
@@ -42,15 +42,15 @@ struct Spec {
   };
   template <int kCount>
   static __device__ void FetchForRead(const Tensors& t,
-                                      const kiln::Point<Index>& first,
+                                      const kiln::Point<Index>& at,
                                       bool is_aligned, Held<kCount>* held) {
-    kiln::FetchCompactly(t.i0, first.i, is_aligned, &held->i0);
+    kiln::FetchCompactly(t.i0, at.i, is_aligned, &held->i0);
   }
   template <int kCount>
   static __device__ void FetchForElement(const Tensors& t,
-                                         const kiln::Point<Index>& first,
+                                         const kiln::Point<Index>& at,
                                          bool is_aligned, Held<kCount>* held) {
-    kiln::FetchCompactly(t.i1, first.w, is_aligned, &held->i1);
+    kiln::FetchCompactly(t.i1, at.w, is_aligned, &held->i1);
   }
   template <int kCount>
   static __device__ void PutResults(const Tensors& t, Index i,
