@@ -1,6 +1,7 @@
 #include "server/daemon.h"
 
 #include <fmt/ranges.h>
+#include <grpc/grpc.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
@@ -131,6 +132,10 @@ absl::Status Daemon::StartFront(const Options& options) {
 }
 
 absl::Status Daemon::Listen() {
+  // Never undone: gRPC ends with its last object, here the last connection, and
+  // then joins a thread that polls for up to 10 s after a write that had to
+  // wait. The next connection's gRPC, and the process's end, wait for that.
+  grpc_init();
   // A default of the process, read by each connection's server.
   grpc::EnableDefaultHealthCheckService(true);
   const std::string& path = front_.options.socket_path;
