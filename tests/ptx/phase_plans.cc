@@ -1,18 +1,14 @@
 #include "tests/ptx/phase_plans.h"
 
-#include <utility>
-
 #include "tests/ptx/conv_plan_text.h"
 
 namespace kiln::ptx {
 namespace {
 
 // So small that it would not pay.
-TemplatePlan WithJoinedImages(std::string name, std::string text) {
-  TemplatePlan plan{std::move(name), "join.cu", std::move(text), "sm_90a/4",
-                    true};
-  plan.tuning.images = 1;
-  return plan;
+TemplatePlan WithJoinedImages(const std::string& name,
+                              const std::string& text) {
+  return Tuned({name, "join.cu", text, "sm_90a/4", true}, {.images = 1});
 }
 
 }  // namespace

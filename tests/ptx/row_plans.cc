@@ -1,7 +1,5 @@
 #include "tests/ptx/row_plans.h"
 
-#include <utility>
-
 #include "fmt/format.h"
 
 namespace kiln::ptx {
@@ -15,12 +13,6 @@ std::string Trained(std::string_view input, std::string_view weight) {
       "v = mean(q, dim=[0,2,3], keepdim=true)\ne = add(v, 1e-5)\n"
       "s = sqrt(e)\nn = div(d, s)\nt = mul(n, w)\ny = relu(t)\noutput y\n",
       input, weight);
-}
-
-// With that keeper of its rows.
-TemplatePlan OfRank(int rank, TemplatePlan plan) {
-  plan.tuning.rows = rank;
-  return plan;
 }
 
 }  // namespace
@@ -215,12 +207,14 @@ std::vector<TemplatePlan> RowPlans() {
       {"runs_warp_chain", "row_warp_chain.cu",
        Trained("f16[5,6,7,7]", "f16[6,1,1]")},
       {"runs_chain", "row_chain.cu", Trained("f32[16,4,32,33]", "f32[4,1,1]")},
-      OfRank(1, {"runs_chain_cluster", "row_chain.cu",
-                 Trained("f32[30,2,44,45]", "f32[2,1,1]")}),
-      OfRank(3, {"runs_chain_splits", "row_chain.cu",
-                 "input x: bf16[9,3,40,24]\nq = mul(x, x)\n"
-                 "m = mean(x, dim=[0,2,3])\ny = amax(q, dim=[0,2,3])\n"
-                 "output y\noutput m\n"}),
+      Tuned({"runs_chain_cluster", "row_chain.cu",
+             Trained("f32[30,2,44,45]", "f32[2,1,1]")},
+            {.rows = 1}),
+      Tuned({"runs_chain_splits", "row_chain.cu",
+             "input x: bf16[9,3,40,24]\nq = mul(x, x)\n"
+             "m = mean(x, dim=[0,2,3])\ny = amax(q, dim=[0,2,3])\n"
+             "output y\noutput m\n"},
+            {.rows = 3}),
       {"runs_chain_rows_of_images", "row_warp_chain.cu",
        "input x: f32[1,6,5,8]\nm = amax(x, dim=[1,3], keepdim=true)\n"
        "d = sub(x, m)\nv = sum(d, dim=[1,3], keepdim=true)\n"

@@ -23,6 +23,12 @@ struct TemplatePlan {
   Tuning tuning = {};
 };
 
+// With these candidates, not those predicted to be fastest.
+inline TemplatePlan Tuned(TemplatePlan plan, const Tuning& tuning) {
+  plan.tuning = tuning;
+  return plan;
+}
+
 inline std::ostream& operator<<(std::ostream& out, const TemplatePlan& plan) {
   return out << plan.name;
 }
