@@ -7,13 +7,8 @@ REASONS = {
                      "where PyTorch has one of TF32",
     "conv_small_image": "three products of halves, at 430 TFLOP/s together, "
                         "where PyTorch has one of TF32",
-    "convnext_f16_image_7": "rows of 49 pixels begin anywhere, so that "
-                            "convolutions of one tap bring them number by "
-                            "number",
     "dice_of_images": "of both times the memory needs half; the rest is "
                       "beginnings and ends of kernels",
-    "gated_f16_image_14": "of eight neighbours some lie in the next channel, "
-                          "so that each computes its gate",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
                             "change nothing",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
