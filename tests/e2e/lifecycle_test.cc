@@ -25,6 +25,14 @@ pid_t LockHolder(const TempDir& dir) {
   return std::atoi(ReadWhole(dir / "kilnd.sock.lock").c_str());
 }
 
+ConnectOptions OptionsIn(const TempDir& dir) {
+  ConnectOptions options;
+  options.socket = dir / "kilnd.sock";
+  options.kilnd = Program("kilnd");
+  options.log_file = dir / "kilnd.log";
+  return options;
+}
+
 // Prevents two daemons on one socket, and clients that lose their race.
 TEST(LifecycleTest, ClientsThatStartAtOnceShareOneDaemon) {
   constexpr int kClients = 8;
@@ -53,10 +61,7 @@ TEST(LifecycleTest, ClientsThatStartAtOnceShareOneDaemon) {
 
 TEST(LifecycleTest, FailureToStartShowsTheDaemonsLog) {
   const TempDir dir;
-  ConnectOptions options;
-  options.socket = dir / "kilnd.sock";
-  options.kilnd = Program("kilnd");
-  options.log_file = dir / "kilnd.log";
+  ConnectOptions options = OptionsIn(dir);
   options.kilnd_args = {"--no-such-option"};
   const absl::Status status = Client::Connect(options).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
@@ -82,10 +87,7 @@ TEST(LifecycleTest, ADaemonThatHangsIsNamedWithTheCallAndItsLimit) {
 // daemon beside it.
 TEST(LifecycleTest, ADaemonThatAcceptsNobodyIsNamedWithTheTimeWaited) {
   const TempDir dir;
-  ConnectOptions options;
-  options.socket = dir / "kilnd.sock";
-  options.kilnd = Program("kilnd");
-  options.log_file = dir / "kilnd.log";
+  ConnectOptions options = OptionsIn(dir);
   options.start_timeout = std::chrono::milliseconds(200);
   const FileDescriptor silent = ListenInSilence(options.socket, 0);
   // The first leaves the queue full, which gRPC finds so; then it is so.

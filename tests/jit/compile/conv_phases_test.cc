@@ -36,12 +36,7 @@ std::string LastUnit(const std::string& text) {
 }
 
 std::vector<std::string> Files(const std::string& text, const Target& target) {
-  const Schedule schedule = Fastest(text, target);
-  std::vector<std::string> files;
-  for (const Kernel& kernel : schedule.kernels) {
-    files.push_back(MakeKernelSpec(schedule, kernel).source_file);
-  }
-  return files;
+  return SourceFilesOf(Fastest(text, target));
 }
 
 std::string Transposed(int kernel, int stride, int channels = 64) {

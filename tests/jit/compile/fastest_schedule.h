@@ -2,7 +2,9 @@
 #define KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
 
 #include <string>
+#include <vector>
 
+#include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
 #include "jit/plan/plan_text.h"
 
@@ -17,8 +19,20 @@ inline LoweredPlan LoweredOf(const std::string& text) {
 }
 
 // The first schedule of a plan that must be right.
-inline Schedule Fastest(const std::string& text, const Target& target = kH100) {
-  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target).front();
+inline Schedule Fastest(const std::string& text, const Target& target = kH100,
+                        const Tuning& tuning = {}) {
+  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target,
+                       Room::kTight, tuning)
+      .front();
+}
+
+// Of the template of each kernel, in launch order.
+inline std::vector<std::string> SourceFilesOf(const Schedule& schedule) {
+  std::vector<std::string> files;
+  for (const Kernel& kernel : schedule.kernels) {
+    files.push_back(MakeKernelSpec(schedule, kernel).source_file);
+  }
+  return files;
 }
 
 }  // namespace kiln

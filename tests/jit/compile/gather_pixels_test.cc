@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "fmt/format.h"
-#include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule_rewrites.h"
 #include "tests/jit/compile/fastest_schedule.h"
 
@@ -29,12 +28,7 @@ std::string Linear(int images, int outputs, const std::string& options = "",
 
 std::vector<std::string> Files(const std::string& text,
                                const Target& target = kH100) {
-  const Schedule schedule = Fastest(text, target);
-  std::vector<std::string> files;
-  for (const Kernel& kernel : schedule.kernels) {
-    files.push_back(MakeKernelSpec(schedule, kernel).source_file);
-  }
-  return files;
+  return SourceFilesOf(Fastest(text, target));
 }
 
 TEST(GatherPixelsTest, ALinearLayerIsOneImage) {

@@ -11,7 +11,6 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_demands.h"
-#include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule_rewrites.h"
 #include "tests/jit/compile/fastest_schedule.h"
 
@@ -36,28 +35,22 @@ std::string Perceptron(int channels, int tokens = kTokens,
       type, channels, tokens, 4 * channels, last);
 }
 
+// With images side by side where that is predicted to pay or, `always`, where
+// it can be.
 Schedule ScheduleOf(const std::string& text, bool always,
                     const Target& target = kH100) {
-  const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
-  Tuning tuning;
-  tuning.images = always ? 1 : 0;
-  return MakeSchedules(plan, target, Room::kTight, tuning).front();
+  return Fastest(text, target, {.images = always ? 1 : 0});
 }
 
 std::vector<std::string> Files(const std::string& text, bool always = false,
                                const Target& target = kH100) {
-  const Schedule schedule = ScheduleOf(text, always, target);
-  std::vector<std::string> files;
-  for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.packs) continue;
-    files.push_back(MakeKernelSpec(schedule, kernel).source_file);
-  }
-  return files;
+  return SourceFilesOf(ScheduleOf(text, always, target));
 }
 
 TEST(JoinImagesTest, AChainOfConvolutionsHasOneJoin) {
   EXPECT_THAT(Files(Perceptron(512)),
-              ElementsAre("join.cu", "conv_wgmma.cu", "conv_wgmma.cu"));
+              ElementsAre("join.cu", "pack_halves.cu", "conv_wgmma.cu",
+                          "pack_halves.cu", "conv_wgmma.cu"));
   const Schedule schedule = ScheduleOf(Perceptron(512), false);
   const ConvGeometry& first = *schedule.kernels[2].conv;
   EXPECT_EQ(first.problem.split_pixels, 0) << "its result stays joined";
