@@ -28,9 +28,11 @@ std::vector<std::string> IdleChoices(const CompileRequest& request) {
   std::vector<std::string> idle;
   for (const Tuning& part :
        {Tuning{.conv = tuning.conv}, Tuning{.rows = tuning.rows},
-        Tuning{.images = tuning.images}}) {
+        Tuning{.images = tuning.images},
+        Tuning{.correlations = tuning.correlations}}) {
     const Tuning rest = {tuning.conv - part.conv, tuning.rows - part.rows,
-                         tuning.images - part.images};
+                         tuning.images - part.images,
+                         tuning.correlations - part.correlations};
     if (part != Tuning{} && ScheduleBytes(request, rest) == schedule) {
       idle.push_back(ToString(part));
     }

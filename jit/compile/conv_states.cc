@@ -32,8 +32,7 @@ class Deciding {
     const Node& tail = NodeAt(kernel_.group.tail);
     if (tail.op != OpKind::kGroupNorm) return false;
     if (schedule_.lowered.AnyIsOutput(tail.results)) return false;
-    const int64_t states =
-        kernel_.conv->Splits(ChannelsOfState(tail, kernel_.group.domain));
+    const int64_t states = SplitsOf(schedule_, kernel_);
     if (states > kMostStates) return false;
     int64_t cycles = 0;
     for (const Kernel& reader : schedule_.kernels) {
@@ -115,12 +114,32 @@ const Kernel* KernelThatLeaves(const Schedule& schedule, int value) {
   return nullptr;
 }
 
+int64_t SplitsOf(const Schedule& schedule, const Kernel& kernel) {
+  if (kernel.correlation) return 1;
+  const Node& tail = schedule.lowered.nodes[kernel.group.tail];
+  return kernel.conv->Splits(ChannelsOfState(tail, kernel.group.domain));
+}
+
 int64_t BytesOfStates(const Schedule& schedule, const Kernel& kernel) {
   const Node& tail = schedule.lowered.nodes[kernel.group.tail];
   const TensorDesc& statistics = schedule.lowered.values[tail.results[0]].desc;
-  return NumElements(statistics.dims) *
-         kernel.conv->Splits(ChannelsOfState(tail, kernel.group.domain)) *
+  return NumElements(statistics.dims) * SplitsOf(schedule, kernel) *
          ReducerStateBytes(tail);
+}
+
+int64_t BytesOfPartials(const Schedule& schedule, const Kernel& kernel) {
+  const int64_t states = BytesOfStates(schedule, kernel);
+  if (!kernel.correlation) return states;
+  return PlaceOfCorrelations(schedule, kernel).offset_bytes -
+         kernel.partials->offset_bytes +
+         CorrelationBytes(kernel.conv->problem, *kernel.correlation);
+}
+
+Place PlaceOfCorrelations(const Schedule& schedule, const Kernel& kernel) {
+  constexpr int64_t kAlignment = 16;  // of an access
+  Place place = *kernel.partials;
+  place.offset_bytes += RoundUp(BytesOfStates(schedule, kernel), kAlignment);
+  return place;
 }
 
 }  // namespace kiln

@@ -18,9 +18,18 @@ bool MergesWhereUsed(const Schedule& schedule, int index, const Target& target);
 // null if none does.
 const Kernel* KernelThatLeaves(const Schedule& schedule, int value);
 
+// States of each group that `kernel`, as below, leaves to be merged.
+int64_t SplitsOf(const Schedule& schedule, const Kernel& kernel);
+
 // Bytes of the states that blocks of `kernel`, a convolution whose tail gathers
 // statistics and that holds no images, leave in memory.
 int64_t BytesOfStates(const Schedule& schedule, const Kernel& kernel);
+
+// The same, and of what is left for its own second kernel.
+int64_t BytesOfPartials(const Schedule& schedule, const Kernel& kernel);
+
+// Where a kernel with a correlation leaves what it sums: behind the states.
+Place PlaceOfCorrelations(const Schedule& schedule, const Kernel& kernel);
 
 }  // namespace kiln
 

@@ -316,8 +316,7 @@ void ElementCode::MergeStates(const Kernel& kernel, const Node& node,
   if (!kernel.conv->holds_images()) {
     const std::string states = tensors_->Add(
         {name + "_states", "kiln::Moments", false, *kernel.partials});
-    const int64_t count =
-        kernel.conv->Splits(ChannelsOfState(reduce, kernel.group.domain));
+    const int64_t count = SplitsOf(schedule_, kernel);
     state = name + "_state";
     channel_lines_.push_back(fmt::format("const kiln::Moments {} =", state));
     channel_lines_.push_back(fmt::format("    kiln::MergedStates<{}>({}, {});",

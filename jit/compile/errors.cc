@@ -34,7 +34,8 @@ absl::Status NoNvrtc(std::string_view arch) {
 absl::Status UnknownVariant(std::string_view variant) {
   return InvalidField(
       "variant", "is not a schedule", variant,
-      "auto, conv<1 to 15>, rows<1 to 15>, conv<n>+rows<n>, eager");
+      "auto, eager, or any of conv<1 to 15>, rows<1 to 15>, images1, "
+      "correlations1 in this order with + between them");
 }
 
 absl::Status UnknownArchitecture(const AskedArchitecture& arch) {

@@ -7,6 +7,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_spec.h"
+#include "jit/compile/correlation_spec.h"
 #include "jit/compile/held_text.h"
 #include "jit/compile/pack_spec.h"
 #include "jit/compile/rounding.h"
@@ -511,6 +512,7 @@ class SpecWriter {
 
 KernelSpec MakeSpec(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.packs) return MakePackSpec(schedule, kernel);
+  if (kernel.correlation) return MakeCorrelationSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
   if (kernel.rows.has_value()) {
     return kernel.rows->is_chain() ? MakeRowChainSpec(schedule, kernel)

@@ -17,7 +17,9 @@ class Traffic {
 
   int64_t Read() const {
     if (kernel_.packs) return BytesOf(WeightOf());
-    int64_t bytes = kernel_.conv ? kernel_.conv->packed_bytes() : 0;
+    int64_t bytes = kernel_.correlation ? BytesOf(WeightOf())
+                    : kernel_.conv      ? kernel_.conv->packed_bytes()
+                                        : 0;
     for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     for (const Kernel* source : SourcesOfStates()) {
@@ -29,7 +31,7 @@ class Traffic {
   int64_t Written() const {
     if (kernel_.packs) return kernel_.conv->packed_bytes();
     int64_t bytes =
-        LeavesStates(kernel_) ? BytesOfStates(schedule_, kernel_) : 0;
+        LeavesStates(kernel_) ? BytesOfPartials(schedule_, kernel_) : 0;
     for (const Store& store : kernel_.stores) {
       bytes += SizeBytes({store.place.dtype, DescOf(store.value).dims});
     }

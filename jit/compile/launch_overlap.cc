@@ -14,8 +14,15 @@ int64_t DynamicSharedBytes(const Kernel& kernel) {
 }
 
 int64_t ResidentSharedBytes(const Kernel& kernel) {
+  if (kernel.correlation) return CorrelatorBytes(kernel.conv->problem);
   return DynamicSharedBytes(kernel) *
          (kernel.conv ? std::max(kernel.conv->resident_blocks, 1) : 1);
+}
+
+// The same of what its last launch has.
+int64_t LastSharedBytes(const Kernel& kernel) {
+  return kernel.correlation ? CorrelatedStatesBytes(kernel.conv->problem)
+                            : ResidentSharedBytes(kernel);
 }
 
 bool MustBeResident(const Kernel& kernel) {
@@ -39,8 +46,8 @@ bool Makes(const Kernel& kernel, int value) {
 // Whether what `kernel` reads first is there before the one before it ends.
 bool FetchesEarly(const Schedule& schedule, const Kernel& before,
                   const Kernel& kernel) {
-  if (!kernel.conv || kernel.packs || !kernel.conv->has_groups() ||
-      !kernel.group.finish.empty()) {
+  if (!kernel.conv || kernel.packs || kernel.correlation ||
+      !kernel.conv->has_groups() || !kernel.group.finish.empty()) {
     return false;
   }
   const Node& node = schedule.lowered.nodes[kernel.group.anchor];
@@ -56,7 +63,7 @@ void OverlapLaunches(const Target& target, Schedule* schedule) {
     if (kernel.prepares) continue;
     const bool lacks_cache = before != nullptr &&
                              HasWindows(*schedule, kernel) &&
-                             ShareOfShared(ResidentSharedBytes(*before)) >
+                             ShareOfShared(LastSharedBytes(*before)) >
                                  ShareOfShared(ResidentSharedBytes(kernel));
     kernel.overlaps = !MustBeResident(kernel) && !lacks_cache;
     kernel.fetches_early = kernel.overlaps && before != nullptr &&

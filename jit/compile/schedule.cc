@@ -8,6 +8,7 @@
 #include "jit/compile/commute_pooling.h"
 #include "jit/compile/compute_again.h"
 #include "jit/compile/compute_capability.h"
+#include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_states.h"
@@ -44,6 +45,13 @@ enum class RowUse : uint8_t {
   kFastest,  // all
 };
 
+// Where statistics of a convolution come from correlations, if they can.
+enum class Correlating : uint8_t {
+  kNever,
+  kWhereFaster,
+  kAlways,
+};
+
 class Scheduling {
  public:
   Scheduling(const CanonicalPlan& plan, const Target& target)
@@ -78,6 +86,12 @@ class Scheduling {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
   }
 
+  // Has statistics of convolutions come from correlations.
+  Scheduling& Correlate(Correlating correlating) {
+    correlating_ = correlating;
+    return *this;
+  }
+
   // Convolutions on tensor cores. Where the first candidates hold images, the
   // fastest that do not are the second ones.
   ConvFusion Fuse(int spare_registers, int conv_rank) const {
@@ -91,7 +105,7 @@ class Scheduling {
   }
 
   // Kernels of `fusion`, and of the rest, with rows kept on chip.
-  Schedule Fast(ConvFusion fusion, RowUse rows, int row_rank) && {
+  Schedule Fast(ConvFusion fusion, RowUse rows, int row_rank) {
     return Fill(std::move(fusion), rows, row_rank);
   }
 
@@ -340,14 +354,31 @@ class Scheduling {
     if (channels == 0) return;
     schedule_.kernels[index].partials = Place{};
     if (kernel.conv->holds_images()) return AddRecords(index, channels);
-    const int64_t bytes = BytesOfStates(schedule_, kernel);
+    schedule_.kernels[index].correlation = CorrelationFor(kernel);
+    const bool merges = MergesWhereUsed(schedule_, index, target_);
+    if (!merges) schedule_.kernels[index].correlation.reset();
+    const int64_t bytes = BytesOfPartials(schedule_, kernel);
     int last = index;
-    if (MergesWhereUsed(schedule_, index, target_)) {
+    if (merges) {
       schedule_.kernels[index].leaves_states = true;
       last = std::max(index, LastUser(tail.results[0]));
     }
     buffers_.push_back({index, -1, {index, last, bytes}});
     if (!kernel.group.finish.empty()) AddProgress(index);
+  }
+
+  std::optional<Correlation> CorrelationFor(const Kernel& kernel) const {
+    if (correlating_ == Correlating::kNever || !kernel.group.finish.empty()) {
+      return std::nullopt;
+    }
+    const ConvGeometry& g = *kernel.conv;
+    std::optional<Correlation> correlation =
+        ChooseCorrelation(g.problem, kernel.demands, plan_.plan.grade, target_);
+    if (correlating_ == Correlating::kAlways) return correlation;
+    const double direct =
+        ConvCycles(g, TileCycles(g, kernel.demands), target_.sm_count);
+    if (correlation && correlation->cycles >= direct) correlation.reset();
+    return correlation;
   }
 
   // What blocks that hold images publish, a word for each state and one for
@@ -491,6 +522,7 @@ class Scheduling {
   const int num_inputs_;
   const Target& target_;
   const Room room_;
+  Correlating correlating_ = Correlating::kNever;
   Schedule schedule_;
   std::vector<Buffer> buffers_;
   std::set<int> stored_;  // nodes whose results have been taken care of
@@ -512,13 +544,31 @@ int SpareRegisters(Room room) {
   return room == Room::kAmple ? 32 : 64;
 }
 
+// Whether the models' choice has correlations, so that convolutions as they are
+// fastest are the second candidates.
+bool Correlates(const Scheduling& start) {
+  const Schedule first = Scheduling(start)
+                             .Correlate(Correlating::kWhereFaster)
+                             .Fast(start.Fuse(0, 0), RowUse::kFastest, 0);
+  return std::any_of(
+      first.kernels.begin(), first.kernels.end(),
+      [](const Kernel& kernel) { return kernel.correlation.has_value(); });
+}
+
 // The fastest, and one that asks nothing of the device; the search for tiles of
 // convolutions takes most of the time, and is the same for both.
 std::vector<Schedule> MakeFast(const Scheduling& start, int spare_registers,
                                const Tuning& tuning) {
-  const ConvFusion fusion = start.Fuse(spare_registers, tuning.conv);
+  int rank = tuning.conv;
+  if (rank > 0 && Correlates(start)) --rank;
+  const ConvFusion fusion = start.Fuse(spare_registers, rank);
+  const Correlating correlating = tuning.correlations > 0 ? Correlating::kAlways
+                                  : tuning.conv > 0       ? Correlating::kNever
+                                                    : Correlating::kWhereFaster;
   const auto with = [&](RowUse rows) {
-    return Scheduling(start).Fast(fusion, rows, tuning.rows);
+    return Scheduling(start)
+        .Correlate(correlating)
+        .Fast(fusion, rows, tuning.rows);
   };
   std::vector<Schedule> schedules = {with(RowUse::kFastest)};
   if (schedules.back().requires_ != Requirements{}) {

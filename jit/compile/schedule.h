@@ -7,6 +7,7 @@
 
 #include "jit/artifact/artifact.h"
 #include "jit/compile/conv_choice.h"
+#include "jit/compile/correlation.h"
 #include "jit/compile/depthwise_tile.h"
 #include "jit/compile/fusion.h"
 #include "jit/compile/lowered_plan.h"
@@ -59,6 +60,10 @@ struct Kernel {
   // For a tail that gathers statistics: kernels that need them merge the states
   // in `partials` themselves (conv_states.h), and nothing else is left of them.
   bool leaves_states = false;
+  // For such a tail of which nothing but states is left: these come from
+  // correlations of the convolution's input, which is not computed; `partials`
+  // has the correlations behind them.
+  std::optional<Correlation> correlation;
   // Goes through its tensors from the end, for the kernel before has gone
   // through one of them from the beginning, and the L2 cache has its end.
   bool backwards = false;

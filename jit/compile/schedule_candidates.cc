@@ -42,6 +42,13 @@ std::string RefusalOf(const ConvLayout& layout) {
                      layout.short_of_registers, layout.short_of_shared_memory);
 }
 
+void TakeCycles(double cycles, const KnownDevice* device,
+                ScheduleCandidate* candidate) {
+  candidate->cycles = cycles;
+  if (device == nullptr) return;
+  candidate->microseconds = cycles / device->boost_clock_mhz;
+}
+
 ScheduleCandidate CandidateOf(const ConvLayout& layout, const Kernel& kernel,
                               const KnownDevice* device) {
   ScheduleCandidate candidate;
@@ -54,11 +61,23 @@ ScheduleCandidate CandidateOf(const ConvLayout& layout, const Kernel& kernel,
   candidate.detail = DetailOf(*layout.best);
   ConvGeometry best = *layout.best;
   best.in_turns = kernel.conv->in_turns;
-  candidate.chosen = best == *kernel.conv;
-  candidate.cycles = layout.cycles;
-  if (device != nullptr) {
-    candidate.microseconds = layout.cycles / device->boost_clock_mhz;
-  }
+  candidate.chosen = best == *kernel.conv && !kernel.correlation;
+  TakeCycles(layout.cycles, device, &candidate);
+  return candidate;
+}
+
+ScheduleCandidate CandidateOf(const Correlation& correlation,
+                              const Kernel& kernel, const KnownDevice* device) {
+  ScheduleCandidate candidate;
+  candidate.kind = "correlations of the input";
+  candidate.fits = true;
+  candidate.detail = fmt::format(
+      "{} blocks, {} for the rows and {} for the columns of an image",
+      kernel.conv->problem.input[0] * correlation.strips *
+          correlation.column_blocks,
+      correlation.strips, correlation.column_blocks);
+  candidate.chosen = kernel.correlation == correlation;
+  TakeCycles(correlation.cycles, device, &candidate);
   return candidate;
 }
 
@@ -136,6 +155,14 @@ std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
     candidates.push_back(CandidateOf(layout, kernel, device));
   }
   return candidates;
+}
+
+std::optional<ScheduleCandidate> CorrelationCandidate(
+    const Kernel& kernel, const ConvOptions& options) {
+  const auto correlation = ChooseCorrelation(
+      kernel.conv->problem, kernel.demands, options.grade, options.target);
+  if (!correlation) return std::nullopt;
+  return CandidateOf(*correlation, kernel, FindKnownDevice(options.target));
 }
 
 int CountFitting(const std::vector<ScheduleCandidate>& candidates) {

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_SCHEDULE_CANDIDATES_H_
 #define KILN_JIT_COMPILE_SCHEDULE_CANDIDATES_H_
 
+#include <optional>
 #include <vector>
 
 #include "jit/compile/conv_choice.h"
@@ -14,6 +15,11 @@ namespace kiln {
 // tile fits. Searches again, with the `options` of the schedule.
 std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
                                               ConvOptions options);
+
+// Where the statistics of `kernel` could come from correlations: what that
+// would be like.
+std::optional<ScheduleCandidate> CorrelationCandidate(
+    const Kernel& kernel, const ConvOptions& options);
 
 int CountFitting(const std::vector<ScheduleCandidate>& candidates);
 

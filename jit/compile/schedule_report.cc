@@ -33,10 +33,13 @@ std::vector<ScheduleCandidate> Shown(
   return shown;
 }
 
-bool HoldsImages(const Schedule& schedule) {
+// Whether a kernel has blocks that hold images, or correlations: then the
+// fastest tiles are the second candidates.
+bool HasMoreThanTiles(const Schedule& schedule) {
   return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
                      [](const Kernel& kernel) {
-                       return kernel.conv && kernel.conv->holds_images();
+                       return kernel.correlation ||
+                              (kernel.conv && kernel.conv->holds_images());
                      });
 }
 
@@ -44,12 +47,12 @@ bool HoldsImages(const Schedule& schedule) {
 class Reporting {
  public:
   Reporting(const CanonicalPlan& plan, const Target& target,
-            const Schedule& schedule, const Tuning& tuning, bool first_holds)
+            const Schedule& schedule, const Tuning& tuning, bool first_has_more)
       : plan_(plan),
         target_(target),
         schedule_(schedule),
         tuning_(tuning),
-        first_holds_(first_holds),
+        first_has_more_(first_has_more),
         device_(FindKnownDevice(target)) {}
 
   VariantReport Run() && {
@@ -120,9 +123,20 @@ class Reporting {
   }
 
   void ExplainConvolution(const Kernel& kernel, KernelReport* report) {
+    const ConvOptions options = {plan_.plan.grade, target_, 0, nullptr};
     const std::vector<ScheduleCandidate> candidates =
-        ConvCandidates(kernel, {plan_.plan.grade, target_, 0, nullptr});
+        ConvCandidates(kernel, options);
     report->candidates = Shown(candidates);
+    if (const auto other = CorrelationCandidate(kernel, options)) {
+      const auto first = report->candidates.begin();
+      report->candidates.insert(kernel.correlation ? first : first + 1, *other);
+    }
+    if (kernel.correlation) {
+      report->why =
+          "fewest predicted cycles; statistics come from correlations of the "
+          "input: results are not computed";
+      return TakeTime(report);
+    }
     report->why =
         WhyConvolution(candidates) + TextOf(*kernel.conv, kernel.demands) +
         (kernel.conv->reads_beside
@@ -140,16 +154,18 @@ class Reporting {
   }
 
   // Of a tuned one the first candidate is not the models' choice where that
-  // holds images.
+  // holds images or has correlations.
   std::string WhyConvolution(
       const std::vector<ScheduleCandidate>& candidates) const {
     if (tuning_.conv == 0) return "fewest predicted cycles";
-    if (tuning_.conv == 1 && first_holds_) {
-      return fmt::format("the variant {} asks for blocks that hold no images",
-                         ToString(tuning_));
+    if (tuning_.conv == 1 && first_has_more_) {
+      return fmt::format(
+          "the variant {} asks for blocks that hold no images, and no "
+          "correlations",
+          ToString(tuning_));
     }
     return Tuned(tuning_.conv,
-                 CountFitting(candidates) + (first_holds_ ? 1 : 0));
+                 CountFitting(candidates) + (first_has_more_ ? 1 : 0));
   }
 
   // `count`: of the candidates that ranks count.
@@ -249,7 +265,7 @@ class Reporting {
   const Target& target_;
   const Schedule& schedule_;
   const Tuning& tuning_;
-  const bool first_holds_;  // whether the models' choice holds images
+  const bool first_has_more_;  // the models' choice, than tiles
   const KnownDevice* const device_;
   VariantReport variant_;
 };
@@ -265,12 +281,12 @@ ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target,
     report.clock_mhz = device->boost_clock_mhz;
     report.memory_gb_per_s = device->memory_gb_per_s;
   }
-  const bool first_holds =
-      tuning.conv > 0 && HoldsImages(MakeSchedules(plan, target).front());
+  const bool first_has_more =
+      tuning.conv > 0 && HasMoreThanTiles(MakeSchedules(plan, target).front());
   for (const Schedule& schedule :
        MakeSchedules(plan, target, Room::kTight, tuning)) {
     report.variants.push_back(
-        Reporting(plan, target, schedule, tuning, first_holds).Run());
+        Reporting(plan, target, schedule, tuning, first_has_more).Run());
   }
   return report;
 }

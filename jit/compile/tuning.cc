@@ -24,7 +24,8 @@ struct Choice {
 };
 constexpr Choice kChoices[] = {{"conv", &Tuning::conv, kMaxTuningRank},
                                {"rows", &Tuning::rows, kMaxTuningRank},
-                               {"images", &Tuning::images, 1}};
+                               {"images", &Tuning::images, 1},
+                               {"correlations", &Tuning::correlations, 1}};
 
 // Takes "conv7" off the front of `text`. False if something else is there.
 bool TakeRank(const Choice& choice, std::string_view* text, int* rank) {
@@ -56,6 +57,12 @@ int64_t CountJoined(const LoweredPlan& plan) {
                        });
 }
 
+int64_t CountCorrelations(const Schedule& schedule) {
+  return std::count_if(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [](const Kernel& kernel) { return kernel.correlation.has_value(); });
+}
+
 // Whether there are images that could lie side by side, and do not.
 bool LeavesImages(const CanonicalPlan& plan, const Target& target,
                   const Schedule& schedule) {
@@ -64,6 +71,14 @@ bool LeavesImages(const CanonicalPlan& plan, const Target& target,
   const std::vector<Schedule> joined =
       MakeSchedules(plan, target, Room::kTight, {.images = 1});
   return CountJoined(joined.front().lowered) > CountJoined(schedule.lowered);
+}
+
+// Whether there are statistics that could come from correlations, and do not.
+bool LeavesCorrelations(const CanonicalPlan& plan, const Target& target,
+                        const Schedule& schedule) {
+  const std::vector<Schedule> all =
+      MakeSchedules(plan, target, Room::kTight, {.correlations = 1});
+  return CountCorrelations(all.front()) > CountCorrelations(schedule);
 }
 
 }  // namespace
@@ -122,6 +137,9 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
   }
   if (LeavesImages(plan, target, schedules.front())) {
     alternatives.insert(alternatives.begin() + 1, Tuning{.images = 1});
+  }
+  if (LeavesCorrelations(plan, target, schedules.front())) {
+    alternatives.insert(alternatives.begin() + 1, Tuning{.correlations = 1});
   }
   if (alternatives.size() > limit) alternatives.resize(limit);
   return alternatives;

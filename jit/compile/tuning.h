@@ -18,7 +18,10 @@ struct Tuning {
   int rows = 0;    // among the keepers of each norm and softmax over rows
   int images = 0;  // 1: lie side by side also where that is not predicted to
                    // pay (join_images.h)
-  bool eager = false;  // no kernels of the plan's own: eager_plan.h
+  int correlations = 0;  // 1: statistics come from these wherever they can
+                         // (correlation.h), not only where that is predicted
+                         // to be faster
+  bool eager = false;    // no kernels of the plan's own: eager_plan.h
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
@@ -26,7 +29,8 @@ inline constexpr int kMaxTuningRank = 15;  // of conv and rows
 inline constexpr std::string_view kEagerVariant = "eager";
 
 // CompileRequest::variant: "auto" for the models' choice, else "conv1",
-// "rows2", "images1", several in this order with "+" between them, or "eager".
+// "rows2", "images1", "correlations1", several in this order with "+" between
+// them, or "eager".
 // ParseTuning(ToString(t)) equals t.
 std::string ToString(const Tuning& tuning);
 
@@ -34,9 +38,9 @@ std::string ToString(const Tuning& tuning);
 absl::StatusOr<Tuning> ParseTuning(std::string_view variant);
 
 // What is worth measuring of a plan: the models' choice, then each further
-// layout of its convolutions and each further keeper of its rows, and images
-// that lie side by side, `limit` of them at most. The cpu target has the first
-// only.
+// layout of its convolutions and each further keeper of its rows, images that
+// lie side by side, and correlations, `limit` of them at most. The cpu target
+// has the first only.
 std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
                                  const Target& target, size_t limit);
 

@@ -80,6 +80,7 @@ const Operation* FindOperation(const std::string& opcode, bool wide);
 // Each adds one file's.
 void AddIntegerOperations(OperationTable* table);
 void AddFloatOperations(OperationTable* table);
+void AddHalfOperations(OperationTable* table);
 void AddComparisons(OperationTable* table);
 void AddConversions(OperationTable* table);
 void AddMemoryOperations(OperationTable* table);

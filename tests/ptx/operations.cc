@@ -10,6 +10,7 @@ const OperationTable& AllOperations() {
     auto* const all = new OperationTable;
     AddIntegerOperations(all);
     AddFloatOperations(all);
+    AddHalfOperations(all);
     AddComparisons(all);
     AddConversions(all);
     AddMemoryOperations(all);

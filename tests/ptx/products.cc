@@ -12,28 +12,48 @@
 namespace kiln::ptx {
 namespace {
 
-// Of a register, what a product takes as TF32.
-float Tf32(const Warp& warp, Place place, int lane) {
-  constexpr uint32_t kMask = 0xffffe000;
-  return std::bit_cast<float>(Get<uint32_t>(Source(warp, place), lane) & kMask);
-}
+// What the registers of a fragment hold, in the order of k.
+struct Tf32 {
+  static constexpr int kPerRegister = 1;
+  static float NumberOf(uint32_t bits, int) {
+    constexpr uint32_t kMask = 0xffffe000;
+    return std::bit_cast<float>(bits & kMask);
+  }
+};
+struct Halves {
+  static constexpr int kPerRegister = 2;
+  static float NumberOf(uint32_t bits, int number) {
+    return FloatOfHalf(static_cast<uint16_t>(bits >> 16 * number));
+  }
+};
 
-// Fragments as in kernel_sources/mma.cuh: a lane is 4 * row + column.
-void MultiplyTf32(Warp& warp, const Instruction& i, uint32_t) {
+// Fragments as in kernel_sources/mma.cuh: a lane is 4 * row + column, of which
+// a column has as many neighbours as a register.
+template <typename Format>
+void MultiplyFragments(Warp& warp, const Instruction& i, uint32_t) {
+  constexpr int kNumbers = Format::kPerRegister;
   const Place* const d = i.operands;
   const Place* const a = d + 4;
   const Place* const b = a + 4;
   const Place* const c = b + 2;
-  float left[16][8];
-  float right[8][8];
+  float left[16][8 * kNumbers];
+  float right[8 * kNumbers][8];
+  const auto read = [&](Place place, int lane, auto put) {
+    const auto bits = Get<uint32_t>(Source(warp, place), lane);
+    for (int n = 0; n < kNumbers; ++n) put(n, Format::NumberOf(bits, n));
+  };
   for (int lane = 0; lane < kLanes; ++lane) {
     const int row = lane / 4;
     const int column = lane % 4;
     for (int k = 0; k < 4; ++k) {
-      left[row + k % 2 * 8][column + k / 2 * 4] = Tf32(warp, a[k], lane);
+      read(a[k], lane, [&](int n, float number) {
+        left[row + k % 2 * 8][(column + k / 2 * 4) * kNumbers + n] = number;
+      });
     }
     for (int k = 0; k < 2; ++k) {
-      right[column + 4 * k][row] = Tf32(warp, b[k], lane);
+      read(b[k], lane, [&](int n, float number) {
+        right[(column + 4 * k) * kNumbers + n][row] = number;
+      });
     }
   }
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -41,7 +61,9 @@ void MultiplyTf32(Warp& warp, const Instruction& i, uint32_t) {
       const int row = lane / 4 + k / 2 * 8;
       const int column = lane % 4 * 2 + k % 2;
       float sum = 0;
-      for (int j = 0; j < 8; ++j) sum += left[row][j] * right[j][column];
+      for (int j = 0; j < 8 * kNumbers; ++j) {
+        sum += left[row][j] * right[j][column];
+      }
       // c may be d.
       const auto before = Get<float>(Source(warp, c[k]), lane);
       Put(Destination(warp, d[k]), lane, before + sum);
@@ -262,7 +284,9 @@ void WaitForProducts(Warp& warp, const Instruction& i, uint32_t) {
 void AddProducts(OperationTable* table) {
   OperationTable& t = *table;
   t["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"] = {
-      MultiplyTf32, "v4v4v2v4", Flow::kWarp};
+      MultiplyFragments<Tf32>, "v4v4v2v4", Flow::kWarp};
+  t["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"] = {
+      MultiplyFragments<Halves>, "v4v4v2v4", Flow::kWarp};
   t["wgmma.commit_group.sync.aligned"] = {CommitProducts, "", Flow::kWarpgroup};
   t["wgmma.wait_group.sync.aligned"] = {WaitForProducts, "w", Flow::kWarpgroup};
   for (int columns = 8; columns <= kMaxColumns; columns += 8) {

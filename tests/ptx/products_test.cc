@@ -17,17 +17,21 @@ float Number(int row, int k) {
   return static_cast<float>((row * 7 + k * 3) % 11 - 5) / 4;
 }
 
-TEST(PtxProductsTest, Tf32ProductsHaveTheFragmentsOfTheManual) {
+// Multiplies matrices of `depth` numbers of k. `register_of` gives what a
+// register holds of a row, or of a column of the right one: a place is one
+// number of k, or two neighbours.
+void CheckWarpProduct(const std::string& shape_and_types, int depth,
+                      uint32_t (*register_of)(int row, int place)) {
   std::vector<uint32_t> input;
   for (int lane = 0; lane < 32; ++lane) {
     const int g = lane / 4;
     const int t = lane % 4;
-    input.push_back(Bits(Number(g, t)));
-    input.push_back(Bits(Number(g + 8, t)));
-    input.push_back(Bits(Number(g, t + 4)));
-    input.push_back(Bits(Number(g + 8, t + 4)));
-    input.push_back(Bits(Number(g + 50, t)));  // of columns 50, ...
-    input.push_back(Bits(Number(g + 50, t + 4)));
+    input.push_back(register_of(g, t));
+    input.push_back(register_of(g + 8, t));
+    input.push_back(register_of(g, t + 4));
+    input.push_back(register_of(g + 8, t + 4));
+    input.push_back(register_of(g + 50, t));  // of columns 50, ...
+    input.push_back(register_of(g + 50, t + 4));
   }
   const Outcome outcome = RunBody(
       "mul.wide.u32 %rd1, %t, 24;\n"
@@ -37,22 +41,38 @@ TEST(PtxProductsTest, Tf32ProductsHaveTheFragmentsOfTheManual) {
       "ld.global.v2.u32 {%r5, %r6}, [%rd2+16];\n"
       "mov.f32 %f1, 0f3F800000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"
       " mov.f32 %f4, %f1;\n"
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-      "{%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, "
-      "{%f1, %f2, %f3, %f4};\n"
-      "mul.wide.u32 %rd3, %t, 16;\n"
-      "add.s64 %rd4, %out, %rd3;\n"
-      "st.global.f32 [%rd4], %f1; st.global.f32 [%rd4+4], %f2;"
-      " st.global.f32 [%rd4+8], %f3; st.global.f32 [%rd4+12], %f4;",
-      input, 128);
+      "mma.sync.aligned." +
+          shape_and_types +
+          " {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, "
+          "{%f1, %f2, %f3, %f4};\n"
+          "mul.wide.u32 %rd3, %t, 16;\n"
+          "add.s64 %rd4, %out, %rd3;\n"
+          "st.global.f32 [%rd4], %f1; st.global.f32 [%rd4+4], %f2;"
+          " st.global.f32 [%rd4+8], %f3; st.global.f32 [%rd4+12], %f4;",
+      input, 128, Threads(32));
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   for (int i = 0; i < 128; ++i) {
     const int row = i / 16 + i / 2 % 2 * 8;
     const int column = i / 4 % 4 * 2 + i % 2;
     float sum = 1;
-    for (int k = 0; k < 8; ++k) sum += Number(row, k) * Number(column + 50, k);
+    for (int k = 0; k < depth; ++k) {
+      sum += Number(row, k) * Number(column + 50, k);
+    }
     EXPECT_EQ(outcome.words[i], Bits(sum)) << i;
   }
+}
+
+TEST(PtxProductsTest, Tf32ProductsHaveTheFragmentsOfTheManual) {
+  CheckWarpProduct("m16n8k8.row.col.f32.tf32.tf32.f32", 8,
+                   [](int row, int place) { return Bits(Number(row, place)); });
+}
+
+TEST(PtxProductsTest, HalfProductsHaveTheFragmentsOfTheManual) {
+  CheckWarpProduct("m16n8k16.row.col.f32.f16.f16.f32", 16,
+                   [](int row, int place) {
+                     const uint32_t upper = HalfOf(Number(row, 2 * place + 1));
+                     return upper << 16 | HalfOf(Number(row, 2 * place));
+                   });
 }
 
 // Where row `row` has its octet of k: as kernel_sources/wgmma.cuh says, in

@@ -62,6 +62,8 @@ bool ParseOption(const std::string& text, Options* options) {
     options->run.tuning.rows = number;
   } else if (name == "--images") {
     options->run.tuning.images = number;
+  } else if (name == "--correlations") {
+    options->run.tuning.correlations = number;
   } else if (name == "--resident") {
     options->run.resident_blocks = number;
   } else if (name == "--room") {

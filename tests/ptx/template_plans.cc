@@ -3,6 +3,7 @@
 #include "fmt/format.h"
 #include "tests/ptx/apart_plans.h"
 #include "tests/ptx/conv_plan_text.h"
+#include "tests/ptx/correlation_plans.h"
 #include "tests/ptx/eights_plans.h"
 #include "tests/ptx/holding_plans.h"
 #include "tests/ptx/phase_plans.h"
@@ -368,8 +369,8 @@ std::vector<TemplatePlan> TemplatePlans() {
   }
   for (const std::vector<TemplatePlan>& list :
        {SmallDevicePlans(), ApartPlans(), CarryingPlans(), EightsPlans(),
-        HoldingPlans(), PhasePlans(), WarpProductPlans(), RowPlans(),
-        PlainPlans(), SignalPlans()}) {
+        CorrelationPlans(), HoldingPlans(), PhasePlans(), WarpProductPlans(),
+        RowPlans(), PlainPlans(), SignalPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;

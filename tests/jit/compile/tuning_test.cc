@@ -48,7 +48,8 @@ std::string ChosenOf(const ScheduleReport& report) {
 TEST(TuningTest, TextAndValueAreTheSame) {
   for (const char* text :
        {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "images1",
-        "rows2+images1", "conv1+rows2+images1", "eager"}) {
+        "rows2+images1", "conv1+rows2+images1", "correlations1",
+        "conv1+rows2+images1+correlations1", "eager"}) {
     const absl::StatusOr<Tuning> tuning = ParseTuning(text);
     ASSERT_TRUE(tuning.ok()) << text;
     EXPECT_EQ(ToString(*tuning), text);
@@ -74,6 +75,8 @@ TEST(TuningTest, AnyOtherTextIsRefused) {
                            "images2",
                            "images1+rows1",
                            "images1+",
+                           "correlations2",
+                           "correlations1+images1",
                            "plain",
                            "eager1",
                            "eager+rows1"}) {
