@@ -319,8 +319,8 @@ PLANS = {
     + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"
     + "e = add(v, 1e-5)\ns = sqrt(e)\ny = div(d, s)\noutput y\n",
     # Statistics from correlations of the input, in two kernels.
-    "correlate": "grade tf32\ninput x: f32[132,3,61,62]\n"
-    + "param w: f32[256,3,3,3]\nc = conv2d(x, w, padding=1)\n"
+    "correlate": "grade tf32\ninput x: f32[72,3,97,126]\n"
+    + "param w: f32[64,3,3,3]\nc = conv2d(x, w, padding=1)\n"
     + "n = group_norm(c, num_groups=16)\nt = tanh(n)\n"
     + "y = logsumexp(t, dim=1)\noutput y\n",
     "runs_warp_chain": "input x: bf16[64,200,7,7]\n"

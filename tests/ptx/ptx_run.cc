@@ -25,7 +25,7 @@ constexpr char kUsage[] =
   --schedule=N      interrupts warps at random
   --resident=N      so many blocks at a time
   --room=NAME       tight, ample, vast or plain: what schedules leave free
-  --conv=N --rows=N --images=1
+  --conv=N --rows=N --images=1 --correlations=1
                     other candidates, as `kiln tune` counts them
   --variant=N       of the artifact
 
