@@ -55,6 +55,15 @@ std::vector<TemplatePlan> CorrelationPlans() {
       Normalised("correlate_k2", "2,7,9,33", "64,7,2,2", "", 8),
       Normalised("correlate_k1", "3,8,24,36", "64,8,1,1", "", 16),
       Normalised("correlate_few_rows", "2,8,5,40", "64,8,3,3", "", 8),
+      // Images that a filter of one tap takes as others, and weights and input
+      // that kernels of the plan make, which the second kernel reads early.
+      Normalised("correlate_reshaped", "4,8,14,14", "64,8,1,1", "", 16),
+      Tuned({"correlate_computed", "correlate.cu",
+             "grade tf32\ninput x: f32[2,8,24,36]\ninput v: f32[64,8,3,3]\n"
+             "a = relu(x)\nw = mul(v, 0.5)\nc = conv2d(a, w, padding=1)\n"
+             "n = group_norm(c, num_groups=16)\ny = amax(n, dim=1)\noutput y\n",
+             "sm_90a/2"},
+            {.correlations = 1}),
       // The scale of rows that are there already must change; those are no
       // noise, which would hide it.
       growing,
