@@ -35,17 +35,16 @@ std::string Chain(const std::string& x, const std::string& w,
 
 const Tuning kAlways = {.correlations = 1};
 
-bool Correlates(const std::string& text, const Tuning& tuning = {}) {
-  const Schedule schedule = Fastest(text, kH100, tuning);
-  return std::any_of(
+// Null: none does.
+const Kernel* CorrelatingKernelOf(const Schedule& schedule) {
+  const auto found = std::find_if(
       schedule.kernels.begin(), schedule.kernels.end(),
       [](const Kernel& kernel) { return kernel.correlation.has_value(); });
+  return found == schedule.kernels.end() ? nullptr : &*found;
 }
 
-const Kernel& CorrelatingKernelOf(const Schedule& schedule) {
-  return *std::find_if(
-      schedule.kernels.begin(), schedule.kernels.end(),
-      [](const Kernel& kernel) { return kernel.correlation.has_value(); });
+bool Correlates(const std::string& text, const Tuning& tuning = {}) {
+  return CorrelatingKernelOf(Fastest(text, kH100, tuning)) != nullptr;
 }
 
 const char kLarge[] = "128,8,128,128";
@@ -103,7 +102,7 @@ TEST(CorrelationTest, TuningTriesWhatWasNotPredictedToBeFaster) {
 // leaves for the second behind all of these.
 TEST(CorrelationTest, StatesAreWholeAndInFrontOfTheSums) {
   const Schedule schedule = Fastest(Chain(kSmall, kFilter), kH100, kAlways);
-  const Kernel& kernel = CorrelatingKernelOf(schedule);
+  const Kernel& kernel = *CorrelatingKernelOf(schedule);
   EXPECT_EQ(SplitsOf(schedule, kernel), 1);
   EXPECT_EQ(BytesOfStates(schedule, kernel), 2 * 8 * 12);
   const int64_t sums =
@@ -116,14 +115,14 @@ TEST(CorrelationTest, StatesAreWholeAndInFrontOfTheSums) {
 
 TEST(CorrelationTest, ABlockHasAPartOfAnImage) {
   const Schedule schedule = Fastest(Chain(kLarge, kFilter));
-  const Kernel& kernel = CorrelatingKernelOf(schedule);
+  const Kernel& kernel = *CorrelatingKernelOf(schedule);
   const KernelSpec spec = MakeKernelSpec(schedule, kernel);
   ASSERT_EQ(spec.entries.size(), 2);
   EXPECT_EQ(spec.entries[0].symbol, "kiln_correlate");
   EXPECT_EQ(spec.entries[0].grid[0], 128 * kernel.correlation->strips);
   EXPECT_EQ(spec.entries[1].grid[0], 128);
   const Schedule wide = Fastest(Chain("2,8,40,300", kFilter), kH100, kAlways);
-  EXPECT_EQ(CorrelatingKernelOf(wide).correlation->column_blocks, 3);
+  EXPECT_EQ(CorrelatingKernelOf(wide)->correlation->column_blocks, 3);
 }
 
 TEST(CorrelationTest, ExplainShowsWhatElseThereWas) {
