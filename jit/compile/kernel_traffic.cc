@@ -17,9 +17,11 @@ class Traffic {
 
   int64_t Read() const {
     if (kernel_.packs) return BytesOf(WeightOf());
+    if (kernel_.lays) return BytesOf(InputOf());
     int64_t bytes = kernel_.correlation ? BytesOf(WeightOf())
                     : kernel_.conv      ? kernel_.conv->packed_bytes()
                                         : 0;
+    if (TakesLaidLines()) bytes += kernel_.conv->laid_bytes();
     for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     for (const Kernel* source : SourcesOfStates()) {
@@ -30,6 +32,7 @@ class Traffic {
 
   int64_t Written() const {
     if (kernel_.packs) return kernel_.conv->packed_bytes();
+    if (kernel_.lays) return kernel_.conv->laid_bytes();
     int64_t bytes =
         LeavesStates(kernel_) ? BytesOfPartials(schedule_, kernel_) : 0;
     for (const Store& store : kernel_.stores) {
@@ -43,8 +46,13 @@ class Traffic {
     return schedule_.lowered.values[value].desc;
   }
 
-  int WeightOf() const {
-    return ValueOf(schedule_.lowered.nodes[kernel_.group.anchor].operands[1]);
+  int InputOf() const { return OperandOf(0); }
+  int WeightOf() const { return OperandOf(1); }
+  int OperandOf(size_t i) const {
+    return ValueOf(schedule_.lowered.nodes[kernel_.group.anchor].operands[i]);
+  }
+  bool TakesLaidLines() const {
+    return kernel_.conv && kernel_.conv->lays_lines && !kernel_.correlation;
   }
 
   int64_t BytesOf(int value) const {
@@ -57,6 +65,7 @@ class Traffic {
     // A kernel without nodes copies an input to outputs.
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
     if (kernel_.conv) values.erase(WeightOf());
+    if (TakesLaidLines()) values.erase(InputOf());
     return values;
   }
 

@@ -200,6 +200,13 @@ class Scheduling {
       }
       schedule_.kernels.push_back(std::move(packer));
     }
+    if (geometry.lays_lines && LayerOf(anchor, geometry) == nullptr) {
+      Kernel layer;
+      layer.group.anchor = anchor;
+      layer.conv = geometry;
+      layer.lays = true;
+      schedule_.kernels.push_back(std::move(layer));
+    }
     AddKernel(std::move(group));
     schedule_.kernels.back().conv = geometry;
     schedule_.kernels.back().demands = demands;
@@ -211,6 +218,18 @@ class Scheduling {
     for (const Kernel& kernel : schedule_.kernels) {
       if (kernel.packs && kernel.group.anchor == anchor &&
           kernel.conv->PacksLike(geometry)) {
+        return &kernel;
+      }
+    }
+    return nullptr;
+  }
+
+  // The kernel that lays down what a convolution with `geometry` reads.
+  const Kernel* LayerOf(int anchor, const ConvGeometry& geometry) const {
+    const int input = ValueOf(NodeAt(anchor).operands[0]);
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.lays && kernel.conv->LaysLike(geometry) &&
+          ValueOf(NodeAt(kernel.group.anchor).operands[0]) == input) {
         return &kernel;
       }
     }
@@ -334,10 +353,25 @@ class Scheduling {
     return static_cast<int64_t>(values.size());
   }
 
+  // Input that is laid down, for all kernels that read it.
+  void AddLaidLines(int index) {
+    const Kernel& layer = schedule_.kernels[index];
+    int last = index;
+    for (size_t i = index; i < schedule_.kernels.size(); ++i) {
+      const Kernel& kernel = schedule_.kernels[i];
+      if (kernel.conv && kernel.computes() && kernel.conv->lays_lines &&
+          LayerOf(kernel.group.anchor, *kernel.conv) == &layer) {
+        last = static_cast<int>(i);
+      }
+    }
+    buffers_.push_back({index, -1, {index, last, layer.conv->laid_bytes()}});
+  }
+
   // Packed weights of the workspace, and the partial states of a tail that
   // gathers statistics.
   void AddConvBuffers(int index) {
     const Kernel& kernel = schedule_.kernels[index];
+    if (kernel.lays) return AddLaidLines(index);
     if (kernel.packs && !kernel.prepares) {
       int last = index;
       for (size_t i = index; i < schedule_.kernels.size(); ++i) {
@@ -406,7 +440,7 @@ class Scheduling {
   // Leaves in memory what later kernels or the caller need, or the kernel
   // itself to finish, if no kernel before has.
   void AddStores(int index) {
-    if (schedule_.kernels[index].packs) return;
+    if (!schedule_.kernels[index].computes()) return;
     const KernelGroup group = schedule_.kernels[index].group;
     const bool keeps_rows = schedule_.kernels[index].rows.has_value();
     for (const int node : group.Nodes()) {
@@ -491,6 +525,8 @@ class Scheduling {
       Kernel& kernel = schedule_.kernels[buffers_[i].kernel];
       if (kernel.packs) {
         kernel.packed = place;
+      } else if (kernel.lays) {
+        kernel.laid = place;
       } else if (buffers_[i].counts) {
         kernel.progress = place;
         AddZero(buffers_[i], place, ZeroWhen::kEachLaunch);
@@ -510,6 +546,9 @@ class Scheduling {
     for (Kernel& kernel : schedule_.kernels) {
       if (!kernel.conv.has_value()) continue;
       kernel.packed = PackerOf(kernel.group.anchor, *kernel.conv)->packed;
+      if (kernel.conv->lays_lines) {
+        kernel.laid = LayerOf(kernel.group.anchor, *kernel.conv)->laid;
+      }
     }
   }
 

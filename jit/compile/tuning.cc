@@ -122,7 +122,7 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
   int rows = 0;
   const std::vector<Schedule> schedules = MakeSchedules(plan, target);
   for (const Kernel& kernel : schedules.front().kernels) {
-    if (kernel.conv && !kernel.packs) {
+    if (kernel.conv && kernel.computes()) {
       const ConvOptions options = {plan.plan.grade, target, 0, nullptr};
       conv = std::max(conv, CountFitting(ConvCandidates(kernel, options)));
     }
