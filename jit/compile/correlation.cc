@@ -64,12 +64,18 @@ double CyclesOf(const ConvProblem& p, const Correlation& c, int sm_count) {
 
 }  // namespace
 
+bool MayCorrelate(const ConvProblem& problem, Grade grade,
+                  const Target& target) {
+  return target.arch == "sm_90a" && grade == Grade::kTf32 && Takes(problem);
+}
+
 std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
                                              const ConvDemands& demands,
                                              Grade grade,
                                              const Target& target) {
-  if (target.arch != "sm_90a" || grade != Grade::kTf32) return std::nullopt;
-  if (!Takes(problem) || !Suits(demands)) return std::nullopt;
+  if (!MayCorrelate(problem, grade, target) || !Suits(demands)) {
+    return std::nullopt;
+  }
   Correlation best;
   best.column_blocks = CeilDiv(problem.output[3], kColumns);
   const int64_t rows = problem.output[2] - Edges(problem);

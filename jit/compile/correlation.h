@@ -19,12 +19,16 @@ struct Correlation {
   friend bool operator==(const Correlation&, const Correlation&) = default;
 };
 
+// Whether the template takes `problem`: it needs tensor cores of sm_90a, f32,
+// at most eight channels in and at most three taps each way, and as many
+// rounding errors as the grade tf32 allows, since what it sums is larger than
+// what comes out by the square of how much larger the terms of a result are
+// than the result.
+bool MayCorrelate(const ConvProblem& problem, Grade grade,
+                  const Target& target);
+
 // The fastest for the statistics that a kernel with `demands` gathers of all
-// results of `problem`. Null where the template does not take it: it needs
-// tensor cores of sm_90a, f32, at most eight channels in and at most three taps
-// each way, and as many rounding errors as the grade tf32 allows, since what it
-// sums is larger than what comes out by the square of how much larger the terms
-// of a result are than the result.
+// results of `problem`. Null where the template does not take that.
 std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
                                              const ConvDemands& demands,
                                              Grade grade, const Target& target);

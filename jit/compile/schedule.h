@@ -47,8 +47,8 @@ struct Kernel {
   // For a statistic over rows, kept on chip or not: what was weighed.
   std::optional<RowWork> row_work;
   // For a convolution on tensor cores. `packed` is where its weights lie in
-  // the order of pack_weights.cu; `packs` says that the kernel brings them
-  // there, and computes nothing else.
+  // the order of pack_weights.cu, if it reads them so; `packs` says that the
+  // kernel brings them there, and computes nothing else.
   std::optional<ConvGeometry> conv;
   ConvDemands demands;  // that `conv` meets
   std::optional<Place> packed;
@@ -76,6 +76,8 @@ struct Kernel {
   // Runs only when a parameter has changed: reads parameters, fills the
   // prepared area.
   bool prepares = false;
+
+  bool ReadsPacked() const { return conv && !packs && !correlation; }
 };
 
 // A plan cut into kernels, in launch order.
@@ -90,6 +92,14 @@ struct Schedule {
   int64_t prepared_bytes = 0;
   std::vector<ZeroRange> zero;
   Requirements requires_;  // of the device, for the whole schedule
+
+  // Kernels whose statistics come from correlations.
+  int64_t CountCorrelations() const;
+  bool HoldsImages() const;  // in blocks of any kernel
+  // Of the models' choice: ranks of Tuning::conv, 0 among them, before that of
+  // the fastest tiles alone. Where it has correlations the next ones have none,
+  // and where it holds images those behind them do not.
+  int RanksBeforeTiles() const;
 };
 
 // The plain schedule: one kernel for each barrier, values between kernels
