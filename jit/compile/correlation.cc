@@ -12,7 +12,7 @@ constexpr int64_t kMostInputs = 8;     // channels; those of a row of a product
 constexpr int64_t kMostTaps = 3;       // each way, by the registers for sums
 constexpr int64_t kMostOutputs = 512;  // channels, whose states are shared
 constexpr int64_t kColumns = 128;      // of a block, sixteen for each warp
-constexpr int64_t kResident = 2;       // blocks of a multiprocessor
+constexpr int64_t kResident = kResidentCorrelators;
 
 // Of two blocks that share a multiprocessor: for each row, with its begin, and
 // with what it leaves for each part of its rows; then of the kernel behind, and

@@ -13,9 +13,11 @@ namespace kiln {
 // correlate.cu has the statistics of group_norm of its results; names are those
 // of that file.
 struct Correlation {
-  int64_t strips = 1;         // of an image's rows; a block has one of these,
-  int64_t column_blocks = 1;  // and of its columns one of those
-  double cycles = 0.0;        // predicted, as for tiles
+  // Of an image's rows, a strip for each block: 1 to as many as all rows of the
+  // filter reach, none of them empty.
+  int64_t strips = 1;
+  int64_t column_blocks = 1;  // of an image's columns: one for every 128
+  double cycles = 0.0;        // predicted, as for tiles; more than 0
   friend bool operator==(const Correlation&, const Correlation&) = default;
 };
 
@@ -37,7 +39,12 @@ std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
 int64_t CorrelationBytes(const ConvProblem& problem,
                          const Correlation& correlation);
 
-// Shared memory of a block of each.
+// Blocks of the first that share a multiprocessor: there is shared memory for
+// as many, and its launch bounds see to registers.
+inline constexpr int kResidentCorrelators = 2;
+
+// Shared memory of a block of each, in bytes: the sizes of Correlator::Shared
+// (correlator.cuh) and CorrelatedStates::Shared (correlated_states.cuh).
 int64_t CorrelatorBytes(const ConvProblem& problem);
 int64_t CorrelatedStatesBytes(const ConvProblem& problem);
 
