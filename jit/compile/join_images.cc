@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "fmt/format.h"
 #include "jit/compile/reshape_images.h"
 
 namespace kiln {
@@ -208,13 +207,7 @@ class Joining {
     value.name += "_joined";
     value.desc.dims = JoinedDims(value.desc.dims);
     const int joined = plan_.AddValue(std::move(value));
-    plan_.AddNode({NodeKind::kJoin,
-                   OpKind::kConv2d,
-                   {},
-                   {ValueId{input}},
-                   {joined},
-                   fmt::format("{} = join({})", plan_.values[joined].name,
-                               plan_.values[input].name)});
+    plan_.AddMove(NodeKind::kJoin, input, joined);
     return joined;
   }
 
