@@ -56,11 +56,8 @@ enum class Correlating : uint8_t {
 
 class Scheduling {
  public:
-  Scheduling(const CanonicalPlan& plan, const Target& target)
-      : Scheduling(plan, target, Lower(plan)) {}
-
   Scheduling(const CanonicalPlan& plan, const Target& target,
-             LoweredPlan lowered, Room room = Room::kTight)
+             LoweredPlan lowered, Room room)
       : plan_(plan),
         num_inputs_(static_cast<int>(plan.plan.inputs.size())),
         target_(target),
@@ -81,11 +78,6 @@ class Scheduling {
   // One kernel for each barrier.
   Schedule Plain() && {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kNone, 0);
-  }
-
-  // The plain schedule, with rows kept on chip.
-  Schedule Rows() && {
-    return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
   }
 
   // Has statistics of convolutions come from correlations.
@@ -641,14 +633,6 @@ bool Schedule::HoldsImages() const {
 
 int Schedule::RanksBeforeTiles() const {
   return (CountCorrelations() > 0 ? 1 : 0) + (HoldsImages() ? 1 : 0);
-}
-
-Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
-  return Scheduling(plan, target).Plain();
-}
-
-Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
-  return Scheduling(plan, target).Rows();
 }
 
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,

@@ -102,22 +102,16 @@ struct Schedule {
   int RanksBeforeTiles() const;
 };
 
-// The plain schedule: one kernel for each barrier, values between kernels
-// materialised in their types, f32 but for casts. An output that is read again
-// is read from its slot if that has this type, else from an unrounded copy.
-Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
-
-// The plain schedule, but that normalisations and softmax over neighbours in
-// memory keep their rows on chip where that is faster and the device allows.
-Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target);
-
 // Registers that a schedule leaves to what the plan computes on each element.
 enum class Room : uint8_t {
   kTight,  // enough for most plans
   kAmple,  // fewer sums to a thread, for long chains; no rows in registers
            // through several reductions
   kVast,   // fewer still, and warps multiply, not warpgroups
-  // The plain schedule without tiles of depthwise convolutions: always fits.
+  // The plain schedule, which always fits: one kernel for each barrier, without
+  // tiles of depthwise convolutions; values between kernels materialised in
+  // their types, f32 but for casts. An output that is read again is read from
+  // its slot if that has this type, else from an unrounded copy.
   kPlain,
 };
 
