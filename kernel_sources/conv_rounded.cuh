@@ -12,6 +12,7 @@
 #include "async_copy.cuh"
 #include "conv_block_tiles.cuh"
 #include "conv_channels.cuh"
+#include "conv_run_places.cuh"
 #include "point.cuh"
 #include "ptx_bulk.cuh"
 #include "ptx_matrix.cuh"
@@ -24,6 +25,7 @@ class RoundedTail {
  public:
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
+  using Places = RunPlaces<Spec>;
   static constexpr int kCount = Spec::kTilesN * 4;  // sums of a thread
 
   __device__ RoundedTail(const typename Spec::Tensors& t,
@@ -41,7 +43,9 @@ class RoundedTail {
                        const float (&sums)[kCount]) {
     const ConvBlock<Spec> block = tiles.BlockOf(number);
     const int tile = tiles.TileOf(number);
-    const Point<Index> points[2] = {PointOf(block, 0), PointOf(block, 1)};
+    const Places places;
+    const Point<Index> points[2] = {places.PointOfChannel(block, 0),
+                                    places.PointOfChannel(block, 1)};
     const typename Spec::Channel both[2] = {channels(points[0]),
                                             channels(points[1])};
     const auto round = [&](int i, int half, unsigned beside) {
@@ -107,29 +111,6 @@ class RoundedTail {
   }
 
   static __device__ int Lane() { return threadIdx.x % 32; }
-  // The warp's first, in the block.
-  static __device__ int FirstChannel() {
-    return threadIdx.x / 32 % (4 * Spec::kGroupsM) * 16;
-  }
-  static __device__ int Part() {  // of the pixels
-    return threadIdx.x / 32 / (4 * Spec::kGroupsM);
-  }
-
-  // Some point of the thread's first or second channel; of the last there is
-  // where it is none.
-  static __device__ Point<Index> PointOf(const ConvBlock<Spec>& block,
-                                         int half) {
-    return PointOfChannel(block, FirstChannel() + Lane() / 4 + 8 * half);
-  }
-  static __device__ Point<Index> PointOfChannel(const ConvBlock<Spec>& block,
-                                                int channel) {
-    const int last =
-        Tile::kOutputs - 1 - block.channel_block * Tile::kBlockChannels;
-    return PointAt<typename Spec::Output, Index>(
-        static_cast<Index>(block.n),
-        static_cast<Index>(block.first_channel() + min(channel, last)),
-        static_cast<Index>(0), static_cast<Index>(0));
-  }
 
   // What becomes of two neighbours' sums, and of what is read beside them.
   static __device__ unsigned Round(const typename Spec::Tensors& t,
@@ -204,9 +185,9 @@ class RoundedTail {
     const int set = Lane() / kLanes;
     const int left_over = Tile::kOutputs -
                           block.channel_block * Tile::kBlockChannels -
-                          FirstChannel() - first - set;
+                          Places::FirstOfWarp() - first - set;
     const Point<Index> first_point =
-        PointOfChannel(block, FirstChannel() + first);
+        Places::PointIn(block, Places::FirstOfWarp() + first);
     const Index start =
         (first_point.n * Spec::Output::kC + first_point.c + set) * kPlane;
 #pragma unroll
@@ -214,8 +195,8 @@ class RoundedTail {
       const int position = (i * kLanes + Lane() % kLanes) * kVector;
       if (position >= Spec::kTilesN * 8) break;
       const int column = position % Spec::kRunPitch;
-      const int y =
-          block.y(tile, Part() * Spec::kPartStep + position / Spec::kRunPitch);
+      const int y = block.y(tile, Places::PartOfWarp() * Spec::kPartStep +
+                                      position / Spec::kRunPitch);
       const int x = block.x(column);
       const bool inside = column < Tile::kColumns && block.IsInside(y, x);
       auto* const row =

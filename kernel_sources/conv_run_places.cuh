@@ -37,11 +37,18 @@ struct RunPlaces {
   int columns, rows;
 
   __device__ RunPlaces() {
-    const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     pair = lane % 4;
-    part = warp / (4 * Spec::kGroupsM);
-    first = warp % (4 * Spec::kGroupsM) * 16 + lane / 4;
+    part = PartOfWarp();
+    first = FirstOfWarp() + lane / 4;
+  }
+
+  // Of the pixels, and of the block's channels.
+  static __device__ int PartOfWarp() {
+    return threadIdx.x / 32 / (4 * Spec::kGroupsM);
+  }
+  static __device__ int FirstOfWarp() {
+    return threadIdx.x / 32 % (4 * Spec::kGroupsM) * 16;
   }
 
   __device__ void Find(const ConvBlock<Spec>& block, int tile) {
@@ -73,16 +80,20 @@ struct RunPlaces {
     return is_row && is_column;
   }
 
-  // Some point of the channel `half` of the thread; of the last where there is
-  // none.
-  __device__ Point<Index> PointOfChannel(const ConvBlock<Spec>& block,
-                                         int half) const {
+  // Some point of a channel of the block; of the last where there is none.
+  static __device__ Point<Index> PointIn(const ConvBlock<Spec>& block,
+                                         int channel) {
     const int last =
         Tile::kOutputs - 1 - block.channel_block * Tile::kBlockChannels;
     return PointAt<typename Spec::Output, Index>(
         static_cast<Index>(block.n),
-        static_cast<Index>(block.first_channel() + min(first + 8 * half, last)),
+        static_cast<Index>(block.first_channel() + min(channel, last)),
         static_cast<Index>(0), static_cast<Index>(0));
+  }
+  // The same of the channel `half` of the thread.
+  __device__ Point<Index> PointOfChannel(const ConvBlock<Spec>& block,
+                                         int half) const {
+    return PointIn(block, first + 8 * half);
   }
 
  private:

@@ -390,8 +390,11 @@ bool ConvGeometry::CanReadBeside(const ConvDemands& demands) const {
   return demands.may_read_ahead && HasPairs();
 }
 bool ConvGeometry::CanRoundSums(const ConvDemands& demands) const {
-  return demands.leaves_halves && HasPairs() && phases(1) == 1 &&
-         step(1) % 2 == 0;
+  return MayRoundSums(demands) && HasPairs() && step(1) % 2 == 0;
+}
+bool ConvGeometry::MayRoundSums(const ConvDemands& demands) const {
+  return demands.leaves_halves && channel_rows && phases(1) == 1 &&
+         problem.output[3] % 2 == 0;
 }
 bool ConvGeometry::CanStoreSums(const ConvDemands& demands) const {
   return demands.leaves_one_value && demands.stores && !demands.holds_images &&

@@ -333,6 +333,8 @@ struct ConvGeometry {
   // there, if `demands` lets it.
   bool CanReadBeside(const ConvDemands& demands) const;
   bool CanRoundSums(const ConvDemands& demands) const;
+  // Whether tiles with an even number of columns can, before those are known.
+  bool MayRoundSums(const ConvDemands& demands) const;
   bool CanStoreSums(const ConvDemands& demands) const;
   // Of a warp's channels, what is on its way at once.
   static int64_t ChannelsAhead(const ConvDemands& demands) {

@@ -194,17 +194,11 @@ class GroupTiles {
     g.channel_rows ? TryChannelRows(g) : TryPixelRows(g);
   }
 
-  // Where tiles have an even number of columns.
-  bool MayRoundSums(const ConvGeometry& g) const {
-    return g.channel_rows && demands_.leaves_halves && g.phases(1) == 1 &&
-           g.problem.output[3] % 2 == 0;
-  }
-
   // What divides the distance of tiles side by side: they begin with a whole
   // window, and at an even column, or with a unit of a line.
   int64_t StepsOf(const ConvGeometry& g) const {
     if (g.takes_lines) return 8;
-    const bool are_even = g.takes_pairs || MayRoundSums(g);
+    const bool are_even = g.takes_pairs || g.MayRoundSums(demands_);
     return std::lcm(demands_.windows.stride[1], int64_t{are_even ? 2 : 1});
   }
   // Of tiles that cover an image.
@@ -310,7 +304,7 @@ class GroupTiles {
 
   // Of a warpgroup's product, where channels are its rows.
   int MostColumns(const ConvGeometry& g) const {
-    if (g.takes_lines || MayRoundSums(g)) return kMaxColumns;
+    if (g.takes_lines || g.MayRoundSums(demands_)) return kMaxColumns;
     if (!demands_.needs_planes() || demands_.holds_images) return kMaxColumns;
     return demands_.pools_in_a_loop() ? kMaxColumnsOfWindows
                                       : kMaxColumnsOfPlanes;

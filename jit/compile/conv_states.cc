@@ -19,20 +19,19 @@ constexpr int64_t kBytesPerCycle = 23;
 constexpr int64_t kMergeCycles = 100;
 // The kernel that merges, and the gap before it: 4 us on an H100.
 constexpr int64_t kLaunchCycles = 7000;
+constexpr int64_t kSplits = 1;  // of each group, from correlations
 
 class Deciding {
  public:
-  Deciding(const Schedule& schedule, int index, const Target& target)
-      : schedule_(schedule),
-        kernel_(schedule.kernels[index]),
-        sm_count_(target.sm_count) {}
+  Deciding(const Schedule& schedule, const Kernel& kernel, const Target& target)
+      : schedule_(schedule), kernel_(kernel), sm_count_(target.sm_count) {}
 
-  bool Run() const {
+  // Whether to merge so many states of each group where they are used.
+  bool Run(int64_t states) const {
     if (!kernel_.group.finish.empty()) return false;
     const Node& tail = NodeAt(kernel_.group.tail);
     if (tail.op != OpKind::kGroupNorm) return false;
     if (schedule_.lowered.AnyIsOutput(tail.results)) return false;
-    const int64_t states = SplitsOf(schedule_, kernel_);
     if (states > kMostStates) return false;
     int64_t cycles = 0;
     for (const Kernel& reader : schedule_.kernels) {
@@ -101,9 +100,20 @@ class Deciding {
 
 }  // namespace
 
-bool MergesWhereUsed(const Schedule& schedule, int index,
+bool MergesWhereUsed(const Schedule& schedule, const Kernel& kernel,
                      const Target& target) {
-  return Deciding(schedule, index, target).Run();
+  return Deciding(schedule, kernel, target).Run(SplitsOf(schedule, kernel));
+}
+
+std::optional<Correlation> CorrelationFor(const Schedule& schedule,
+                                          const Kernel& kernel, Grade grade,
+                                          const Target& target) {
+  std::optional<Correlation> correlation =
+      ChooseCorrelation(kernel.conv->problem, kernel.demands, grade, target);
+  if (correlation && !Deciding(schedule, kernel, target).Run(kSplits)) {
+    correlation.reset();
+  }
+  return correlation;
 }
 
 const Kernel* KernelThatLeaves(const Schedule& schedule, int value) {
@@ -115,7 +125,7 @@ const Kernel* KernelThatLeaves(const Schedule& schedule, int value) {
 }
 
 int64_t SplitsOf(const Schedule& schedule, const Kernel& kernel) {
-  if (kernel.correlation) return 1;
+  if (kernel.correlation) return kSplits;
   const Node& tail = schedule.lowered.nodes[kernel.group.tail];
   return kernel.conv->Splits(ChannelsOfState(tail, kernel.group.domain));
 }

@@ -2,17 +2,26 @@
 #define KILN_JIT_COMPILE_CONV_STATES_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "jit/compile/schedule.h"
 
 namespace kiln {
 
-// Whether the statistics that kernel number `index` gathers beside a
+// Whether the statistics that `kernel` of `schedule` gathers beside a
 // convolution, states of its blocks, are merged by every block that needs them,
 // instead of once by a kernel of its own: where only convolutions of
 // warpgroups need them, for what channels have in common (conv_channels.cuh),
 // and merging takes them less time than that kernel. All kernels must be there.
-bool MergesWhereUsed(const Schedule& schedule, int index, const Target& target);
+bool MergesWhereUsed(const Schedule& schedule, const Kernel& kernel,
+                     const Target& target);
+
+// The correlation that those statistics can come from: one that leaves states
+// which are merged in that way. Null if there is none. All kernels must be
+// there.
+std::optional<Correlation> CorrelationFor(const Schedule& schedule,
+                                          const Kernel& kernel, Grade grade,
+                                          const Target& target);
 
 // The kernel that leaves states instead of `value`, one of its statistics;
 // null if none does.

@@ -12,7 +12,7 @@ constexpr int64_t kMostInputs = 8;     // channels; those of a row of a product
 constexpr int64_t kMostTaps = 3;       // each way, by the registers for sums
 constexpr int64_t kMostOutputs = 512;  // channels, whose states are shared
 constexpr int64_t kColumns = 128;      // of a block, sixteen for each warp
-constexpr int64_t kResident = 2;       // blocks of a multiprocessor
+constexpr int64_t kResident = kResidentCorrelators;
 
 // Of two blocks that share a multiprocessor: for each row, with its begin, and
 // with what it leaves for each part of its rows; then of the kernel behind, and
@@ -64,12 +64,18 @@ double CyclesOf(const ConvProblem& p, const Correlation& c, int sm_count) {
 
 }  // namespace
 
+bool MayCorrelate(const ConvProblem& problem, Grade grade,
+                  const Target& target) {
+  return target.arch == "sm_90a" && grade == Grade::kTf32 && Takes(problem);
+}
+
 std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
                                              const ConvDemands& demands,
                                              Grade grade,
                                              const Target& target) {
-  if (target.arch != "sm_90a" || grade != Grade::kTf32) return std::nullopt;
-  if (!Takes(problem) || !Suits(demands)) return std::nullopt;
+  if (!MayCorrelate(problem, grade, target) || !Suits(demands)) {
+    return std::nullopt;
+  }
   Correlation best;
   best.column_blocks = CeilDiv(problem.output[3], kColumns);
   const int64_t rows = problem.output[2] - Edges(problem);

@@ -13,18 +13,24 @@ namespace kiln {
 // correlate.cu has the statistics of group_norm of its results; names are those
 // of that file.
 struct Correlation {
-  int64_t strips = 1;         // of an image's rows; a block has one of these,
-  int64_t column_blocks = 1;  // and of its columns one of those
-  double cycles = 0.0;        // predicted, as for tiles
+  // Of an image's rows, a strip for each block: 1 to as many as all rows of the
+  // filter reach, none of them empty.
+  int64_t strips = 1;
+  int64_t column_blocks = 1;  // of an image's columns: one for every 128
+  double cycles = 0.0;        // predicted, as for tiles; more than 0
   friend bool operator==(const Correlation&, const Correlation&) = default;
 };
 
+// Whether the template takes `problem`: it needs tensor cores of sm_90a, f32,
+// at most eight channels in and at most three taps each way, and as many
+// rounding errors as the grade tf32 allows, since what it sums is larger than
+// what comes out by the square of how much larger the terms of a result are
+// than the result.
+bool MayCorrelate(const ConvProblem& problem, Grade grade,
+                  const Target& target);
+
 // The fastest for the statistics that a kernel with `demands` gathers of all
-// results of `problem`. Null where the template does not take it: it needs
-// tensor cores of sm_90a, f32, at most eight channels in and at most three taps
-// each way, and as many rounding errors as the grade tf32 allows, since what it
-// sums is larger than what comes out by the square of how much larger the terms
-// of a result are than the result.
+// results of `problem`. Null where the template does not take that.
 std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
                                              const ConvDemands& demands,
                                              Grade grade, const Target& target);
@@ -33,7 +39,12 @@ std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
 int64_t CorrelationBytes(const ConvProblem& problem,
                          const Correlation& correlation);
 
-// Shared memory of a block of each.
+// Blocks of the first that share a multiprocessor: there is shared memory for
+// as many, and its launch bounds see to registers.
+inline constexpr int kResidentCorrelators = 2;
+
+// Shared memory of a block of each, in bytes: the sizes of Correlator::Shared
+// (correlator.cuh) and CorrelatedStates::Shared (correlated_states.cuh).
 int64_t CorrelatorBytes(const ConvProblem& problem);
 int64_t CorrelatedStatesBytes(const ConvProblem& problem);
 

@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kCorrelatorThreads = 256;
 constexpr int kStatesThreads = 1024;
-constexpr int kResidentBlocks = 2;
 
 Dims DimsOf(const Dims4& dims) { return {dims.begin(), dims.end()}; }
 
@@ -36,7 +35,7 @@ void AddEntries(const ConvProblem& problem, const Correlation& correlation,
   correlate.grid[0] = static_cast<uint32_t>(
       problem.input[0] * correlation.column_blocks * correlation.strips);
   correlate.dynamic_shared_bytes = CorrelatorBytes(problem);
-  correlate.min_blocks = kResidentBlocks;
+  correlate.min_blocks = kResidentCorrelators;
   spec->entries.push_back(std::move(correlate));
   EntrySpec states{"kiln_correlated_states", "kiln::LeaveCorrelatedStates",
                    kStatesThreads};
@@ -60,6 +59,7 @@ KernelSpec MakeCorrelationSpec(const Schedule& schedule, const Kernel& kernel) {
   for (const int node : kernel.group.Nodes()) {
     spec.formula.push_back(schedule.lowered.nodes[node].text);
   }
+  AddEntries(problem, correlation, &spec);
   spec.source_file = "correlate.cu";
   spec.index = "int";
   spec.constants = ShapeText("Input", DimsOf(problem.input));
@@ -72,8 +72,8 @@ KernelSpec MakeCorrelationSpec(const Schedule& schedule, const Kernel& kernel) {
                  correlation.column_blocks),
         IntsText("kStatesOfImage", problem.output[1] / channels,
                  "kChannelsOfState", channels),
-        IntsText("kCorrelatorBytes", CorrelatorBytes(problem), "kStatesBytes",
-                 CorrelatedStatesBytes(problem)),
+        IntsText("kCorrelatorBytes", spec.entries[0].dynamic_shared_bytes,
+                 "kStatesBytes", spec.entries[1].dynamic_shared_bytes),
         std::string("using Reducer = kiln::Moments;")}) {
     spec.constants.push_back(line);
   }
@@ -84,7 +84,6 @@ KernelSpec MakeCorrelationSpec(const Schedule& schedule, const Kernel& kernel) {
       has_bias ? "  return kiln::Load(t.bias, channel);" : "  return 0.0f;",
       "}"};
   spec.has_element = false;
-  AddEntries(problem, correlation, &spec);
   return spec;
 }
 

@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "fmt/format.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -74,22 +73,12 @@ class Gathering {
         AddValue(input, "_gathered", {1, depth, height, width});
     const int apart =
         AddValue(result, "_gathered", {1, filter[0], height, width});
-    AddTurn(input, gathered);
+    plan_.AddMove(NodeKind::kTurn, input, gathered);
     conv.operands[0] = ValueId{gathered};
     conv.results[0] = apart;
     std::get<ConvAttributes>(conv.attributes).stride = {1, 1};
     plan_.AddNode(std::move(conv));
-    AddTurn(apart, result);
-  }
-
-  void AddTurn(int from, int to) {
-    plan_.AddNode({NodeKind::kTurn,
-                   OpKind::kConv2d,
-                   {},
-                   {ValueId{from}},
-                   {to},
-                   fmt::format("{} = turn({})", plan_.values[to].name,
-                               plan_.values[from].name)});
+    plan_.AddMove(NodeKind::kTurn, apart, result);
   }
 
   // A value like `like`, of other dims.

@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "fmt/format.h"
 #include "jit/compile/reshape_images.h"
 
 namespace kiln {
@@ -77,18 +76,10 @@ class Joining {
 
   // Whether no reduction and no pooling may become part of its kernel.
   bool LeavesElements(const Node& conv) const {
-    std::set<int> reached = {conv.results[0]};
-    for (const Node& node : plan_.nodes) {
-      const bool reads =
-          std::any_of(reached.begin(), reached.end(),
-                      [&](int value) { return node.Reads(value); });
-      if (!reads) continue;
-      if (node.kind == NodeKind::kReduce || node.kind == NodeKind::kPool2d) {
-        return false;
-      }
-      if (node.kind == NodeKind::kPointwise) reached.insert(node.results[0]);
-    }
-    return true;
+    const std::vector<const Node*> behind = NodesBehind(plan_, conv);
+    return std::none_of(behind.begin(), behind.end(), [](const Node* node) {
+      return node->kind == NodeKind::kReduce || node->kind == NodeKind::kPool2d;
+    });
   }
 
   // Whether there was any convolution that gains less than it costs.
@@ -208,13 +199,7 @@ class Joining {
     value.name += "_joined";
     value.desc.dims = JoinedDims(value.desc.dims);
     const int joined = plan_.AddValue(std::move(value));
-    plan_.AddNode({NodeKind::kJoin,
-                   OpKind::kConv2d,
-                   {},
-                   {ValueId{input}},
-                   {joined},
-                   fmt::format("{} = join({})", plan_.values[joined].name,
-                               plan_.values[input].name)});
+    plan_.AddMove(NodeKind::kJoin, input, joined);
     return joined;
   }
 

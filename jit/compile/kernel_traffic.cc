@@ -21,7 +21,7 @@ class Traffic {
     int64_t bytes = kernel_.correlation ? BytesOf(WeightOf())
                     : kernel_.conv      ? kernel_.conv->packed_bytes()
                                         : 0;
-    if (TakesLaidLines()) bytes += kernel_.conv->laid_bytes();
+    if (kernel_.TakesLaidLines()) bytes += kernel_.conv->laid_bytes();
     for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     for (const Kernel* source : SourcesOfStates()) {
@@ -51,9 +51,6 @@ class Traffic {
   int OperandOf(size_t i) const {
     return ValueOf(schedule_.lowered.nodes[kernel_.group.anchor].operands[i]);
   }
-  bool TakesLaidLines() const {
-    return kernel_.conv && kernel_.conv->lays_lines && !kernel_.correlation;
-  }
 
   int64_t BytesOf(int value) const {
     const std::optional<Place>& home = schedule_.homes[value];
@@ -65,7 +62,7 @@ class Traffic {
     // A kernel without nodes copies an input to outputs.
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
     if (kernel_.conv) values.erase(WeightOf());
-    if (TakesLaidLines()) values.erase(InputOf());
+    if (kernel_.TakesLaidLines()) values.erase(InputOf());
     return values;
   }
 

@@ -14,7 +14,9 @@ int64_t DynamicSharedBytes(const Kernel& kernel) {
 }
 
 int64_t ResidentSharedBytes(const Kernel& kernel) {
-  if (kernel.correlation) return CorrelatorBytes(kernel.conv->problem);
+  if (kernel.correlation) {
+    return kResidentCorrelators * CorrelatorBytes(kernel.conv->problem);
+  }
   return DynamicSharedBytes(kernel) *
          (kernel.conv ? std::max(kernel.conv->resident_blocks, 1) : 1);
 }

@@ -240,6 +240,17 @@ void LoweredPlan::AddNode(Node node) {
   nodes.push_back(std::move(node));
 }
 
+void LoweredPlan::AddMove(NodeKind kind, int from, int to) {
+  AddNode({kind,
+           OpKind::kConv2d,
+           {},
+           {ValueId{from}},
+           {to},
+           fmt::format("{} = {}({})", values[to].name,
+                       kind == NodeKind::kTurn ? "turn" : "join",
+                       values[from].name)});
+}
+
 LoweredPlan Lower(const CanonicalPlan& plan) { return Lowering(plan).Run(); }
 
 int ValueOf(const Operand& operand) {

@@ -93,6 +93,8 @@ struct LoweredPlan {
   int AddValue(LoweredValue value);
   // Appends a node, which makes its results from now on.
   void AddNode(Node node);
+  // The same of a kTurn or kJoin of one value into another.
+  void AddMove(NodeKind kind, int from, int to);
 };
 
 // Splits group_norm into its statistics (a reduction) and a pointwise rest,

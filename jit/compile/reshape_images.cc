@@ -45,66 +45,42 @@ bool ReadsWholeImages(const LoweredPlan& plan, const Node& node,
   return true;
 }
 
-// Whether what a convolution's kernel may compute behind it would be the same
-// with the pixels of its images in other rows.
-class Users {
- public:
-  Users(const LoweredPlan& plan, const Node& conv)
-      : plan_(plan),
-        domain_(AlignDims(plan.values[conv.results[0]].desc.dims)),
-        reached_(conv.results.begin(), conv.results.end()) {}
+// Of whole images. Others of convolutions' results take no lines.
+bool ReducesImages(const Node& node) {
+  const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes);
+  if (reduce == nullptr) return false;
+  const auto has = [&](int64_t axis) {
+    return std::find(reduce->dim.begin(), reduce->dim.end(), axis) !=
+           reduce->dim.end();
+  };
+  return has(2) && has(3);
+}
 
-  bool AreIndifferent() {
-    return std::all_of(plan_.nodes.begin(), plan_.nodes.end(),
-                       [&](const Node& node) {
-                         return !IsReached(node) || IsIndifferent(node);
-                       });
+// Whether `node`, behind a convolution with results of extents `domain`, would
+// be the same with the pixels of its images in other rows, if it shared the
+// kernel.
+bool IsIndifferent(const LoweredPlan& plan, const Node& node,
+                   const Dims4& domain) {
+  switch (node.kind) {
+    case NodeKind::kPointwise:
+      return plan.values[node.results[0]].desc.dims.size() == kRank &&
+             ReadsWholeImages(plan, node, domain);
+    case NodeKind::kReduce:
+      return ReducesImages(node);
+    case NodeKind::kPool2d:
+      return false;
+    default:
+      return true;
   }
+}
 
- private:
-  bool IsReached(const Node& node) const {
-    return std::any_of(node.operands.begin(), node.operands.end(),
-                       [&](const Operand& operand) {
-                         return reached_.count(ValueOf(operand)) > 0;
-                       });
-  }
-
-  // Of one that is reached. What is pointwise may share the kernel, and so may
-  // what follows that.
-  bool IsIndifferent(const Node& node) {
-    switch (node.kind) {
-      case NodeKind::kPointwise:
-        reached_.insert(node.results.begin(), node.results.end());
-        return IsOfImages(node);
-      case NodeKind::kReduce:
-        return ReducesImages(node);
-      case NodeKind::kPool2d:
-        return false;
-      default:
-        return true;
-    }
-  }
-
-  // Of whole images. Others of convolutions' results take no lines.
-  static bool ReducesImages(const Node& node) {
-    const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes);
-    if (reduce == nullptr) return false;
-    const auto has = [&](int64_t axis) {
-      return std::find(reduce->dim.begin(), reduce->dim.end(), axis) !=
-             reduce->dim.end();
-    };
-    return has(2) && has(3);
-  }
-
-  bool IsOfImages(const Node& node) const {
-    return plan_.values[node.results[0]].desc.dims.size() == kRank &&
-           ReadsWholeImages(plan_, node, domain_);
-  }
-
-  const LoweredPlan& plan_;
-  const Dims4 domain_;
-  std::set<int> reached_;
-};
+bool AreUsersIndifferent(const LoweredPlan& plan, const Node& conv) {
+  const Dims4 domain = AlignDims(plan.values[conv.results[0]].desc.dims);
+  const std::vector<const Node*> behind = NodesBehind(plan, conv);
+  return std::all_of(behind.begin(), behind.end(), [&](const Node* node) {
+    return IsIndifferent(plan, *node, domain);
+  });
+}
 
 // Whether no op of the kernel that works on the convolution's elements can
 // tell.
@@ -135,6 +111,22 @@ bool MayTakeLines(const ConvProblem& problem) {
 }
 
 }  // namespace
+
+std::vector<const Node*> NodesBehind(const LoweredPlan& plan,
+                                     const Node& conv) {
+  std::set<int> reached = {conv.results.begin(), conv.results.end()};
+  std::vector<const Node*> behind;
+  for (const Node& node : plan.nodes) {
+    if (std::none_of(reached.begin(), reached.end(),
+                     [&](int value) { return node.Reads(value); })) {
+      continue;
+    }
+    behind.push_back(&node);
+    if (node.kind != NodeKind::kPointwise) continue;
+    reached.insert(node.results.begin(), node.results.end());
+  }
+  return behind;
+}
 
 bool HasOneTap(const LoweredPlan& plan, const Node& node) {
   if (node.kind != NodeKind::kConv2d) return false;
@@ -169,7 +161,7 @@ LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart) {
     const TensorDesc& input = plan.values[ValueOf(node.operands[0])].desc;
     if (!MayTakeLines(ConvProblemOf(plan, node))) continue;
     const std::optional<Pair> shape = RowsFor(ImageOf(input.dims));
-    if (shape && Users(plan, node).AreIndifferent()) node.image = shape;
+    if (shape && AreUsersIndifferent(plan, node)) node.image = shape;
   }
   return plan;
 }

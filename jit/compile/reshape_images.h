@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "jit/compile/lowered_plan.h"
 #include "jit/compile/schedule.h"
@@ -22,6 +23,10 @@ LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart);
 // side (join_images.h) and no tile can store them apart: others than the ops
 // behind them, too, may have joined their kernels.
 std::set<int> UnsuitedImages(const Schedule& schedule);
+
+// Nodes that read what a convolution makes, or what those of them that are
+// pointwise make: all that might become part of its kernel behind it.
+std::vector<const Node*> NodesBehind(const LoweredPlan& plan, const Node& conv);
 
 // Whether a convolution has one tap, which reads the pixel that it makes.
 bool HasOneTap(const LoweredPlan& plan, const Node& node);

@@ -98,15 +98,13 @@ class Choice {
         max_shared_bytes_(MaxSharedBytes(target)),
         sm_count_(std::max(target.sm_count, 1)),
         cost_(work, sm_count_) {
-    const int64_t run = work.run > 0     ? work.run
-                        : work.pitch > 1 ? work.pitch
-                                         : work.length;
+    const int64_t neighbours = work.pitch > 1 ? work.pitch : work.run;
     vector_ = kAccessBytes / WidestBytes();
     // A thread has the numbers of each row of a vector.
     if (work.reductions > 1 && work.pitch > 1) {
       vector_ = std::min(vector_, kMaxChainColumns);
     }
-    while (run % vector_ != 0) vector_ /= 2;
+    while (neighbours % vector_ != 0) vector_ /= 2;
     // Segments are read where a row lies in its places in order.
     if (work.segment > 0) {
       vector_ = std::min(vector_, kAccessBytes / work.kept_bytes);
@@ -270,7 +268,10 @@ class Choice {
 
   // Through several reductions: a row has a block, or some of a warp's lanes.
   void TryChain(int lanes) {
-    if (work_.shortest < work_.length || !MayShareChain(lanes)) return;
+    if (work_.shortest < work_.length || work_.length > kMaxSlice ||
+        !MayShareChain(lanes)) {
+      return;
+    }
     RowGeometry geometry = KeptBy(RowKeeper::kChain);
     geometry.at_once = AtOnceOfChain();
     geometry.lanes = lanes;

@@ -11,6 +11,7 @@
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/conv_problem.h"
 #include "jit/compile/conv_states.h"
 #include "jit/compile/fold_signals.h"
 #include "jit/compile/gather_pixels.h"
@@ -19,6 +20,7 @@
 #include "jit/compile/lent_output.h"
 #include "jit/compile/meet_reductions.h"
 #include "jit/compile/reshape_images.h"
+#include "jit/compile/rounding.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/streamed_reads.h"
 #include "jit/compile/turn_around.h"
@@ -54,11 +56,8 @@ enum class Correlating : uint8_t {
 
 class Scheduling {
  public:
-  Scheduling(const CanonicalPlan& plan, const Target& target)
-      : Scheduling(plan, target, Lower(plan)) {}
-
   Scheduling(const CanonicalPlan& plan, const Target& target,
-             LoweredPlan lowered, Room room = Room::kTight)
+             LoweredPlan lowered, Room room)
       : plan_(plan),
         num_inputs_(static_cast<int>(plan.plan.inputs.size())),
         target_(target),
@@ -81,15 +80,22 @@ class Scheduling {
     return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kNone, 0);
   }
 
-  // The plain schedule, with rows kept on chip.
-  Schedule Rows() && {
-    return Fill({GroupNodes(schedule_.lowered), {}, {}}, RowUse::kFastest, 0);
-  }
-
   // Has statistics of convolutions come from correlations.
   Scheduling& Correlate(Correlating correlating) {
     correlating_ = correlating;
     return *this;
+  }
+
+  // Whether statistics of any convolution might come from correlations: false
+  // only where none can.
+  bool MayCorrelate() const {
+    const LoweredPlan& plan = schedule_.lowered;
+    return std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                       [&](const Node& conv) {
+                         return conv.IsConvolution() && IsNormalised(conv) &&
+                                kiln::MayCorrelate(ConvProblemOf(plan, conv),
+                                                   plan_.plan.grade, target_);
+                       });
   }
 
   // Convolutions on tensor cores. Where the first candidates hold images, the
@@ -132,6 +138,8 @@ class Scheduling {
 
   Schedule Finish() {
     AddCopies();
+    AddCorrelations();
+    AddPackersAndLayers();
     for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
       AddGeometry(static_cast<int>(i));
       AddStores(static_cast<int>(i));
@@ -175,38 +183,9 @@ class Scheduling {
     schedule_.kernels.back().group = std::move(group);
   }
 
-  // The convolution's kernel, and before its first one the kernel that packs
-  // its weights: at each launch where they are an input or computed.
   // `in_turns`: of blocks that hold images nothing is asked of the device.
   void AddConvolution(KernelGroup group, const ConvGeometry& geometry,
                       const ConvDemands& demands, bool in_turns) {
-    const int anchor = group.anchor;
-    if (PackerOf(anchor, geometry) == nullptr) {
-      const int operand = ValueOf(NodeAt(anchor).operands[1]);
-      const int viewed = schedule_.lowered.values[operand].view_of;
-      const int weight = viewed >= 0 ? viewed : operand;
-      Kernel packer;
-      packer.group.anchor = anchor;
-      packer.conv = geometry;
-      packer.packs = true;
-      packer.prepares = weight < num_inputs_ &&
-                        plan_.plan.inputs[weight].role == InputRole::kParameter;
-      if (packer.prepares) {
-        packer.packed = Place{-1, schedule_.prepared_bytes, DataType::kF32,
-                              Area::kPrepared};
-        schedule_.prepared_bytes +=
-            (geometry.packed_bytes() + kWorkspaceAlign - 1) / kWorkspaceAlign *
-            kWorkspaceAlign;
-      }
-      schedule_.kernels.push_back(std::move(packer));
-    }
-    if (geometry.lays_lines && LayerOf(anchor, geometry) == nullptr) {
-      Kernel layer;
-      layer.group.anchor = anchor;
-      layer.conv = geometry;
-      layer.lays = true;
-      schedule_.kernels.push_back(std::move(layer));
-    }
     AddKernel(std::move(group));
     schedule_.kernels.back().conv = geometry;
     schedule_.kernels.back().demands = demands;
@@ -214,26 +193,89 @@ class Scheduling {
         geometry.holds_images() && in_turns;
   }
 
-  const Kernel* PackerOf(int anchor, const ConvGeometry& geometry) const {
+  void AddCorrelations() {
+    for (Kernel& kernel : schedule_.kernels) {
+      if (kernel.conv) kernel.correlation = ChosenCorrelation(kernel);
+    }
+  }
+
+  // Before a convolution's first kernel the one that packs its weights; another
+  // before the first one that reads them otherwise. And before the first that
+  // takes lines of some input the one that lays these down.
+  void AddPackersAndLayers() {
+    const std::vector<Kernel> kernels = std::exchange(schedule_.kernels, {});
+    for (const Kernel& kernel : kernels) {
+      const bool is_packed =
+          std::any_of(kernels.begin(), kernels.end(), [&](const Kernel& other) {
+            return other.ReadsPacked() && PacksLike(other, kernel);
+          });
+      if (is_packed && PackerOf(kernel) == nullptr) AddPacker(kernel);
+      if (kernel.TakesLaidLines() && LayerOf(kernel) == nullptr) {
+        AddLayer(kernel);
+      }
+      schedule_.kernels.push_back(kernel);
+    }
+  }
+
+  void AddLayer(const Kernel& kernel) {
+    Kernel layer;
+    layer.group.anchor = kernel.group.anchor;
+    layer.conv = kernel.conv;
+    layer.lays = true;
+    schedule_.kernels.push_back(std::move(layer));
+  }
+
+  // Works at each launch where weights are an input or computed.
+  void AddPacker(const Kernel& kernel) {
+    const int operand = ValueOf(NodeAt(kernel.group.anchor).operands[1]);
+    const int viewed = schedule_.lowered.values[operand].view_of;
+    const int weight = viewed >= 0 ? viewed : operand;
+    Kernel packer;
+    packer.group.anchor = kernel.group.anchor;
+    packer.conv = kernel.conv;
+    packer.packs = true;
+    packer.prepares = weight < num_inputs_ &&
+                      plan_.plan.inputs[weight].role == InputRole::kParameter;
+    if (packer.prepares) {
+      packer.packed =
+          Place{-1, schedule_.prepared_bytes, DataType::kF32, Area::kPrepared};
+      schedule_.prepared_bytes +=
+          RoundUp(kernel.conv->packed_bytes(), kWorkspaceAlign);
+    }
+    schedule_.kernels.push_back(std::move(packer));
+  }
+
+  const Kernel* PackerOf(const Kernel& reader) const {
     for (const Kernel& kernel : schedule_.kernels) {
-      if (kernel.packs && kernel.group.anchor == anchor &&
-          kernel.conv->PacksLike(geometry)) {
+      if (kernel.packs && PacksLike(kernel, reader)) return &kernel;
+    }
+    return nullptr;
+  }
+  static bool PacksLike(const Kernel& a, const Kernel& b) {
+    return a.conv && b.conv && a.group.anchor == b.group.anchor &&
+           a.conv->PacksLike(*b.conv);
+  }
+
+  bool IsNormalised(const Node& conv) const {
+    const std::vector<Node>& nodes = schedule_.lowered.nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+      return node.kind == NodeKind::kReduce && node.op == OpKind::kGroupNorm &&
+             node.Reads(conv.results[0]);
+    });
+  }
+
+  // The kernel that lays down what a convolution reads.
+  const Kernel* LayerOf(const Kernel& reader) const {
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.lays && InputOf(kernel) == InputOf(reader) &&
+          kernel.conv->LaysLike(*reader.conv)) {
         return &kernel;
       }
     }
     return nullptr;
   }
-
-  // The kernel that lays down what a convolution with `geometry` reads.
-  const Kernel* LayerOf(int anchor, const ConvGeometry& geometry) const {
-    const int input = ValueOf(NodeAt(anchor).operands[0]);
-    for (const Kernel& kernel : schedule_.kernels) {
-      if (kernel.lays && kernel.conv->LaysLike(geometry) &&
-          ValueOf(NodeAt(kernel.group.anchor).operands[0]) == input) {
-        return &kernel;
-      }
-    }
-    return nullptr;
+  int InputOf(const Kernel& conv) const {
+    return ValueOf(NodeAt(conv.group.anchor).operands[0]);
   }
 
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
@@ -359,8 +401,7 @@ class Scheduling {
     int last = index;
     for (size_t i = index; i < schedule_.kernels.size(); ++i) {
       const Kernel& kernel = schedule_.kernels[i];
-      if (kernel.conv && kernel.computes() && kernel.conv->lays_lines &&
-          LayerOf(kernel.group.anchor, *kernel.conv) == &layer) {
+      if (kernel.TakesLaidLines() && LayerOf(kernel) == &layer) {
         last = static_cast<int>(i);
       }
     }
@@ -388,9 +429,7 @@ class Scheduling {
     if (channels == 0) return;
     schedule_.kernels[index].partials = Place{};
     if (kernel.conv->holds_images()) return AddRecords(index, channels);
-    schedule_.kernels[index].correlation = CorrelationFor(kernel);
-    const bool merges = MergesWhereUsed(schedule_, index, target_);
-    if (!merges) schedule_.kernels[index].correlation.reset();
+    const bool merges = MergesWhereUsed(schedule_, kernel, target_);
     const int64_t bytes = BytesOfPartials(schedule_, kernel);
     int last = index;
     if (merges) {
@@ -401,14 +440,12 @@ class Scheduling {
     if (!kernel.group.finish.empty()) AddProgress(index);
   }
 
-  std::optional<Correlation> CorrelationFor(const Kernel& kernel) const {
-    if (correlating_ == Correlating::kNever || !kernel.group.finish.empty()) {
-      return std::nullopt;
-    }
-    const ConvGeometry& g = *kernel.conv;
+  std::optional<Correlation> ChosenCorrelation(const Kernel& kernel) const {
+    if (correlating_ == Correlating::kNever) return std::nullopt;
     std::optional<Correlation> correlation =
-        ChooseCorrelation(g.problem, kernel.demands, plan_.plan.grade, target_);
+        CorrelationFor(schedule_, kernel, plan_.plan.grade, target_);
     if (correlating_ == Correlating::kAlways) return correlation;
+    const ConvGeometry& g = *kernel.conv;
     const double direct =
         ConvCycles(g, TileCycles(g, kernel.demands), target_.sm_count);
     if (correlation && correlation->cycles >= direct) correlation.reset();
@@ -544,11 +581,8 @@ class Scheduling {
     }
     schedule_.workspace_bytes = layout.size_bytes;
     for (Kernel& kernel : schedule_.kernels) {
-      if (!kernel.conv.has_value()) continue;
-      kernel.packed = PackerOf(kernel.group.anchor, *kernel.conv)->packed;
-      if (kernel.conv->lays_lines) {
-        kernel.laid = LayerOf(kernel.group.anchor, *kernel.conv)->laid;
-      }
+      if (kernel.ReadsPacked()) kernel.packed = PackerOf(kernel)->packed;
+      if (kernel.TakesLaidLines()) kernel.laid = LayerOf(kernel)->laid;
     }
   }
 
@@ -585,13 +619,12 @@ int SpareRegisters(Room room) {
 
 // Whether the models' choice has correlations, so that convolutions as they are
 // fastest are the second candidates.
-bool Correlates(const Scheduling& start) {
-  const Schedule first = Scheduling(start)
-                             .Correlate(Correlating::kWhereFaster)
-                             .Fast(start.Fuse(0, 0), RowUse::kFastest, 0);
-  return std::any_of(
-      first.kernels.begin(), first.kernels.end(),
-      [](const Kernel& kernel) { return kernel.correlation.has_value(); });
+bool HasCorrelationsFirst(const Scheduling& start) {
+  if (!start.MayCorrelate()) return false;
+  return Scheduling(start)
+             .Correlate(Correlating::kWhereFaster)
+             .Fast(start.Fuse(0, 0), RowUse::kFastest, 0)
+             .CountCorrelations() > 0;
 }
 
 // The fastest, and one that asks nothing of the device; the search for tiles of
@@ -599,7 +632,7 @@ bool Correlates(const Scheduling& start) {
 std::vector<Schedule> MakeFast(const Scheduling& start, int spare_registers,
                                const Tuning& tuning) {
   int rank = tuning.conv;
-  if (rank > 0 && Correlates(start)) --rank;
+  if (rank > 0 && HasCorrelationsFirst(start)) --rank;
   const ConvFusion fusion = start.Fuse(spare_registers, rank);
   const Correlating correlating = tuning.correlations > 0 ? Correlating::kAlways
                                   : tuning.conv > 0       ? Correlating::kNever
@@ -629,12 +662,20 @@ std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
 
 }  // namespace
 
-Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target) {
-  return Scheduling(plan, target).Plain();
+int64_t Schedule::CountCorrelations() const {
+  return std::count_if(
+      kernels.begin(), kernels.end(),
+      [](const Kernel& kernel) { return kernel.correlation.has_value(); });
 }
 
-Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target) {
-  return Scheduling(plan, target).Rows();
+bool Schedule::HoldsImages() const {
+  return std::any_of(kernels.begin(), kernels.end(), [](const Kernel& kernel) {
+    return kernel.conv && kernel.conv->holds_images();
+  });
+}
+
+int Schedule::RanksBeforeTiles() const {
+  return (CountCorrelations() > 0 ? 1 : 0) + (HoldsImages() ? 1 : 0);
 }
 
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,

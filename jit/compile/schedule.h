@@ -47,8 +47,8 @@ struct Kernel {
   // For a statistic over rows, kept on chip or not: what was weighed.
   std::optional<RowWork> row_work;
   // For a convolution on tensor cores. `packed` is where its weights lie in
-  // the order of pack_weights.cu; `packs` says that the kernel brings them
-  // there, and computes nothing else.
+  // the order of pack_weights.cu, if it reads them so; `packs` says that the
+  // kernel brings them there, and computes nothing else.
   std::optional<ConvGeometry> conv;
   ConvDemands demands;  // that `conv` meets
   std::optional<Place> packed;
@@ -84,6 +84,8 @@ struct Kernel {
 
   // Whether nodes are computed, not only what other kernels need for that.
   bool computes() const { return !packs && !lays; }
+  bool ReadsPacked() const { return conv && computes() && !correlation; }
+  bool TakesLaidLines() const { return ReadsPacked() && conv->lays_lines; }
 };
 
 // A plan cut into kernels, in launch order.
@@ -98,16 +100,15 @@ struct Schedule {
   int64_t prepared_bytes = 0;
   std::vector<ZeroRange> zero;
   Requirements requires_;  // of the device, for the whole schedule
+
+  // Kernels whose statistics come from correlations.
+  int64_t CountCorrelations() const;
+  bool HoldsImages() const;  // in blocks of any kernel
+  // Of the models' choice: ranks of Tuning::conv, 0 among them, before that of
+  // the fastest tiles alone. Where it has correlations the next ones have none,
+  // and where it holds images those behind them do not.
+  int RanksBeforeTiles() const;
 };
-
-// The plain schedule: one kernel for each barrier, values between kernels
-// materialised in their types, f32 but for casts. An output that is read again
-// is read from its slot if that has this type, else from an unrounded copy.
-Schedule MakePlainSchedule(const CanonicalPlan& plan, const Target& target);
-
-// The plain schedule, but that normalisations and softmax over neighbours in
-// memory keep their rows on chip where that is faster and the device allows.
-Schedule MakeRowSchedule(const CanonicalPlan& plan, const Target& target);
 
 // Registers that a schedule leaves to what the plan computes on each element.
 enum class Room : uint8_t {
@@ -115,7 +116,10 @@ enum class Room : uint8_t {
   kAmple,  // fewer sums to a thread, for long chains; no rows in registers
            // through several reductions
   kVast,   // fewer still, and warps multiply, not warpgroups
-  // The plain schedule without tiles of depthwise convolutions: always fits.
+  // The plain schedule, which always fits: one kernel for each barrier, without
+  // tiles of depthwise convolutions; values between kernels materialised in
+  // their types, f32 but for casts. An output that is read again is read from
+  // its slot if that has this type, else from an unrounded copy.
   kPlain,
 };
 

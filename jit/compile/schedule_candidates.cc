@@ -4,6 +4,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_search.h"
+#include "jit/compile/conv_states.h"
 
 namespace kiln {
 namespace {
@@ -159,9 +160,10 @@ std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
 }
 
 std::optional<ScheduleCandidate> CorrelationCandidate(
-    const Kernel& kernel, const ConvOptions& options) {
-  const auto correlation = ChooseCorrelation(
-      kernel.conv->problem, kernel.demands, options.grade, options.target);
+    const Schedule& schedule, const Kernel& kernel,
+    const ConvOptions& options) {
+  const auto correlation =
+      CorrelationFor(schedule, kernel, options.grade, options.target);
   if (!correlation) return std::nullopt;
   return CandidateOf(*correlation, kernel, FindKnownDevice(options.target));
 }

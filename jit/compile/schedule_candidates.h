@@ -19,7 +19,7 @@ std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
 // Where the statistics of `kernel` could come from correlations: what that
 // would be like.
 std::optional<ScheduleCandidate> CorrelationCandidate(
-    const Kernel& kernel, const ConvOptions& options);
+    const Schedule& schedule, const Kernel& kernel, const ConvOptions& options);
 
 int CountFitting(const std::vector<ScheduleCandidate>& candidates);
 

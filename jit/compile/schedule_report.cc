@@ -19,6 +19,8 @@ constexpr double kCopyShare = 0.9;
 // Of those that fit; plans have up to a dozen.
 constexpr int kShownCandidates = 6;
 
+constexpr char kFewestCycles[] = "fewest predicted cycles";
+
 // Without candidates that fit, are not chosen and are slower than six others.
 std::vector<ScheduleCandidate> Shown(
     const std::vector<ScheduleCandidate>& candidates) {
@@ -33,26 +35,28 @@ std::vector<ScheduleCandidate> Shown(
   return shown;
 }
 
-// Whether a kernel has blocks that hold images, or correlations: then the
-// fastest tiles are the second candidates.
-bool HasMoreThanTiles(const Schedule& schedule) {
-  return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                     [](const Kernel& kernel) {
-                       return kernel.correlation ||
-                              (kernel.conv && kernel.conv->holds_images());
-                     });
+// In the order of cycles, behind those that take as many.
+void Insert(const ScheduleCandidate& candidate,
+            std::vector<ScheduleCandidate>* candidates) {
+  const auto place =
+      std::find_if(candidates->begin(), candidates->end(),
+                   [&](const ScheduleCandidate& other) {
+                     return !other.fits || *other.cycles > *candidate.cycles;
+                   });
+  candidates->insert(place, candidate);
 }
 
 // Reports one schedule of a plan.
 class Reporting {
  public:
   Reporting(const CanonicalPlan& plan, const Target& target,
-            const Schedule& schedule, const Tuning& tuning, bool first_has_more)
+            const Schedule& schedule, const Tuning& tuning,
+            const Schedule& first)
       : plan_(plan),
         target_(target),
         schedule_(schedule),
         tuning_(tuning),
-        first_has_more_(first_has_more),
+        first_(first),
         device_(FindKnownDevice(target)) {}
 
   VariantReport Run() && {
@@ -131,18 +135,16 @@ class Reporting {
     const std::vector<ScheduleCandidate> candidates =
         ConvCandidates(kernel, options);
     report->candidates = Shown(candidates);
-    if (const auto other = CorrelationCandidate(kernel, options)) {
-      const auto first = report->candidates.begin();
-      report->candidates.insert(kernel.correlation ? first : first + 1, *other);
+    if (const auto other = CorrelationCandidate(schedule_, kernel, options)) {
+      Insert(*other, &report->candidates);
     }
     if (kernel.correlation) {
-      report->why =
-          "fewest predicted cycles; statistics come from correlations of the "
-          "input: results are not computed";
+      report->why = WhyCorrelations(report->candidates);
       return TakeTime(report);
     }
     report->why =
-        WhyConvolution(candidates) + TextOf(*kernel.conv, kernel.demands) +
+        WhyConvolution(candidates) +
+        TextOfBlocks(*kernel.conv, kernel.demands) + TextOfPacking(kernel) +
         (kernel.conv->reads_beside
              ? "; what ops read of other tensors is on its way before sums are"
              : "") +
@@ -157,31 +159,49 @@ class Reporting {
     TakeTime(report);
   }
 
-  // Of a tuned one the first candidate is not the models' choice where that
-  // holds images or has correlations.
+  // Of a tile.
   std::string WhyConvolution(
       const std::vector<ScheduleCandidate>& candidates) const {
-    if (tuning_.conv == 0) return "fewest predicted cycles";
-    if (tuning_.conv == 1 && first_has_more_) {
-      return fmt::format(
-          "the variant {} asks for blocks that hold no images, and no "
-          "correlations",
-          ToString(tuning_));
+    if (tuning_.conv == 0) return kFewestCycles;
+    const int before = first_.RanksBeforeTiles();
+    if (tuning_.conv > before) {
+      return Tuned("tile number", tuning_.conv - before,
+                   CountFitting(candidates));
     }
-    return Tuned(tuning_.conv,
-                 CountFitting(candidates) + (first_has_more_ ? 1 : 0));
+    std::vector<const char*> asked;
+    if (first_.HoldsImages() && tuning_.conv == before) {
+      asked.push_back("blocks that hold no images");
+    }
+    if (tuning_.correlations == 0) asked.push_back("no correlations");
+    if (asked.empty()) return kFewestCycles;
+    return fmt::format("the variant {} asks for {}", ToString(tuning_),
+                       fmt::join(asked, ", and "));
   }
 
-  // `count`: of the candidates that ranks count.
-  std::string Tuned(int rank, int count) const {
-    const std::string asks = fmt::format("the variant {} asks for number {}",
-                                         ToString(tuning_), rank + 1);
+  // Of correlations, `candidates` being all there was.
+  std::string WhyCorrelations(
+      const std::vector<ScheduleCandidate>& candidates) const {
+    const std::string reason =
+        tuning_.correlations == 0 || candidates.front().chosen
+            ? std::string(kFewestCycles)
+            : fmt::format("the variant {} asks for correlations",
+                          ToString(tuning_));
+    return reason +
+           "; statistics come from correlations of the input: results are not "
+           "computed";
+  }
+
+  // `count`: of the candidates that `rank` counts.
+  std::string Tuned(const char* what, int rank, int count) const {
+    const std::string asks = fmt::format("the variant {} asks for {} {}",
+                                         ToString(tuning_), what, rank + 1);
     if (rank < count) return asks + " instead of the first";
     return fmt::format("{}, which there is not: this is the last, number {}",
                        asks, count);
   }
 
-  static std::string TextOf(const ConvGeometry& g, const ConvDemands& demands) {
+  static std::string TextOfBlocks(const ConvGeometry& g,
+                                  const ConvDemands& demands) {
     std::vector<std::string> held;
     if (demands.windows.any()) {
       const ConvWindows& windows = demands.windows;
@@ -198,12 +218,21 @@ class Reporting {
                       g.PartsOfState(group) > 1 ? "parts of" : "whole", group));
     }
     if (demands.all_channels_in_a_block) held.push_back("all channels");
-    const std::string packed =
-        demands.packed_channels > 0
-            ? "; weights are read as packed for an earlier kernel"
-            : "";
-    if (held.empty()) return packed;
-    return fmt::format("; blocks hold {}{}", fmt::join(held, ", "), packed);
+    if (held.empty()) return "";
+    return fmt::format("; blocks hold {}", fmt::join(held, ", "));
+  }
+
+  // The tiles of an earlier kernel may have been chosen in vain.
+  std::string TextOfPacking(const Kernel& kernel) const {
+    if (kernel.demands.packed_channels == 0) return "";
+    for (const Kernel& other : schedule_.kernels) {
+      if (&other == &kernel) break;
+      if (other.group.anchor == kernel.group.anchor && other.ReadsPacked() &&
+          other.conv->PacksLike(*kernel.conv)) {
+        return "; weights are read as packed for an earlier kernel";
+      }
+    }
+    return "; weights are packed as for the tiles that correlations replace";
   }
 
   static std::string TextOfFinish(const Kernel& kernel) {
@@ -230,7 +259,9 @@ class Reporting {
 
   std::string WhyRows(const Kernel& kernel,
                       const std::vector<ScheduleCandidate>& candidates) const {
-    if (tuning_.rows > 0) return Tuned(tuning_.rows, CountFitting(candidates));
+    if (tuning_.rows > 0) {
+      return Tuned("number", tuning_.rows, CountFitting(candidates));
+    }
     return kernel.rows && kernel.rows->is_in_warp()
                ? "the row fits in the registers of a warp"
                : "fewest predicted microseconds";
@@ -269,7 +300,7 @@ class Reporting {
   const Target& target_;
   const Schedule& schedule_;
   const Tuning& tuning_;
-  const bool first_has_more_;  // the models' choice, than tiles
+  const Schedule& first_;  // the models' choice, if `tuning_` asks for ranks
   const KnownDevice* const device_;
   VariantReport variant_;
 };
@@ -285,12 +316,13 @@ ScheduleReport ReportSchedules(const CanonicalPlan& plan, const Target& target,
     report.clock_mhz = device->boost_clock_mhz;
     report.memory_gb_per_s = device->memory_gb_per_s;
   }
-  const bool first_has_more =
-      tuning.conv > 0 && HasMoreThanTiles(MakeSchedules(plan, target).front());
-  for (const Schedule& schedule :
-       MakeSchedules(plan, target, Room::kTight, tuning)) {
+  const std::vector<Schedule> schedules =
+      MakeSchedules(plan, target, Room::kTight, tuning);
+  const Schedule first =
+      tuning.conv > 0 ? MakeSchedules(plan, target).front() : schedules.front();
+  for (const Schedule& schedule : schedules) {
     report.variants.push_back(
-        Reporting(plan, target, schedule, tuning, first_has_more).Run());
+        Reporting(plan, target, schedule, tuning, first).Run());
   }
   return report;
 }

@@ -47,6 +47,32 @@ bool TakeSeparator(std::string_view* text) {
   return !text->empty();
 }
 
+// Layouts that fit a convolution of a schedule.
+int CountLayouts(const CanonicalPlan& plan, const Target& target,
+                 const Schedule& schedule) {
+  const ConvOptions options = {plan.plan.grade, target, 0, nullptr};
+  int most = 0;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (!kernel.conv || !kernel.computes()) continue;
+    most = std::max(most, CountFitting(ConvCandidates(kernel, options)));
+  }
+  return most;
+}
+
+// Of Tuning::conv; `first`: the models' choice. What holds images fits other
+// layouts than what does not.
+int CountRanks(const CanonicalPlan& plan, const Target& target,
+               const Schedule& first) {
+  const int before = first.RanksBeforeTiles();
+  const int layouts =
+      before == 0 ? CountLayouts(plan, target, first)
+                  : CountLayouts(plan, target,
+                                 MakeSchedules(plan, target, Room::kTight,
+                                               {.conv = before})
+                                     .front());
+  return before + std::min(layouts, kTriedLayouts);
+}
+
 // Convolutions of joined images.
 int64_t CountJoined(const LoweredPlan& plan) {
   return std::count_if(plan.nodes.begin(), plan.nodes.end(),
@@ -55,12 +81,6 @@ int64_t CountJoined(const LoweredPlan& plan) {
                          const int input = ValueOf(node.operands[0]);
                          return plan.values[input].desc.dims[0] == 1;
                        });
-}
-
-int64_t CountCorrelations(const Schedule& schedule) {
-  return std::count_if(
-      schedule.kernels.begin(), schedule.kernels.end(),
-      [](const Kernel& kernel) { return kernel.correlation.has_value(); });
 }
 
 // Whether there are images that could lie side by side, and do not.
@@ -78,7 +98,7 @@ bool LeavesCorrelations(const CanonicalPlan& plan, const Target& target,
                         const Schedule& schedule) {
   const std::vector<Schedule> all =
       MakeSchedules(plan, target, Room::kTight, {.correlations = 1});
-  return CountCorrelations(all.front()) > CountCorrelations(schedule);
+  return all.front().CountCorrelations() > schedule.CountCorrelations();
 }
 
 }  // namespace
@@ -118,27 +138,21 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
                                  const Target& target, size_t limit) {
   std::vector<Tuning> alternatives = {Tuning{}};
   if (target.is_cpu()) return alternatives;
-  int conv = 0;
+  const Schedule first = MakeSchedules(plan, target).front();
+  const int conv = CountRanks(plan, target, first);
   int rows = 0;
-  const std::vector<Schedule> schedules = MakeSchedules(plan, target);
-  for (const Kernel& kernel : schedules.front().kernels) {
-    if (kernel.conv && kernel.computes()) {
-      const ConvOptions options = {plan.plan.grade, target, 0, nullptr};
-      conv = std::max(conv, CountFitting(ConvCandidates(kernel, options)));
-    }
-    if (kernel.row_work) {
-      rows = std::max(rows, CountFitting(RowCandidates(kernel, target)));
-    }
+  for (const Kernel& kernel : first.kernels) {
+    if (!kernel.row_work) continue;
+    rows = std::max(rows, CountFitting(RowCandidates(kernel, target)));
   }
-  conv = std::min(conv, kTriedLayouts);
   for (int rank = 1; rank < std::max(conv, rows); ++rank) {
     if (rank < conv) alternatives.push_back({rank, 0});
     if (rank < rows) alternatives.push_back({0, rank});
   }
-  if (LeavesImages(plan, target, schedules.front())) {
+  if (LeavesImages(plan, target, first)) {
     alternatives.insert(alternatives.begin() + 1, Tuning{.images = 1});
   }
-  if (LeavesCorrelations(plan, target, schedules.front())) {
+  if (LeavesCorrelations(plan, target, first)) {
     alternatives.insert(alternatives.begin() + 1, Tuning{.correlations = 1});
   }
   if (alternatives.size() > limit) alternatives.resize(limit);

@@ -104,7 +104,8 @@ TEST(CallRewritesTest, OnlyErrorsBesideOneCountBeforeLogSumExp) {
 
 std::string UnitsOf(const std::string& text) {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
-  const Schedule schedule = MakePlainSchedule(plan, {"sm_90a", 132});
+  const Schedule schedule =
+      MakeSchedules(plan, {"sm_90a", 132}, Room::kPlain).front();
   std::string units;
   for (const Kernel& kernel : schedule.kernels) {
     units += WriteUnit(MakeKernelSpec(schedule, kernel));

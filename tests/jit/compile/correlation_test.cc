@@ -10,6 +10,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_states.h"
+#include "jit/compile/rounding.h"
 #include "jit/compile/schedule_report.h"
 #include "jit/compile/specialize.h"
 #include "tests/jit/compile/fastest_schedule.h"
@@ -20,6 +21,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // The largest of the normalised channels of a convolution.
 std::string Chain(const std::string& x, const std::string& w,
@@ -44,7 +46,7 @@ const Kernel* CorrelatingKernelOf(const Schedule& schedule) {
 }
 
 bool Correlates(const std::string& text, const Tuning& tuning = {}) {
-  return CorrelatingKernelOf(Fastest(text, kH100, tuning)) != nullptr;
+  return Fastest(text, kH100, tuning).CountCorrelations() > 0;
 }
 
 const char kLarge[] = "128,8,128,128";
@@ -113,6 +115,20 @@ TEST(CorrelationTest, StatesAreWholeAndInFrontOfTheSums) {
   EXPECT_THAT(reader, HasSubstr("kiln::MergedStates<1>("));
 }
 
+// Prevents a kernel that packs weights as nobody reads them.
+TEST(CorrelationTest, WeightsArePackedForTilesAlone) {
+  for (const Schedule& schedule :
+       {Fastest(Chain(kSmall, kFilter), kH100, kAlways),
+        Fastest(Chain(kLarge, kFilter))}) {
+    ASSERT_EQ(schedule.kernels.size(), 3);
+    const Kernel& tiles = schedule.kernels.back();
+    EXPECT_EQ(tiles.packed->area, Area::kPrepared);
+    EXPECT_EQ(schedule.prepared_bytes,
+              RoundUp(tiles.conv->packed_bytes(), 256));
+    EXPECT_FALSE(CorrelatingKernelOf(schedule)->packed.has_value());
+  }
+}
+
 TEST(CorrelationTest, ABlockHasAPartOfAnImage) {
   const Schedule schedule = Fastest(Chain(kLarge, kFilter));
   const Kernel& kernel = *CorrelatingKernelOf(schedule);
@@ -125,21 +141,66 @@ TEST(CorrelationTest, ABlockHasAPartOfAnImage) {
   EXPECT_EQ(CorrelatingKernelOf(wide)->correlation->column_blocks, 3);
 }
 
+// Of the kernel with an entry of this name.
+KernelReport Reported(const std::string& text, const std::string& symbol,
+                      const Tuning& tuning = {}) {
+  const ScheduleReport report =
+      ReportSchedules(*Canonicalize(*ParsePlanText(text)), kH100, tuning);
+  for (const KernelReport& kernel : report.variants.front().kernels) {
+    if (kernel.symbol == symbol) return kernel;
+  }
+  ADD_FAILURE() << "there is no " << symbol;
+  return {};
+}
+
 TEST(CorrelationTest, ExplainShowsWhatElseThereWas) {
-  const auto report = [](const std::string& text) {
-    const ScheduleReport all =
-        ReportSchedules(*Canonicalize(*ParsePlanText(text)), kH100, {});
-    return all.variants.front().kernels[1];
-  };
-  const KernelReport large = report(Chain(kLarge, kFilter));
+  const KernelReport large = Reported(Chain(kLarge, kFilter), "kiln_correlate");
   EXPECT_THAT(large.why, HasSubstr("correlations of the input"));
   EXPECT_TRUE(large.candidates.front().chosen);
   EXPECT_EQ(large.candidates.front().kind, "correlations of the input");
-  const KernelReport small = report(Chain(kSmall, kFilter));
+  const KernelReport small =
+      Reported(Chain(kSmall, kFilter), "kiln_conv_statistics");
   EXPECT_THAT(small.why, Not(HasSubstr("correlations of the input")));
   EXPECT_THAT(small.candidates,
               Contains(testing::Field(&ScheduleCandidate::kind,
                                       "correlations of the input")));
+}
+
+TEST(CorrelationTest, ExplainSaysWhetherTheyWereAskedFor) {
+  const auto why = [](const char* images, const Tuning& tuning) {
+    return Reported(Chain(images, kFilter), "kiln_correlate", tuning).why;
+  };
+  const Tuning both = {.conv = 1, .correlations = 1};
+  EXPECT_THAT(why(kLarge, {}), StartsWith("fewest predicted cycles; stat"));
+  EXPECT_THAT(why(kLarge, kAlways), StartsWith("fewest predicted cycles; "));
+  EXPECT_THAT(why(kLarge, both), StartsWith("fewest predicted cycles; "));
+  EXPECT_THAT(why(kSmall, kAlways),
+              StartsWith("the variant correlations1 asks for correlations; "));
+  EXPECT_THAT(why(kSmall, both),
+              StartsWith("the variant conv1+correlations1 asks for corr"));
+  const auto reader = [](const Tuning& tuning) {
+    return Reported(Chain(kLarge, kFilter), "kiln_conv_reduce", tuning).why;
+  };
+  EXPECT_THAT(reader({.conv = 1}),
+              StartsWith("the variant conv1 asks for no correlations; "));
+  EXPECT_THAT(reader(both), StartsWith("fewest predicted cycles; "));
+  EXPECT_THAT(reader({.conv = 2, .correlations = 1}),
+              StartsWith("the variant conv2+correlations1 asks for tile number "
+                         "2 instead of the first; "));
+}
+
+TEST(CorrelationTest, ExplainShowsThemWhereTheirCyclesBelong) {
+  const KernelReport kernel =
+      Reported(Chain(kSmall, kFilter), "kiln_correlate", kAlways);
+  ASSERT_FALSE(kernel.candidates.empty());
+  EXPECT_FALSE(kernel.candidates.front().chosen);
+  double before = 0.0;
+  for (const ScheduleCandidate& candidate : kernel.candidates) {
+    if (!candidate.fits) break;
+    EXPECT_GE(*candidate.cycles, before);
+    before = *candidate.cycles;
+    EXPECT_EQ(candidate.chosen, candidate.kind == "correlations of the input");
+  }
 }
 
 }  // namespace

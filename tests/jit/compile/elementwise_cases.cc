@@ -28,7 +28,8 @@ ElementwiseCase ElementwiseCaseOf(const std::string& lines,
     text += fmt::format("output {}: f32\n", output);
   }
   ElementwiseCase result{text, *Canonicalize(*ParsePlanText(text)), {}};
-  result.schedule = MakePlainSchedule(result.plan, {"sm_90a", 132});
+  result.schedule =
+      MakeSchedules(result.plan, {"sm_90a", 132}, Room::kPlain).front();
   return result;
 }
 

@@ -14,19 +14,33 @@ namespace {
 using MakeSchedule = Schedule (*)(const CanonicalPlan&);
 
 Schedule Plain(const CanonicalPlan& plan) {
-  return MakePlainSchedule(plan, {"sm_90a", 132});
+  return MakeSchedules(plan, {"sm_90a", 132}, Room::kPlain).front();
 }
 
-// For a target without clusters and bulk copies, which no host has.
-Schedule WithRowsOnChip(const CanonicalPlan& plan) {
-  return MakeRowSchedule(plan, {"sm_80", 108});
+// For a target without clusters and bulk copies, and without tensor cores that
+// take convolutions, which no host has.
+Schedule Fast(const CanonicalPlan& plan) {
+  return MakeSchedules(plan, {"sm_75", 108}).front();
 }
 
 bool KeepsRows(const HostCase& test) {
-  const Schedule schedule = WithRowsOnChip(test.canonical);
+  const Schedule schedule = Fast(test.canonical);
   return std::any_of(
       schedule.kernels.begin(), schedule.kernels.end(),
       [](const Kernel& kernel) { return kernel.rows.has_value(); });
+}
+
+bool HasTiles(const HostCase& test) {
+  const Schedule schedule = Fast(test.canonical);
+  return std::any_of(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [](const Kernel& kernel) { return kernel.depthwise.has_value(); });
+}
+
+std::vector<HostCase> Those(bool (*has)(const HostCase&),
+                            std::vector<HostCase> cases) {
+  std::erase_if(cases, [&](const HostCase& test) { return !has(test); });
+  return cases;
 }
 
 void CheckCases(const std::vector<HostCase>& cases, double factor,
@@ -67,12 +81,18 @@ TEST(HostExecutionTest, RandomPlansAgreeWithTheReference) {
 // Normalisations whose rows stay on chip: those of the shape sets, and random
 // chains around them.
 TEST(HostExecutionTest, RowsOnChipAgreeWithTheReference) {
-  std::vector<HostCase> cases;
-  for (HostCase& test : SmallCases()) {
-    if (KeepsRows(test)) cases.push_back(std::move(test));
-  }
+  const std::vector<HostCase> cases = Those(KeepsRows, SmallCases());
   ASSERT_GT(cases.size(), 20u);
-  CheckCases(cases, 1.0, 0.0, {0, 5}, WithRowsOnChip);
+  CheckCases(cases, 1.0, 0.0, {0, 5}, Fast);
+}
+
+// Prevents wrong rows and columns of depthwise convolutions.
+TEST(HostExecutionTest, TilesAgreeWithTheReference) {
+  for (const std::vector<HostCase>& cases :
+       {Those(HasTiles, SmallCases()), Those(HasTiles, CasesOf(kLargePlans))}) {
+    ASSERT_FALSE(cases.empty());
+    CheckCases(cases, 1.0, 0.0, {0, 5}, Fast);
+  }
 }
 
 // Prevents wrong places of what is kept, and wrong ends of rows, strips and
@@ -80,11 +100,11 @@ TEST(HostExecutionTest, RowsOnChipAgreeWithTheReference) {
 TEST(HostExecutionTest, LargeRowsOnChipAgreeWithTheReference) {
   const std::vector<HostCase> cases = CasesOf(kRowPlans);
   for (const HostCase& test : cases) {
-    const Schedule schedule = WithRowsOnChip(test.canonical);
+    const Schedule schedule = Fast(test.canonical);
     EXPECT_EQ(schedule.kernels.size(), 1u) << test.named.text;
     EXPECT_TRUE(schedule.kernels[0].rows.has_value()) << test.named.text;
   }
-  CheckCases(cases, 1.0, 0.0, {0, 997, 5}, WithRowsOnChip);
+  CheckCases(cases, 1.0, 0.0, {0, 997, 5}, Fast);
 }
 
 // The schedule that asks nothing of a device, with rows in the hands of a team.
@@ -106,7 +126,7 @@ TEST(HostExecutionTest, TeamsInTurnsAgreeWithTheReference) {
 
 TEST(HostExecutionTest, RandomPlansWithRowsOnChipAgreeWithTheReference) {
   constexpr uint64_t kSeed = 20261122;
-  CheckCases(RandomCases(kSeed, 40, KeepsRows), 50.0, 0.1, {0}, WithRowsOnChip);
+  CheckCases(RandomCases(kSeed, 40, KeepsRows), 50.0, 0.1, {0}, Fast);
 }
 
 }  // namespace

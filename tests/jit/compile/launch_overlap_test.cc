@@ -137,6 +137,27 @@ output r
   EXPECT_THAT(Overlapping(schedule), ElementsAre(false));
 }
 
+// Two of their blocks have as much shared memory as what keeps rows before.
+TEST(LaunchOverlapTest, CorrelationsLackNoL1) {
+  const Schedule schedule = Fastest(R"(
+grade tf32
+input z: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+x = group_norm(z, num_groups=1)
+c = conv2d(x, w)
+n = group_norm(c, num_groups=8)
+t = tanh(n)
+y = logsumexp(t, dim=1)
+output y
+)");
+  const std::vector<Kernel> kernels = Launched(schedule);
+  ASSERT_EQ(kernels.size(), 3);
+  ASSERT_TRUE(kernels[1].correlation.has_value());
+  EXPECT_GT(kernels[0].rows->dynamic_shared_bytes, 132 * 1024);
+  EXPECT_LT(CorrelatorBytes(kernels[1].conv->problem), 132 * 1024);
+  EXPECT_TRUE(kernels[1].overlaps);
+}
+
 TEST(LaunchOverlapTest, AConvolutionOfAConvolutionWaits) {
   const Schedule schedule = Fastest(R"(
 input x: f32[32,16,64,64]

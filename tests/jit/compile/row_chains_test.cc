@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -283,6 +284,27 @@ TEST(RowChainsTest, OnePassOverFewRowsLeavesStatesInMemory) {
   EXPECT_EQ(spec.entries[1].symbol, "kiln_merge_chain");
   EXPECT_EQ(spec.entries[1].grid[0] * spec.entries[1].threads, states);
   EXPECT_FALSE(Fastest(Cosine("8192,4096")).kernels[0].rows->splits);
+}
+
+// Kernels count the elements of a block in 32 bits. Prevents that a block has
+// more of a row than they can count.
+TEST(RowChainsTest, NoBlockHasMoreThanKernelsCount) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  for (const int64_t lines : {32768, 32769, 65536, 131072, 262144}) {
+    const Schedule schedule = Fastest(
+        fmt::format("input x: f32[16,{},32768]\na = mean(x, dim=[1,2])\n"
+                    "b = amax(x, dim=[1,2])\noutput a\noutput b\n",
+                    lines));
+    ASSERT_EQ(Chains(schedule).size(), 1u) << lines;
+    int64_t most = 0;
+    for (const RowCandidate& candidate :
+         RankRowGeometries(*Chains(schedule)[0]->row_work, kH100)) {
+      if (!candidate.refusal.empty() || !candidate.geometry) continue;
+      most = std::max(most, lines * 32768 / candidate.geometry->cluster);
+    }
+    EXPECT_LE(most, kMost) << lines;
+    EXPECT_GT(most, kMost / 2) << lines;
+  }
 }
 
 // The sums of an entropy need the largest element, and not each other.

@@ -14,7 +14,9 @@ namespace {
 const Target kTarget = {"sm_90a", 132};
 
 Schedule ScheduleOf(std::string_view text) {
-  return MakePlainSchedule(*Canonicalize(*ParsePlanText(text)), kTarget);
+  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), kTarget,
+                       Room::kPlain)
+      .front();
 }
 
 // "conv2d: + relu": anchor or nothing, prologue before, epilogue behind.
@@ -244,7 +246,7 @@ TEST(ScheduleTest, WorkspaceHoldsEachValueUntilItsLastReader) {
   for (int i = 0; i < 500; ++i) {
     const CanonicalPlan plan = *Canonicalize(generator.Next());
     SCOPED_TRACE(ToText(plan.plan));
-    WorkspaceOwners(MakePlainSchedule(plan, kTarget)).Run();
+    WorkspaceOwners(MakeSchedules(plan, kTarget, Room::kPlain).front()).Run();
   }
 }
 
@@ -252,7 +254,8 @@ TEST(ScheduleTest, EachNodeIsInOneKernel) {
   PlanGenerator generator(12);
   for (int i = 0; i < 200; ++i) {
     const CanonicalPlan plan = *Canonicalize(generator.Next());
-    const Schedule schedule = MakePlainSchedule(plan, kTarget);
+    const Schedule schedule =
+        MakeSchedules(plan, kTarget, Room::kPlain).front();
     std::vector<int> seen(schedule.lowered.nodes.size(), 0);
     for (const Kernel& kernel : schedule.kernels) {
       if (kernel.group.anchor >= 0) ++seen[kernel.group.anchor];

@@ -32,7 +32,7 @@ std::string UnitsOf(const Schedule& schedule) {
 // The units of a plan, one after another.
 std::string UnitsOf(std::string_view text) {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
-  return UnitsOf(MakePlainSchedule(plan, {"sm_90a", 132}));
+  return UnitsOf(MakeSchedules(plan, {"sm_90a", 132}, Room::kPlain).front());
 }
 
 void ExpectGolden(const std::string& name, const std::string& units) {
@@ -92,7 +92,7 @@ output y
 output m
 )",
                                                  length)));
-    ExpectGolden(name, UnitsOf(MakeRowSchedule(plan, {"sm_90a", 132})));
+    ExpectGolden(name, UnitsOf(MakeSchedules(plan, {"sm_90a", 132}).front()));
   }
 }
 

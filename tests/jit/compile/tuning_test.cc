@@ -11,9 +11,12 @@
 namespace kiln {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 const Target kH100 = {"sm_90a", 132};
 
@@ -25,7 +28,22 @@ y = silu(c)
 output y
 )";
 
-CanonicalPlan PlanOf(const char* text) {
+// The models' choice has statistics from correlations.
+constexpr char kCorrelated[] = R"(
+grade tf32
+input x: f32[128,8,128,128]
+param w: f32[64,8,3,3]
+c = conv2d(x, w)
+n = group_norm(c, num_groups=8)
+t = tanh(n)
+y = logsumexp(t, dim=1)
+output y
+)";
+
+// And here it has blocks that hold images.
+std::string Held() { return "grade tf32\n" + TransposedChain(); }
+
+CanonicalPlan PlanOf(const std::string& text) {
   return *Canonicalize(*ParsePlanText(text));
 }
 
@@ -97,15 +115,45 @@ TEST(TuningTest, AlternativesAreTheCandidatesThatFit) {
   EXPECT_EQ(Alternatives(PlanOf(kNorm), {"cpu", 0}, 8).size(), 1u);
 }
 
+// Prevents that the last of six layouts is left out behind what is no tile.
+TEST(TuningTest, LayoutsAreCountedFromTheFastestTiles) {
+  EXPECT_THAT(Alternatives(PlanOf(kConvolution), kH100, 100),
+              AllOf(Contains(Tuning{5, 0}), Not(Contains(Tuning{6, 0}))));
+  for (const std::string& text : {std::string(kCorrelated), Held()}) {
+    const CanonicalPlan plan = PlanOf(text);
+    EXPECT_EQ(MakeSchedules(plan, kH100).front().RanksBeforeTiles(), 1);
+    EXPECT_THAT(Alternatives(plan, kH100, 100),
+                AllOf(Contains(Tuning{6, 0}), Not(Contains(Tuning{7, 0}))));
+    EXPECT_THAT(Considered(ReportSchedules(plan, kH100, {6, 0})).why,
+                HasSubstr("conv6 asks for tile number 6 instead of the first"));
+  }
+}
+
+// Prevents that a variant is said to ask for what the models chose, or not to
+// ask for what it does.
+TEST(TuningTest, WhatAVariantAsksForInsteadOfTilesIsSaid) {
+  const auto why = [](const std::string& text, const Tuning& tuning) {
+    return Considered(ReportSchedules(PlanOf(text), kH100, tuning)).why;
+  };
+  EXPECT_THAT(why(Held(), {.conv = 1}),
+              StartsWith("the variant conv1 asks for blocks that hold no "
+                         "images, and no correlations;"));
+  EXPECT_THAT(why(Held(), {.conv = 1, .correlations = 1}),
+              StartsWith("the variant conv1+correlations1 asks for blocks that "
+                         "hold no images;"));
+  EXPECT_THAT(why(kCorrelated, {.conv = 1}),
+              StartsWith("the variant conv1 asks for no correlations;"));
+}
+
 TEST(TuningTest, EachAlternativeIsAScheduleOfItsOwn) {
-  for (const char* text : {kNorm, kConvolution}) {
+  for (const char* text : {kNorm, kConvolution, kCorrelated}) {
     const CanonicalPlan plan = PlanOf(text);
     std::vector<std::string> seen;
     for (const Tuning& tuning : Alternatives(plan, kH100, 8)) {
       const ScheduleReport report = ReportSchedules(plan, kH100, tuning);
       const std::string chosen = ChosenOf(report);
       EXPECT_NE(chosen, "");
-      EXPECT_THAT(seen, ::testing::Not(Contains(chosen)));
+      EXPECT_THAT(seen, Not(Contains(chosen)));
       seen.push_back(chosen);
     }
   }
@@ -148,7 +196,7 @@ TEST(TuningTest, BeyondTheLastIsSaid) {
               HasSubstr("the variant rows15 asks for number 16, which there is "
                         "not: this is the last, number 2"));
   EXPECT_THAT(why(kConvolution, {15, 0}),
-              HasSubstr("asks for number 16, which there is not"));
+              HasSubstr("asks for tile number 16, which there is not"));
 }
 
 TEST(TuningTest, WhatIsChosenIsShownHoweverSlow) {

@@ -27,7 +27,8 @@ std::vector<bool> Directions(const Schedule& schedule) {
 }
 
 Schedule PlainOf(const std::string& text) {
-  return MakePlainSchedule(*Canonicalize(*ParsePlanText(text)), kH100);
+  return MakeSchedules(*Canonicalize(*ParsePlanText(text)), kH100, Room::kPlain)
+      .front();
 }
 
 constexpr const char* kConvolution = R"(
