@@ -34,6 +34,11 @@ __device__ inline float PowerOfTwo(int exponent) {
   return __int_as_float((exponent + 127) << 23);
 }
 
+// One over a power of two that is no more than 2^126.
+__device__ inline float InverseOfPower(float power) {
+  return __uint_as_float(0x7f000000 - __float_as_uint(power));
+}
+
 // Of powers of two, or the nearest that is a normal number.
 __device__ inline float ProductOfPowers(float a, float b) {
   return fminf(fmaxf(a * b, PowerOfTwo(-kLargestExponent)), PowerOfTwo(127));
@@ -84,9 +89,9 @@ __device__ void StoreParts(const float (&x)[8], uint4* to, int step) {
   }
 }
 
-// The parts of a finite scaled number, both of its sign, and neither zero unless
-// it is: an infinity that meets them comes out as one. The second has 11 bits of
-// what is left behind 10 and more of the first.
+// The parts of a finite scaled number, both of its sign, and neither zero
+// unless it is: an infinity that meets them comes out as one. The second has 11
+// bits of what is left behind 10 and more of the first.
 __device__ inline float2 PartsOfOneSign(float x) {
   constexpr float kLeast = 0x1p-24f;  // of binary16
   const float magnitude = fabsf(x);

@@ -35,8 +35,8 @@ class LineLayer {
   // Whether threads keep what they read, instead of reading it twice.
   static constexpr bool kKeeps = kRounds <= 8;
 
-  // Magnitudes of positions: of the channels of each warp, of the block's and of
-  // all.
+  // Magnitudes of positions: of the channels of each warp, of the block's and
+  // of all.
   struct Shared {
     unsigned of_warps[kThreads / 32][kPositions];
     unsigned of_block[kPositions];

@@ -10,10 +10,10 @@ namespace {
 double LayingCycles(const ConvGeometry& g, int sm_count) {
   constexpr double kCyclesOfLaying = 4000.0;
   const Dims4& input = g.problem.input;
-  const auto bytes = static_cast<double>(
-      input[0] * input[1] * input[2] * input[3] *
-          ElementSize(g.problem.input_type) +
-      g.laid_bytes());
+  const auto bytes =
+      static_cast<double>(input[0] * input[1] * input[2] * input[3] *
+                              ElementSize(g.problem.input_type) +
+                          g.laid_bytes());
   return kCyclesOfLaying + bytes / (kMovedBytesPerCycle * sm_count);
 }
 
@@ -30,8 +30,8 @@ double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
   const double before =
       g.has_groups() ? GroupBlockCycles(g) : WarpBlockCycles();
   return static_cast<double>(waves) *
-             (before + tile_cycles *
-                           static_cast<double>(g.tiles_per_block * g.rounds())) +
+             (before + tile_cycles * static_cast<double>(g.tiles_per_block *
+                                                         g.rounds())) +
          (g.lays_lines ? LayingCycles(g, sm_count) : 0.0);
 }
 

@@ -163,9 +163,7 @@ struct ConvGeometry {
   }
 
   // Whether producers find halves in memory.
-  bool brings_halves() const {
-    return lays_lines || problem.takes_as_stored();
-  }
+  bool brings_halves() const { return lays_lines || problem.takes_as_stored(); }
   // From a row of the input to the next, as lines are taken; all numbers that
   // are laid down, and the bytes of these and of their factors.
   int64_t line_pitch() const;

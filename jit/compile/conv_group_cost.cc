@@ -359,9 +359,9 @@ class GroupTileCost {
     return kCyclesPerSlice * g_.tiles_n;
   }
   double ThroughL2() const {
-    const auto size = static_cast<double>(
-        g_.lays_lines ? 2 * g_.input_parts()
-                      : ElementSize(g_.problem.input_type));
+    const auto size =
+        static_cast<double>(g_.lays_lines ? 2 * g_.input_parts()
+                                          : ElementSize(g_.problem.input_type));
     const double rows = RowsToFetch(g_);
     const auto columns = static_cast<double>(g_.pitch * g_.planes(1));
     const bool is_aligned = g_.halo(1) == 0 && g_.pitch % 16 == 0;

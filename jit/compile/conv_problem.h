@@ -51,8 +51,8 @@ struct ConvProblem {
   }
 };
 
-// Whether a convolution's input may be laid down before it (lay_lines.cu): it is
-// not multiplied as it is stored, by a filter of one tap, and has so many
+// Whether a convolution's input may be laid down before it (lay_lines.cu): it
+// is not multiplied as it is stored, by a filter of one tap, and has so many
 // channels, as the result has, that blocks would bring it several times.
 bool MayLayLines(const ConvProblem& problem);
 

@@ -32,8 +32,8 @@ struct RowWork {
   int64_t rows = 1;
   int64_t length = 1;
   int64_t pitch = 1;  // 1: neighbours; else rows lie side by side
-  // Elements of each of a row's runs, between which lie those of all other rows:
-  // `length` where it is one, and fewer only of several reductions.
+  // Elements of each of a row's runs, between which lie those of all other
+  // rows: `length` where it is one, and fewer only of several reductions.
   int64_t run = 1;
   std::vector<int> staged;        // operands with as many elements as the rows
   std::vector<int> staged_bytes;  // of an element of each; the first is the

@@ -85,7 +85,8 @@ class Rewrites {
     AddImageRewrites();
     std::set<int> named;
     for (const Kernel& kernel : schedule_.kernels) {
-      if (!kernel.conv || !kernel.conv->interleaves || !kernel.computes()) continue;
+      if (!kernel.conv || !kernel.conv->interleaves || !kernel.computes())
+        continue;
       if (!named.insert(kernel.group.anchor).second) continue;
       AddRewrite(
           "rows of the image in {} phases, in each of which the filter's rows "
