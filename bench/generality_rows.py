@@ -333,6 +333,7 @@ ROWS = {
     "resnet_f16_k3": Chain("f16", 32, 128, 28, 28).conv(
         128, 3, padding=1, bias=False).batch_norm().relu(),
     "transformer_bf16_mlp": _mlp(Chain("bf16", 32, 768, 14, 14), 3072),
+    "transformer_f32_mlp": _mlp(Chain("f32", 16, 768, 14, 14), 3072),
     "detector_f16_k3": Chain("f16", 16, 80, 80, 80).conv(
         160, 3, padding=1, bias=False).batch_norm().silu(),
     "excited_f16": _excited(Chain("f16", 32, 240, 28, 28), 10).conv(
