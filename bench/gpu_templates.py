@@ -318,11 +318,17 @@ PLANS = {
     + "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
     + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"
     + "e = add(v, 1e-5)\ns = sqrt(e)\ny = div(d, s)\noutput y\n",
-    # Statistics from correlations of the input, in two kernels.
-    "correlate": "grade tf32\ninput x: f32[72,3,97,126]\n"
-    + "param w: f32[64,3,3,3]\nc = conv2d(x, w, padding=1)\n"
+    # Statistics from correlations of the input, in two kernels; then states of
+    # four warpgroups' channels meet, tile after tile.
+    "correlate": "grade tf32\ninput x: f32[132,3,61,62]\n"
+    + "param w: f32[256,3,3,3]\nc = conv2d(x, w)\n"
     + "n = group_norm(c, num_groups=16)\nt = tanh(n)\n"
     + "y = logsumexp(t, dim=1)\noutput y\n",
+    # Lines laid down before, of one part and of two.
+    "conv_laid_lines": "grade tf32\n"
+    + _conv("16,250,14,14", "1024,250,1,1") + "y = gelu(c)\noutput y\n",
+    "conv_laid_lines_parts": _conv("3,700,20,23", "1600,700,1,1")
+    + "y = gelu(c)\noutput y\n",
     "runs_warp_chain": "input x: bf16[64,200,7,7]\n"
     + "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
     + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"

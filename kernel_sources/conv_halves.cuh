@@ -34,6 +34,11 @@ __device__ inline float PowerOfTwo(int exponent) {
   return __int_as_float((exponent + 127) << 23);
 }
 
+// One over a power of two that is no more than 2^126.
+__device__ inline float InverseOfPower(float power) {
+  return __uint_as_float(0x7f000000 - __float_as_uint(power));
+}
+
 // Of powers of two, or the nearest that is a normal number.
 __device__ inline float ProductOfPowers(float a, float b) {
   return fminf(fmaxf(a * b, PowerOfTwo(-kLargestExponent)), PowerOfTwo(127));
@@ -82,6 +87,37 @@ __device__ void StoreParts(const float (&x)[8], uint4* to, int step) {
     }
     to[step] = make_uint4(small[0], small[1], small[2], small[3]);
   }
+}
+
+// The parts of a finite scaled number, both of its sign, and neither zero
+// unless it is: an infinity that meets them comes out as one. The second has 11
+// bits of what is left behind 10 and more of the first.
+__device__ inline float2 PartsOfOneSign(float x) {
+  constexpr float kLeast = 0x1p-24f;  // of binary16
+  const float magnitude = fabsf(x);
+  if (!(magnitude > 0.0f && magnitude < kMost)) return make_float2(x, 0.0f);
+  const unsigned nearest = RoundedPair(magnitude, 0.0f, Float16());
+  const bool is_more = HalfOf<0>(nearest) > magnitude;
+  const float large = fmaxf(HalfOf<0>(is_more ? nearest - 1 : nearest), kLeast);
+  const float small = fmaxf(magnitude - large, kLeast);
+  return make_float2(copysignf(large, x), copysignf(small, x));
+}
+
+// As StoreParts, with parts of one sign; where there is one part, it is rounded
+// to nearest.
+template <int kParts>
+__device__ void StorePartsOfOneSign(const float (&x)[8], uint4* to, int step) {
+  float large[8];
+  float small[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const float2 parts = PartsOfOneSign(x[i]);
+    const bool rounds = kParts == 1 && fabsf(x[i]) > fabsf(parts.x);
+    large[i] = rounds ? x[i] : parts.x;
+    small[i] = parts.y;
+  }
+  StoreParts<false, 1>(large, to, step);
+  if constexpr (kParts == 2) StoreParts<false, 1>(small, to + step, step);
 }
 
 // The lower halves of eight words side by side, or the upper ones.

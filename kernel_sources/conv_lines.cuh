@@ -1,9 +1,10 @@
 // The warpgroup that brings chunks of the input where the filter has one tap
-// and operands are multiplied as they are stored (Spec::kTakesLines): eight
-// neighbouring pixels of a channel are a unit of 16 bytes, which goes from
-// memory to a stage as it lies, behind the threads' backs; in halves, where
-// rows begin between units. The tensor cores then read pixels side by side
-// instead of channels (wgmma.cuh).
+// and halves lie in memory (Spec::kTakesLines), as the input itself or laid
+// down before (Spec::kLaysLines, laid_lines.cuh): eight neighbouring pixels of
+// a channel are a unit of 16 bytes, which goes from memory to a stage as it
+// lies, behind the threads' backs; in halves, where rows begin between units.
+// The tensor cores then read pixels side by side instead of channels
+// (wgmma.cuh).
 //
 // So nothing is on its way in registers, and as many chunks may be as there are
 // stages: threads wait for free ones alone. Who multiplies makes visible to the
@@ -18,6 +19,7 @@
 #include "conv_phase_weights.cuh"
 #include "conv_positions.cuh"
 #include "conv_stages.cuh"
+#include "laid_lines.cuh"
 #include "ptx_bulk.cuh"
 
 namespace kiln {
@@ -35,8 +37,9 @@ class ConvLines {
       : t_(t),
         stages_(stages),
         tiles_(number),
-        is_aligned_(reinterpret_cast<unsigned long long>(t.input) % kBytes ==
-                    0) {}
+        is_aligned_(Spec::kLaysLines ||
+                    reinterpret_cast<unsigned long long>(t.input) % kBytes ==
+                        0) {}
 
   __device__ void Run() {
     const PhaseWeights<Spec> weights(reinterpret_cast<const uint4*>(t_.packed),
@@ -67,7 +70,7 @@ class ConvLines {
  private:
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   // What is copied at once: so many pixels, of those that rows are made of.
-  static constexpr int kPixels = Spec::Input::kW % 8 == 0 ? 8 : 4;
+  static constexpr int kPixels = Spec::kLinePitch % 8 == 0 ? 8 : 4;
   static constexpr int kBytes = 2 * kPixels;
   // Of a channel: in all positions of the patch.
   static constexpr int kAcross = Group::kPlane / kPixels;
@@ -76,11 +79,12 @@ class ConvLines {
   static constexpr int kSets = kThreads / kLanes;
   static constexpr bool kWhole = Tile::kInputs % Spec::kChunk == 0;
   static constexpr Index kPlane =
-      static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+      static_cast<Index>(Spec::Input::kH) * Spec::kLinePitch;
   static_assert(kSets % 4 == 0 && Spec::kChunk % kSets == 0);
-  static_assert(!Spec::kScales && Spec::kImages == 1 && Spec::kProducers == 1 &&
+  static_assert(Spec::kLaysLines || (!Spec::kScales && Spec::kInputParts == 1));
+  static_assert(Spec::kImages == 1 && Spec::kProducers == 1 &&
                 Spec::kTeams == 0);
-  static_assert(Spec::kRowPitch % 8 == 0 && Spec::Input::kW % kPixels == 0,
+  static_assert(Spec::kRowPitch % 8 == 0 && Spec::kLinePitch % kPixels == 0,
                 "What is copied at once lies in one row.");
 
   // Sends for the thread's units of a chunk, counted over all tiles of the
@@ -92,8 +96,10 @@ class ConvLines {
     const ConvBlock<Spec> block = tiles_.BlockOf(number);
     const int top = Positions::TopOf(block, tiles_.TileOf(number));
     const int left = Positions::LeftOf(block);
-    const auto* const first =
-        t_.input + (ConvOctets<Spec>::FirstOf(block, chunk) + set_ * kPlane);
+    const Index first =
+        (static_cast<Index>(block.n) * Spec::Input::kC +
+         block.group * Tile::kInputs + chunk * Spec::kChunk + set_) *
+        kPlane;
     const int channels = Tile::kInputs - chunk * Spec::kChunk - set_;
 #pragma unroll
     for (int pass = 0; pass < kAcross; pass += kLanes) {
@@ -102,9 +108,20 @@ class ConvLines {
       const int row = Positions::RowOf(top, piece * kPixels);
       const int column = Positions::ColumnOf(left, piece * kPixels);
       const bool inside = Positions::IsRow(row) && Positions::IsColumn(column);
-      BringColumn<kAligned>(first + (row * Spec::Input::kW + column), piece,
-                            inside ? channels : 0, patch);
+      const auto* const from =
+          t_.input + (first + (row * Spec::kLinePitch + column));
+#pragma unroll
+      for (int part = 0; part < Spec::kInputParts; ++part) {
+        BringColumn<kAligned>(from + PartOf(part), piece, inside ? channels : 0,
+                              patch + part * Group::kPart);
+      }
     }
+  }
+
+  // Where a part of the numbers lies behind the first.
+  static __device__ Index PartOf(int part) {
+    if constexpr (Spec::kLaysLines) return part * LaidLines<Spec>::kPart;
+    return 0;
   }
 
   // Of every kSets-th channel from the thread's first on the pixels at `from`;

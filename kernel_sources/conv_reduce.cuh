@@ -165,7 +165,11 @@ struct ConvTail<Spec, Tail::kChannels> {
                                      scales, pass_turn);
     Reducer states[kRows];
     ReduceRows(states, values.x);
-    if constexpr (Spec::kWarpsN > 1) MergeWarps(warp, states, scratch);
+    if constexpr (Spec::kWarpsN > 1) {
+      constexpr int kWords =
+          (Spec::kWarpsN - 1) * kPixels * (sizeof(Reducer) / sizeof(float));
+      MergeWarps(warp, states, scratch + tile % 2 * kWords);
+    }
     if (warp.first_fragment != 0) return;
       // The four lanes that share pixels go on with one each.
 #pragma unroll
@@ -204,7 +208,9 @@ struct ConvTail<Spec, Tail::kChannels> {
     }
   }
 
-  // The warps with the first channels take over what the others have.
+  // The warps with the first channels take over what the others have. Every
+  // other tile's is at the same place, so that all have met between who reads
+  // there and who writes there next.
   static __device__ void MergeWarps(const WarpTile<Spec>& warp,
                                     Reducer (&states)[2 * Spec::kTilesM],
                                     float* scratch) {

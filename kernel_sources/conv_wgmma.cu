@@ -44,6 +44,7 @@
 #include "conv_turned_lines.cuh"
 #include "conv_warp.cuh"
 #include "dependent_launch.cuh"
+#include "laid_lines.cuh"
 #include "math.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
@@ -80,6 +81,8 @@ class ConvConsumer {
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
   // Whether chunks have sums of their own.
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
+  // Whether stages have scales of their own.
+  static constexpr bool kScalesStages = Spec::kScales && !Spec::kLaysLines;
   // Whether the tail says when the next group may multiply. None follows a
   // stage that comes again.
   static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
@@ -136,26 +139,25 @@ class ConvConsumer {
       }
     } else if constexpr (Spec::kTailInRegisters) {
       RunTail<Spec> tail;
-#pragma unroll 1
-      for (int tile = 0; tile < tiles; ++tile) {
-        SumTile(Preparing(tail, channels, block_, tile));
+      ForEachTile([&](const ConvBlock<Spec>& block, int tile) {
+        SumTile(Preparing(tail, channels, block, tile));
         if constexpr (kHoldsTurn) {
-          tail.Take(t_, block_, tile, sums_.d, stages_.scratch(),
+          tail.Take(t_, block, tile, sums_.d, stages_.scratch(),
                     [this] { PassTurn(); });
         } else {
-          tail.Take(t_, block_, tile, sums_.d,
+          tail.Take(t_, block, tile, sums_.d,
                     stages_.scratch() + Spec::kStateWords);
         }
         if constexpr (Spec::kStoresSums) {
-          Spec::StoreSums(t_, RunStores<Spec>(block_, tile), sums_.d);
+          Spec::StoreSums(t_, RunStores<Spec>(block, tile), sums_.d);
         } else if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
-            StorePlanes<Spec>(t_, block_, tile, planes,
+            StorePlanes<Spec>(t_, block, tile, planes,
                               [](const Point<typename Spec::Index>&,
                                  float value) { return value; });
           });
         }
-      }
+      });
       tail.Finish(t_, block_, stages_.scratch());
     } else if constexpr (Spec::kRoundsSums) {
       ComputeRounded(channels);
@@ -173,6 +175,25 @@ class ConvConsumer {
       }
       Tile::Sync();
       tail.Finish(t_, block_, warp, stages_.scratch());
+    }
+  }
+
+  // Calls visit(block, tile) for the block's tiles, of all its images.
+  template <typename Visit>
+  __device__ void ForEachTile(const Visit& visit) {
+    if constexpr (Spec::kImageStep == 0) {
+      const int tiles = block_.tiles();
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) visit(block_, tile);
+    } else {
+      static_assert(Spec::kTail == Tail::kStore,
+                    "What is gathered is of one image.");
+      const BlockTiles<Spec> tiles(number_);
+      const int count = tiles.Count();
+#pragma unroll 1
+      for (int number = 0; number < count; ++number) {
+        visit(tiles.BlockOf(number), tiles.TileOf(number));
+      }
     }
   }
 
@@ -317,12 +338,16 @@ class ConvConsumer {
       ptx::Wait(stages_.full(stage), cursor_.round());
       if constexpr (Spec::kTakesLines || Spec::kTurnsLines) AcquireShared();
       const auto note = stages_.note(stage)->Of(image_);
-      const float stage_factor = Spec::kScales ? note.factors[0] : 1.0f;
+      const float stage_factor = kScalesStages ? note.factors[0] : 1.0f;
       TakeTurn();
       if constexpr (kSumsChunks) {
         Multiply(stage, chunk, false, note, products_, [&] { beside(chunk); });
       } else {
-        if (!is_first && stage_factor != factor) Rescale(factor, stage_factor);
+        if constexpr (kScalesStages) {
+          if (!is_first && stage_factor != factor) {
+            Rescale(factor, stage_factor);
+          }
+        }
         Multiply(stage, chunk, !is_first, note, sums_.d, [&] {
           if (Tile::kChunks == 1) prepare(stage_factor);
           beside(chunk);
@@ -339,6 +364,7 @@ class ConvConsumer {
       is_first = false;
     }
     if (kSumsChunks) factor = 1.0f;
+    if constexpr (Spec::kLaysLines) ScalePixels();
     if (Tile::kChunks > 1) prepare(factor);
     return factor;
   }
@@ -381,6 +407,33 @@ class ConvConsumer {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) {
         sums_.d[m][i] = fmaf(products_[m][i], factor, sums_.d[m][i]);
+      }
+    }
+  }
+
+  // Undoes the scales of a tile's pixels (lay_lines.cu); of what lies outside
+  // there are others.
+  __device__ void ScalePixels() {
+    using Places = RunPlaces<Spec>;
+    const BlockTiles<Spec> tiles(number_);
+    const ConvBlock<Spec> block = tiles.BlockOf(summed_);
+    const int tile = tiles.TileOf(summed_);
+    ++summed_;
+    const float* const image = t_.factors + block.n * LaidLines<Spec>::kPlane;
+#pragma unroll
+    for (int row = 0; row < Places::kRows; ++row) {
+      const int y = block.y(tile, group_n_ * Spec::kPartStep + row);
+      const float* const line = image + block.RowInside(y) * Spec::kLinePitch;
+#pragma unroll
+      for (int column = 0; column < Places::kPitch; column += 8) {
+        const int x = min(block.x(column + threadIdx.x % 4 * 2),
+                          static_cast<int>(Spec::kLinePitch) - 2);
+        const float2 factors = *reinterpret_cast<const float2*>(line + x);
+        float* const sums = sums_.d[0] + (row * Places::kPitch + column) / 2;
+        sums[0] *= factors.x;
+        sums[1] *= factors.y;
+        sums[2] *= factors.x;
+        sums[3] *= factors.y;
       }
     }
   }
@@ -440,6 +493,7 @@ class ConvConsumer {
   const int group_n_ = group_ / Spec::kGroupsM;
   const Products products_of_stage_;
   unsigned turns_ = 0;  // taken, modulo 2
+  int summed_ = 0;      // tiles
   float weight_factors_[2];
   float known_factor_ = 0.0f;  // of the scales in shared memory
   StageCursor<Spec::kStages> cursor_{0};

@@ -37,10 +37,11 @@ __device__ void Correlate(const typename Spec::Tensors& t) {
       columns % Spec::kColumnBlocks * RoundedRows<Spec>::kColumns,
       Extents::FirstOf(first), Extents::FirstOf(end),
       reinterpret_cast<Shared*>(dynamic_shared));
+  const int number = columns * Extents::kParts + first;
   correlator.Run(first,
                  reinterpret_cast<float4*>(t.correlations) +
-                     static_cast<long long>(columns * Extents::kParts + first) *
-                         (Extents::kFloats / 4));
+                     static_cast<long long>(number) * (Extents::kFloats / 4),
+                 Extents::ScalesIn(t.correlations) + number);
 }
 
 // By a block for each image, which waits for the correlations itself.

@@ -51,6 +51,12 @@ struct Correlations {
   static constexpr int kStripRows =
       (Spec::Output::kH - kEdges + Spec::kStrips - 1) / Spec::kStrips;
   static constexpr int kFloats = kPairs * Spec::kTapsW * 128;  // of a part
+  // Behind the numbers of all parts, the scales of the values that they are of.
+  static __device__ float* ScalesIn(float* correlations) {
+    constexpr long long kAll =
+        static_cast<long long>(Spec::Input::kN) * Spec::kColumnBlocks * kParts;
+    return correlations + kAll * kFloats;
+  }
   static_assert(Spec::Output::kH > kEdges, "There are rows of all taps.");
   static_assert(Spec::Input::kC <= 8 && Spec::kTapsW <= 3);
 

@@ -31,7 +31,9 @@ class CorrelatedStates {
     alignas(16) float correlations[kRowPairs][kOfRow][kOfRow];
     float sums[kOfFilter];
     float pivots[8];
+    float scale;  // of the values that correlations and sums are of
     float weights[kChannels][kPitch];
+    float factors[kChannels];  // undo the scales of weights
     float squares[kShares][kChannels];
     float sums_of_shares[kShares][kChannels];
     float bases[kShares][kChannels];
@@ -76,34 +78,60 @@ class CorrelatedStates {
   }
 
  private:
+  // The least scale of all parts, of a warp in each of its lanes.
+  __device__ float LeastScale(const float* scales) const {
+    float least = Infinity();
+    for (int i = threadIdx.x % 32; i < Extents::kParts * Spec::kColumnBlocks;
+         i += 32) {
+      least = fminf(least, scales[i]);
+    }
+    // Bits of positive numbers are ordered as these are.
+    return __uint_as_float(__reduce_min_sync(~0u, __float_as_uint(least)));
+  }
+
   // Four numbers of all parts, which are neighbours there, in the order of
-  // products: for each lower row of a pair those parts whose rows it meets.
+  // products: for each lower row of a pair those parts whose rows it meets. All
+  // as if values had the least scale of any part.
   __device__ void Gather() {
     constexpr int kFours = Extents::kFloats / 4;
     const auto* const from =
         reinterpret_cast<const float4*>(t_.correlations) +
         static_cast<long long>(image_) *
             (Extents::kParts * Spec::kColumnBlocks * kFours);
+    const float* const scales =
+        Extents::ScalesIn(t_.correlations) +
+        image_ * (Extents::kParts * Spec::kColumnBlocks);
+    const float least = LeastScale(scales);
+    if (threadIdx.x == 0) shared_.scale = least;
     for (int i = threadIdx.x; i < kFours; i += kThreads) {
       float sums[Spec::kTapsH][4] = {};
 #pragma unroll 1
       for (int column = 0; column < Spec::kColumnBlocks; ++column) {
 #pragma unroll 8
         for (int part = 0; part < Extents::kParts; ++part) {
-          const float4 x = from[(column * Extents::kParts + part) * kFours + i];
+          const int number = column * Extents::kParts + part;
+          const float4 x = from[number * kFours + i];
+          const float factor = least * InverseOfPower(scales[number]);
+          const float factors[2] = {HasSums(i, 0) ? factor : factor * factor,
+                                    HasSums(i, 1) ? factor : factor * factor};
           const int first = Extents::FirstOf(part);
 #pragma unroll
           for (int row = 0; row < Spec::kTapsH; ++row) {
             if (first < row || first >= row + Spec::Output::kH) continue;
-            sums[row][0] += x.x;
-            sums[row][1] += x.y;
-            sums[row][2] += x.z;
-            sums[row][3] += x.w;
+            sums[row][0] = fmaf(x.x, factors[0], sums[row][0]);
+            sums[row][1] = fmaf(x.y, factors[0], sums[row][1]);
+            sums[row][2] = fmaf(x.z, factors[1], sums[row][2]);
+            sums[row][3] = fmaf(x.w, factors[1], sums[row][3]);
           }
         }
       }
       Leave(i, sums);
     }
+  }
+
+  // Whether half of such four numbers are sums, not correlations.
+  static __device__ bool HasSums(int four, int half) {
+    return four / 32 / Spec::kTapsW * 2 + half == Extents::kOnes;
   }
 
   // Those of two eights' rows of a lane.
@@ -133,24 +161,39 @@ class CorrelatedStates {
     return lower * (lower + 1) / 2 + upper;
   }
 
-  // Rounded, in the order of `sums`.
+  // Rounded and scaled, in the order of `sums`; sixteen threads have a channel.
   __device__ void BringWeights(int first) {
     constexpr int kOfChannel = kInputs * Extents::kTaps;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < kChannels * 8 * Extents::kTaps;
-         i += kThreads) {
-      const int channel = i / (8 * Extents::kTaps);
-      const int input = i / Extents::kTaps % 8;
-      const int tap = i % Extents::kTaps;
-      float weight = 0.0f;
-      if (first + channel < kOutputs && input < kInputs) {
-        weight = t_.weight[(first + channel) * kOfChannel +
-                           input * Extents::kTaps + tap];
-        if (fabsf(weight) < Infinity()) {
-          weight = __uint_as_float(NearestTf32(weight));
-        }
-      }
-      shared_.weights[channel][tap * 8 + input] = weight;
+    constexpr int kOfThread = (kOfFilter / 16 + 1);
+    const int channel = threadIdx.x / 16;
+    const bool exists = first + channel < kOutputs;
+    float weights[kOfThread];
+    unsigned most = 0;
+#pragma unroll
+    for (int j = 0; j < kOfThread; ++j) {
+      const int i = threadIdx.x % 16 + 16 * j;
+      const bool has = exists && i < kOfChannel;
+      const float weight =
+          has ? t_.weight[(first + channel) * kOfChannel + i] : 0.0f;
+      const unsigned bits = MagnitudeBits(weight);
+      const bool is_finite = bits < kInfinityBits;
+      weights[j] = is_finite ? __uint_as_float(NearestTf32(weight)) : weight;
+      if (is_finite) most = max(most, bits);
+    }
+#pragma unroll
+    for (int mask = 1; mask < 16; mask *= 2) {
+      most = max(most, __shfl_xor_sync(~0u, most, mask));
+    }
+    const int exponent = ScaleExponent(most);
+    if (threadIdx.x % 16 == 0) {
+      shared_.factors[channel] = PowerOfTwo(-exponent);
+    }
+#pragma unroll
+    for (int j = 0; j < kOfThread; ++j) {
+      const int i = threadIdx.x % 16 + 16 * j;
+      if (i >= kOfFilter) continue;
+      shared_.weights[channel][i % Extents::kTaps * 8 + i / Extents::kTaps] =
+          weights[j] * PowerOfTwo(exponent);
     }
   }
 
@@ -189,7 +232,7 @@ class CorrelatedStates {
     float base = 0.0f;
     for (int i = share; i < kOfFilter; i += kShares) {
       sum = fmaf(weights[i], shared_.sums[i], sum);
-      base = fmaf(weights[i], shared_.pivots[i % 8], base);
+      base = fmaf(weights[i], shared_.pivots[i % 8] * shared_.scale, base);
     }
     shared_.bases[share][channel] = base;
     shared_.squares[share][channel] = squares;
@@ -200,7 +243,7 @@ class CorrelatedStates {
     const int channel = threadIdx.x;
     float squares = 0.0f;
     float sum = 0.0f;
-    float base = Spec::BiasOf(t_, first + channel);
+    float base = 0.0f;
 #pragma unroll
     for (int share = 0; share < kShares; ++share) {
       base += shared_.bases[share][channel];
@@ -210,10 +253,13 @@ class CorrelatedStates {
     constexpr float kCount =
         static_cast<float>(Spec::Output::kH * Spec::Output::kW);
     const float mean = sum * (1.0f / kCount);
+    const float of_weights = shared_.factors[channel];
+    const float factor = InverseOfPower(shared_.scale) * of_weights;
+    const float m2 = Maximum(fmaf(-mean, sum, squares), 0.0f);
     Moments state;
     state.count = kCount;
-    state.mean = base + mean;
-    state.m2 = Maximum(fmaf(-mean, sum, squares), 0.0f);
+    state.mean = fmaf(base + mean, factor, Spec::BiasOf(t_, first + channel));
+    state.m2 = m2 * factor * factor;
     return state;
   }
 

@@ -56,8 +56,9 @@ class Correlator {
     }
   }
 
-  // Leaves those of each part, from `part` on, at `to`.
-  __device__ void Run(int part, float4* to) {
+  // Leaves those of each part, from `part` on, at `to`, and their scales at
+  // `scales`.
+  __device__ void Run(int part, float4* to, float* scales) {
     loader_.Send();
     ChangeScale();
     Store(0);
@@ -71,7 +72,7 @@ class Correlator {
 #pragma unroll 1
       for (int i = 0; i < Rows::kBatch; ++i, ++row_) {
         if (row_ == next) {
-          Leave(to);
+          Leave(to, scales++);
           if (row_ == end_) return;
           ++part;
           next = Opaque(Extents::FirstOf(part + 1));
@@ -123,7 +124,7 @@ class Correlator {
     scale_ = fminf(before, PowerOfTwo(ScaleExponent(all)));
     if (scale_ == before) return false;
     if (before == kNoScale) return true;
-    ScaleRows(scale_ * __fdividef(1.0f, before));
+    ScaleRows(scale_ * InverseOfPower(before));
     __syncthreads();
     return true;
   }
@@ -219,9 +220,9 @@ class Correlator {
     }
   }
 
-  // Those since the last time, of all warps, without the scale.
-  __device__ void Leave(float4* to) {
-    Scale(__fdividef(1.0f, scale_));
+  // Those since the last time, of all warps.
+  __device__ void Leave(float4* to, float* scale) {
+    if (threadIdx.x == 0) *scale = scale_;
 #pragma unroll
     for (int pair = 0; pair < Extents::kPairs; ++pair) {
       __syncthreads();

@@ -4,7 +4,9 @@
 // together), for each output channel of the block, eight 16-bit numbers: of
 // eight input channels, or of all of kOctetColumns columns of the filter. Of
 // these the last eight may begin early; columns that two have count half in
-// each, so that no weight of 0 meets an infinity. Behind them stand the factors
+// each, so that no weight of 0 meets an infinity. For the same reason, where
+// infinities lie among other numbers (lay_lines.cu), parts of a weight have its
+// sign and are not 0 unless it is. Behind them stand the factors
 // that undo the scales of the output channels. Runs when the weights change,
 // not at each launch; a warp packs an output channel.
 #include "conv_halves.cuh"
@@ -127,8 +129,12 @@ class ChannelPacker {
                           Group::kPhaseWeights +
                       eight * Tile::kBlockChannels +
                       output_ % Tile::kBlockChannels;
-    StoreParts<Spec::kIsBFloat16, Spec::kWeightParts>(weights, to,
-                                                      Group::kWeightPart);
+    if constexpr (Spec::kLaysLines) {
+      StorePartsOfOneSign<Spec::kWeightParts>(weights, to, Group::kWeightPart);
+    } else {
+      StoreParts<Spec::kIsBFloat16, Spec::kWeightParts>(weights, to,
+                                                        Group::kWeightPart);
+    }
   }
 
   const typename Spec::Tensors& t_;

@@ -30,6 +30,11 @@ __device__ inline void ClusterArrive() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
 
+// The same, but that nothing need be seen.
+__device__ inline void ClusterArriveRelaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+
 // Waits until all threads of the cluster have arrived.
 __device__ inline void ClusterWait() {
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");

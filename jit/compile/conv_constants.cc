@@ -81,6 +81,8 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       BoolText("kHasUnevenPhases", g.has_uneven_phases()),
       BoolText("kTakesPairs", g.takes_pairs),
       BoolText("kTakesLines", g.takes_lines),
+      BoolText("kLaysLines", g.lays_lines),
+      IntText("kLinePitch", g.line_pitch()),
       BoolText("kTurnsLines", g.turns_lines),
       BoolText("kRoundsSums", g.rounds_sums),
       IntText("kSplitPixels", g.problem.split_pixels),
@@ -139,6 +141,7 @@ bool NeedsWideIndex(const ConvGeometry& geometry, const Dims& domain) {
   constexpr int64_t kPositionsAtOnce = 8 * 256;
   count += 64 * p.output[3] * p.output[1] +
            kPositionsAtOnce * p.stride[0] * p.input[3];
+  if (geometry.lays_lines) count += geometry.laid_elements();
   if (geometry.images > 1) {
     count += CeilDiv(kPositionsAtOnce, geometry.image_positions()) *
              p.input[1] * p.input[2] * p.input[3];

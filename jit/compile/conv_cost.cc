@@ -3,6 +3,21 @@
 #include "jit/compile/rounding.h"
 
 namespace kiln {
+namespace {
+
+// Until input is laid down: a launch, of which a part is hidden, and what is
+// read and written.
+double LayingCycles(const ConvGeometry& g, int sm_count) {
+  constexpr double kCyclesOfLaying = 4000.0;
+  const Dims4& input = g.problem.input;
+  const auto bytes =
+      static_cast<double>(input[0] * input[1] * input[2] * input[3] *
+                              ElementSize(g.problem.input_type) +
+                          g.laid_bytes());
+  return kCyclesOfLaying + bytes / (kMovedBytesPerCycle * sm_count);
+}
+
+}  // namespace
 
 double TileCycles(const ConvGeometry& g, const ConvDemands& demands) {
   return g.has_groups() ? GroupTileCycles(g, demands)
@@ -15,8 +30,9 @@ double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
   const double before =
       g.has_groups() ? GroupBlockCycles(g) : WarpBlockCycles();
   return static_cast<double>(waves) *
-         (before +
-          tile_cycles * static_cast<double>(g.tiles_per_block * g.rounds()));
+             (before + tile_cycles * static_cast<double>(g.tiles_per_block *
+                                                         g.rounds())) +
+         (g.lays_lines ? LayingCycles(g, sm_count) : 0.0);
 }
 
 }  // namespace kiln

@@ -49,6 +49,17 @@ int64_t OctetsOfThread(const ConvGeometry& g, int64_t positions) {
 
 }  // namespace
 
+int64_t ConvGeometry::line_pitch() const {
+  return lays_lines ? RoundUp(problem.input[3], 8) : problem.input[3];
+}
+int64_t ConvGeometry::laid_elements() const {
+  return input_parts() * problem.input[0] * problem.input[1] *
+         problem.input[2] * line_pitch();
+}
+int64_t ConvGeometry::laid_bytes() const {
+  const int64_t pixels = problem.input[0] * problem.input[2] * line_pitch();
+  return laid_elements() * 2 + pixels * 4;
+}
 int64_t ConvGeometry::phases(size_t axis) const {
   return weight_phases(axis) * (axis == 0 ? interleave() : 1);
 }
@@ -233,7 +244,7 @@ int64_t ConvGeometry::octets() const {
 int64_t ConvGeometry::carried_rows() const {
   const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
   const bool is_kept = chunk_producers() == 1 && chunks() < stages;
-  if (!has_above || !is_kept || problem.takes_as_stored()) return 0;
+  if (!has_above || !is_kept || brings_halves()) return 0;
   const int64_t fresh = planes(0) * planes(1) * step(0) * pitch;
   const bool saves =
       OctetsOfThread(*this, fresh) < OctetsOfThread(*this, brought());
@@ -322,7 +333,11 @@ int64_t ConvGeometry::scale_count() const {
 
 bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
   return has_groups() == other.has_groups() && chunk == other.chunk &&
-         block_channels() == other.block_channels();
+         block_channels() == other.block_channels() &&
+         lays_lines == other.lays_lines;
+}
+bool ConvGeometry::LaysLike(const ConvGeometry& other) const {
+  return lays_lines && other.lays_lines && problem.input == other.problem.input;
 }
 bool ConvGeometry::shares_chunks() const {
   if (producers == 1) return false;

@@ -118,6 +118,9 @@ struct ConvGeometry {
   // Whether they take eight of a channel at once, as they lie: of a filter of
   // one tap, where channels are the rows of the product (conv_lines.cuh).
   bool takes_lines = false;
+  // Such lines of halves are laid down before, scaled (lay_lines.cu): of
+  // operands that are not multiplied as they are stored.
+  bool lays_lines = false;
   // Whether they take eight of a channel at once and turn them
   // (conv_turned_lines.cuh).
   bool turns_lines = false;
@@ -158,6 +161,14 @@ struct ConvGeometry {
   bool is_bfloat16() const {
     return problem.takes_as_stored() && problem.input_type == DataType::kBF16;
   }
+
+  // Whether producers find halves in memory.
+  bool brings_halves() const { return lays_lines || problem.takes_as_stored(); }
+  // From a row of the input to the next, as lines are taken; all numbers that
+  // are laid down, and the bytes of these and of their factors.
+  int64_t line_pitch() const;
+  int64_t laid_elements() const;
+  int64_t laid_bytes() const;
 
   int64_t interleave() const { return interleaves ? problem.dilation[0] : 1; }
   int64_t phases(size_t axis) const;         // of the output
@@ -336,8 +347,9 @@ struct ConvGeometry {
   int64_t WindowWords() const;
   // Words of warps that have channels of the same pixels (conv_softmax.cuh).
   int64_t softmax_words() const;
-  // Whether both read packed weights alike.
+  // Whether both read packed weights alike, or input that was laid down.
   bool PacksLike(const ConvGeometry& other) const;
+  bool LaysLike(const ConvGeometry& other) const;
   // Whether sums of a chunk are added to the others outside the tensor cores.
   bool sums_chunks() const {
     return (splits_input || splits_weight) && chunks() > 1;

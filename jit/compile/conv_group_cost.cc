@@ -251,7 +251,7 @@ class GroupTileCost {
   GroupTileCost(const ConvGeometry& g, const ConvDemands& demands)
       : g_(g),
         demands_(demands),
-        is_raw_(g.problem.takes_as_stored()),
+        is_raw_(g.brings_halves()),
         groups_(g.groups() * g.resident_blocks),
         chunks_(static_cast<double>(g.chunks())),
         turn_(CyclesOfTurn(g)),
@@ -359,7 +359,9 @@ class GroupTileCost {
     return kCyclesPerSlice * g_.tiles_n;
   }
   double ThroughL2() const {
-    const auto size = static_cast<double>(ElementSize(g_.problem.input_type));
+    const auto size =
+        static_cast<double>(g_.lays_lines ? 2 * g_.input_parts()
+                                          : ElementSize(g_.problem.input_type));
     const double rows = RowsToFetch(g_);
     const auto columns = static_cast<double>(g_.pitch * g_.planes(1));
     const bool is_aligned = g_.halo(1) == 0 && g_.pitch % 16 == 0;
@@ -424,7 +426,7 @@ class GroupTileCost {
 
 // How much longer reading takes where taps move pixels.
 double ReadingOfMoved(const ConvGeometry& g) {
-  const bool are_raw_rows = g.problem.takes_as_stored() && !g.channel_rows;
+  const bool are_raw_rows = g.brings_halves() && !g.channel_rows;
   if (g.octets_of_row() == 1 || are_raw_rows) return kMisaligned;
   const bool take_turns = g.groups() * g.resident_blocks > 1;
   const bool are_wide = g.tiles_n * 8 >= kWideProduct;

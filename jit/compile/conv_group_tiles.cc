@@ -47,6 +47,7 @@ class GroupTiles {
         g.producers = producers;
         TryPhases(g);
         if (producers == 1 && CanTakeLines()) TryLines(g);
+        if (producers == 1 && CanLayLines()) TryLaidLines(g);
         if (CanTurnLines()) TryTurnedLines(g);
       }
     }
@@ -126,11 +127,17 @@ class GroupTiles {
   // are faster (46 and 53 us of one plan on an H100).
   bool CanTakeLines() const {
     const ConvProblem& p = tiles_.base().problem;
-    return p.takes_as_stored() && p.kernel == Pair{1, 1} &&
-           p.stride == Pair{1, 1} && p.insert == Pair{1, 1} &&
-           p.padding == Pair{0, 0} && p.octet_columns() == 1 &&
-           p.input[3] % 4 == 0 && !demands_.windows.any() &&
-           !demands_.has_statistics;
+    return p.takes_as_stored() && p.has_one_tap() && p.input[3] % 4 == 0 &&
+           SuitsLines();
+  }
+  bool SuitsLines() const {
+    return tiles_.base().problem.octet_columns() == 1 &&
+           !demands_.windows.any() && !demands_.has_statistics;
+  }
+
+  // Rows of what is laid down begin where any access may.
+  bool CanLayLines() const {
+    return MayLayLines(tiles_.base().problem) && SuitsLines();
   }
 
   // Blocks that hold images have tiles that are parts of one.
@@ -143,6 +150,11 @@ class GroupTiles {
     g.takes_pairs = false;
     g.takes_lines = true;
     TryLayouts(g);
+  }
+
+  void TryLaidLines(ConvGeometry g) {
+    g.lays_lines = true;
+    TryLines(g);
   }
 
   void TryTurnedLines(ConvGeometry g) {
@@ -412,7 +424,7 @@ class GroupTiles {
   // One fewer where that leaves the L1 more. Where producers take turns, they
   // would have one each; and what is not scaled gained nothing.
   int MostStages(ConvGeometry g) const {
-    if (g.chunk_producers() > 1 || g.problem.takes_as_stored()) {
+    if (g.chunk_producers() > 1 || g.brings_halves()) {
       return kMaxStages;
     }
     g.stages = kMaxStages;

@@ -42,6 +42,15 @@ bool ConvProblem::scales_few_halves() const {
   return kernel[1] % EvenColumns(kernel[1], MostColumns(*this)) != 0;
 }
 
+bool MayLayLines(const ConvProblem& problem) {
+  constexpr int64_t kFewestInputs = 64;
+  constexpr int64_t kFewestOutputs = 128;
+  return !problem.takes_as_stored() && problem.has_one_tap() &&
+         problem.groups == 1 && !problem.wraps_rows &&
+         problem.split_pixels == 0 && problem.input[1] >= kFewestInputs &&
+         problem.output[1] >= kFewestOutputs;
+}
+
 bool SplitsImages(const LoweredPlan& plan, const Node& conv) {
   const int input = ValueOf(conv.operands[0]);
   return plan.values[input].desc.dims[0] !=

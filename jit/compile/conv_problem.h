@@ -30,6 +30,11 @@ struct ConvProblem {
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t group_inputs() const { return input[1] / groups; }
   int64_t group_outputs() const { return output[1] / groups; }
+  // A filter of one tap, at every pixel.
+  bool has_one_tap() const {
+    return kernel == Pair{1, 1} && stride == Pair{1, 1} &&
+           insert == Pair{1, 1} && padding == Pair{0, 0};
+  }
   // Of warpgroups: whether they multiply the operands as they are stored.
   bool takes_as_stored() const { return has_halves() && !scales_few_halves(); }
   // Operands of 16 bits are scaled all the same where octets then have more
@@ -45,6 +50,11 @@ struct ConvProblem {
     return input_type == weight_type && input_type != DataType::kF32;
   }
 };
+
+// Whether a convolution's input may be laid down before it (lay_lines.cu): it
+// is not multiplied as it is stored, by a filter of one tap, and has so many
+// channels, as the result has, that blocks would bring it several times.
+bool MayLayLines(const ConvProblem& problem);
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);
 

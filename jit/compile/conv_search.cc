@@ -10,7 +10,8 @@ bool HaveOneLayout(const ConvGeometry& a, const ConvGeometry& b) {
   if (!a.has_groups()) return a.warps_m == b.warps_m && a.warps_n == b.warps_n;
   return a.groups_m == b.groups_m && a.groups_n == b.groups_n &&
          a.channel_rows == b.channel_rows && a.takes_lines == b.takes_lines &&
-         a.turns_lines == b.turns_lines && a.run_columns == b.run_columns;
+         a.lays_lines == b.lays_lines && a.turns_lines == b.turns_lines &&
+         a.run_columns == b.run_columns;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "jit/compile/conv_store_text.h"
 #include "jit/compile/finish_text.h"
 #include "jit/compile/folded_factors.h"
+#include "jit/compile/lay_spec.h"
 #include "jit/compile/rounding.h"
 #include "jit/compile/spec_text.h"
 #include "jit/compile/warpgroup_text.h"
@@ -106,7 +107,11 @@ class ConvSpecWriter {
   // From the sum to the last pointwise value before the tail.
   void Convolution() {
     const Node& node = NodeAt(kernel_.group.anchor);
-    tensors_.Read(ValueOf(node.operands[0]), "input");
+    if (geometry_.lays_lines) {
+      AddLaidLines(kernel_, false, &tensors_);
+    } else {
+      tensors_.Read(ValueOf(node.operands[0]), "input");
+    }
     tensors_.Add({"packed", "unsigned", false, *kernel_.packed});
     const int result = node.results[0];
     inner_.SeparateChannels();
@@ -333,7 +338,7 @@ class ConvSpecWriter {
     DefineResults(node, kernel_.group.domain[1]);
     const int64_t pixels = geometry_.tile_h * geometry_.tile_w;
     Finish("kChannels", "kiln_conv_reduce",
-           (Parts().second - 1) * pixels * ReducerStateBytes(node) / 4);
+           2 * (Parts().second - 1) * pixels * ReducerStateBytes(node) / 4);
   }
 
   // The softmax that the statistics `node` are for, and what follows it.

@@ -52,7 +52,7 @@ class Deciding {
 
   std::vector<int> NodesThatRead(const Kernel& reader, const Node& tail) const {
     std::vector<int> nodes;
-    if (reader.packs) return nodes;
+    if (!reader.computes()) return nodes;
     for (const int node : reader.group.Nodes()) {
       const std::vector<Operand>& operands = NodeAt(node).operands;
       if (std::any_of(operands.begin(), operands.end(),

@@ -48,7 +48,7 @@ int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t moments = warps_m * g.block_channels() * 12;
   const int64_t pixels = int64_t{g.tile_h} * g.tile_w;
   const int64_t pool = warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
-  const int64_t channels = (warps_n - 1) * pixels * 12;
+  const int64_t channels = 2 * (warps_n - 1) * pixels * 12;
   const int64_t windows = g.WindowWords() * 4;
   return std::max({moments + staged, pool, channels, windows}) + of_channels;
 }
@@ -216,7 +216,10 @@ void ConvTiles::Compare(ConvGeometry g) {
 // Blocks that compute several images bring the next while they store one.
 void ConvTiles::CompareRounds(ConvGeometry g, double tile_cycles) {
   const int64_t images = g.problem.output[0];
-  if (!g.rounds_sums) return;
+  const bool stores_alone = g.lays_lines && g.stores_sums &&
+                            !demands_.reduces_images &&
+                            !demands_.all_channels_in_a_block;
+  if (!g.rounds_sums && !stores_alone) return;
   for (int64_t rounds = 2; rounds <= images; rounds *= 2) {
     g.image_step = static_cast<int>(CeilDiv(images, rounds));
     Take(g, ConvCycles(g, tile_cycles, sm_count_));

@@ -15,13 +15,15 @@ constexpr int64_t kColumns = 128;      // of a block, sixteen for each warp
 constexpr int64_t kResident = kResidentCorrelators;
 
 // Of two blocks that share a multiprocessor: for each row, with its begin, and
-// with what it leaves for each part of its rows; then of the kernel behind, and
-// of what that does for each 64 channels. From P2 and three others on an H100.
+// with what it leaves for each part of its rows; then of the kernel behind, of
+// what that does for each 64 channels, and of what one of its blocks gathers of
+// an image. From P2 and three others on an H100.
 constexpr double kCyclesOfRow = 1150.0;
 constexpr double kCyclesOfBlock = 6000.0;
 constexpr double kCyclesOfPart = 1500.0;
-constexpr double kCyclesOfStates = 7000.0;
+constexpr double kCyclesOfStates = 5000.0;
 constexpr double kCyclesOfChannels = 7000.0;
+constexpr double kGatheredPerCycle = 23.0;  // bytes
 constexpr int64_t kChannels = 64;
 
 int64_t Taps(const ConvProblem& p) { return p.kernel[0] * p.kernel[1]; }
@@ -50,6 +52,21 @@ bool Suits(const ConvDemands& demands) {
          !demands.stores && !demands.windows.any() && !demands.holds_images;
 }
 
+// What is left of an image for the second kernel, in parts.
+int64_t Parts(const ConvProblem& p, const Correlation& c) {
+  return c.column_blocks * (c.strips + 2 * Edges(p));
+}
+// Of each part.
+int64_t Correlations(const ConvProblem& p) {
+  constexpr int64_t kOfProduct = 128;
+  return (Taps(p) + 2) / 2 * p.kernel[1] * kOfProduct;
+}
+
+// Correlations of each part, then their scales.
+int64_t BytesOfImage(const ConvProblem& p, const Correlation& c) {
+  return Parts(p, c) * (Correlations(p) + 1) * 4;
+}
+
 double CyclesOf(const ConvProblem& p, const Correlation& c, int sm_count) {
   const int64_t blocks = p.input[0] * c.column_blocks * c.strips;
   const int64_t rows = CeilDiv(p.output[2] - Edges(p), c.strips);
@@ -59,7 +76,8 @@ double CyclesOf(const ConvProblem& p, const Correlation& c, int sm_count) {
   const int64_t rounds = CeilDiv(blocks, kResident * sm_count);
   const int64_t channels = CeilDiv(p.output[1], kChannels);
   return static_cast<double>(rounds) * of_block + kCyclesOfStates +
-         kCyclesOfChannels * static_cast<double>(channels);
+         kCyclesOfChannels * static_cast<double>(channels) +
+         static_cast<double>(BytesOfImage(p, c)) / kGatheredPerCycle;
 }
 
 }  // namespace
@@ -91,10 +109,7 @@ std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
 
 int64_t CorrelationBytes(const ConvProblem& problem,
                          const Correlation& correlation) {
-  const int64_t products = (Taps(problem) + 2) / 2 * problem.kernel[1];
-  const int64_t parts = correlation.strips + 2 * Edges(problem);
-  return problem.input[0] * correlation.column_blocks * parts * products * 128 *
-         4;
+  return problem.input[0] * BytesOfImage(problem, correlation);
 }
 
 int64_t CorrelatorBytes(const ConvProblem& problem) {
@@ -114,8 +129,8 @@ int64_t CorrelatedStatesBytes(const ConvProblem& problem) {
   const int64_t of_row = problem.kernel[1] * 8;
   const int64_t of_filter = problem.kernel[0] * of_row;
   const int64_t pairs = problem.kernel[0] * (problem.kernel[0] + 1) / 2;
-  const int64_t floats = pairs * of_row * of_row + of_filter + 8 +
-                         kChannels * (of_filter + 1) + 3 * kShares * kChannels +
+  const int64_t floats = pairs * of_row * of_row + of_filter + 8 + 1 +
+                         kChannels * (of_filter + 2) + 3 * kShares * kChannels +
                          3 * problem.output[1];
   return RoundUp(floats * 4, 16);
 }

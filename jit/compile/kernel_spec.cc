@@ -9,6 +9,7 @@
 #include "jit/compile/conv_spec.h"
 #include "jit/compile/correlation_spec.h"
 #include "jit/compile/held_text.h"
+#include "jit/compile/lay_spec.h"
 #include "jit/compile/pack_spec.h"
 #include "jit/compile/rounding.h"
 #include "jit/compile/row_chain_spec.h"
@@ -512,6 +513,7 @@ class SpecWriter {
 
 KernelSpec MakeSpec(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.packs) return MakePackSpec(schedule, kernel);
+  if (kernel.lays) return MakeLaySpec(schedule, kernel);
   if (kernel.correlation) return MakeCorrelationSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
   if (kernel.rows.has_value()) {

@@ -17,9 +17,11 @@ class Traffic {
 
   int64_t Read() const {
     if (kernel_.packs) return BytesOf(WeightOf());
+    if (kernel_.lays) return BytesOf(InputOf());
     int64_t bytes = kernel_.correlation ? BytesOf(WeightOf())
                     : kernel_.conv      ? kernel_.conv->packed_bytes()
                                         : 0;
+    if (kernel_.TakesLaidLines()) bytes += kernel_.conv->laid_bytes();
     for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     for (const Kernel* source : SourcesOfStates()) {
@@ -30,6 +32,7 @@ class Traffic {
 
   int64_t Written() const {
     if (kernel_.packs) return kernel_.conv->packed_bytes();
+    if (kernel_.lays) return kernel_.conv->laid_bytes();
     int64_t bytes =
         LeavesStates(kernel_) ? BytesOfPartials(schedule_, kernel_) : 0;
     for (const Store& store : kernel_.stores) {
@@ -43,8 +46,10 @@ class Traffic {
     return schedule_.lowered.values[value].desc;
   }
 
-  int WeightOf() const {
-    return ValueOf(schedule_.lowered.nodes[kernel_.group.anchor].operands[1]);
+  int InputOf() const { return OperandOf(0); }
+  int WeightOf() const { return OperandOf(1); }
+  int OperandOf(size_t i) const {
+    return ValueOf(schedule_.lowered.nodes[kernel_.group.anchor].operands[i]);
   }
 
   int64_t BytesOf(int value) const {
@@ -57,6 +62,7 @@ class Traffic {
     // A kernel without nodes copies an input to outputs.
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
     if (kernel_.conv) values.erase(WeightOf());
+    if (kernel_.TakesLaidLines()) values.erase(InputOf());
     return values;
   }
 

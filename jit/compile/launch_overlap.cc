@@ -28,14 +28,14 @@ int64_t LastSharedBytes(const Kernel& kernel) {
 }
 
 bool MustBeResident(const Kernel& kernel) {
-  if (kernel.packs) return false;
+  if (!kernel.computes()) return false;
   if (kernel.conv) return kernel.conv->holds_images() && !kernel.conv->in_turns;
   return kernel.rows && kernel.rows->keeper == RowKeeper::kTeam &&
          kernel.rows->resident;
 }
 
 bool HasWindows(const Schedule& schedule, const Kernel& kernel) {
-  if (kernel.group.anchor < 0 || kernel.packs) return false;
+  if (kernel.group.anchor < 0 || !kernel.computes()) return false;
   const Node& anchor = schedule.lowered.nodes[kernel.group.anchor];
   return anchor.IsConvolution() || anchor.kind == NodeKind::kPool2d;
 }
@@ -48,12 +48,12 @@ bool Makes(const Kernel& kernel, int value) {
 // Whether what `kernel` reads first is there before the one before it ends.
 bool FetchesEarly(const Schedule& schedule, const Kernel& before,
                   const Kernel& kernel) {
-  if (!kernel.conv || kernel.packs || kernel.correlation ||
+  if (!kernel.conv || !kernel.computes() || kernel.correlation ||
       !kernel.conv->has_groups() || !kernel.group.finish.empty()) {
     return false;
   }
   const Node& node = schedule.lowered.nodes[kernel.group.anchor];
-  return !Makes(before, ValueOf(node.operands[0])) && !before.packs;
+  return !Makes(before, ValueOf(node.operands[0])) && before.computes();
 }
 
 }  // namespace

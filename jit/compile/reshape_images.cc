@@ -105,6 +105,11 @@ bool Suits(const LoweredPlan& plan, const Kernel& kernel) {
          !VariesByImage(plan, kernel.group.epilogue);
 }
 
+// Of one tap.
+bool MayTakeLines(const ConvProblem& problem) {
+  return problem.input_type != DataType::kF32 || MayLayLines(problem);
+}
+
 }  // namespace
 
 std::vector<const Node*> NodesBehind(const LoweredPlan& plan,
@@ -142,7 +147,7 @@ std::set<int> UnsuitedImages(const Schedule& schedule) {
   const LoweredPlan& plan = schedule.lowered;
   std::set<int> unsuited;
   for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.group.anchor < 0 || kernel.packs) continue;
+    if (kernel.group.anchor < 0 || !kernel.computes()) continue;
     const Node& node = plan.nodes[kernel.group.anchor];
     if (node.image && !Suits(plan, kernel)) unsuited.insert(node.results[0]);
   }
@@ -154,7 +159,7 @@ LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart) {
     if (node.image || !HasOneTap(plan, node)) continue;
     if (apart.count(node.results[0]) > 0) continue;
     const TensorDesc& input = plan.values[ValueOf(node.operands[0])].desc;
-    if (input.dtype == DataType::kF32) continue;
+    if (!MayTakeLines(ConvProblemOf(plan, node))) continue;
     const std::optional<Pair> shape = RowsFor(ImageOf(input.dims));
     if (shape && AreUsersIndifferent(plan, node)) node.image = shape;
   }

@@ -139,7 +139,7 @@ class Scheduling {
   Schedule Finish() {
     AddCopies();
     AddCorrelations();
-    AddPackers();
+    AddPackersAndLayers();
     for (size_t i = 0; i < schedule_.kernels.size(); ++i) {
       AddGeometry(static_cast<int>(i));
       AddStores(static_cast<int>(i));
@@ -200,8 +200,9 @@ class Scheduling {
   }
 
   // Before a convolution's first kernel the one that packs its weights; another
-  // before the first one that reads them otherwise.
-  void AddPackers() {
+  // before the first one that reads them otherwise. And before the first that
+  // takes lines of some input the one that lays these down.
+  void AddPackersAndLayers() {
     const std::vector<Kernel> kernels = std::exchange(schedule_.kernels, {});
     for (const Kernel& kernel : kernels) {
       const bool is_packed =
@@ -209,8 +210,19 @@ class Scheduling {
             return other.ReadsPacked() && PacksLike(other, kernel);
           });
       if (is_packed && PackerOf(kernel) == nullptr) AddPacker(kernel);
+      if (kernel.TakesLaidLines() && LayerOf(kernel) == nullptr) {
+        AddLayer(kernel);
+      }
       schedule_.kernels.push_back(kernel);
     }
+  }
+
+  void AddLayer(const Kernel& kernel) {
+    Kernel layer;
+    layer.group.anchor = kernel.group.anchor;
+    layer.conv = kernel.conv;
+    layer.lays = true;
+    schedule_.kernels.push_back(std::move(layer));
   }
 
   // Works at each launch where weights are an input or computed.
@@ -250,6 +262,20 @@ class Scheduling {
       return node.kind == NodeKind::kReduce && node.op == OpKind::kGroupNorm &&
              node.Reads(conv.results[0]);
     });
+  }
+
+  // The kernel that lays down what a convolution reads.
+  const Kernel* LayerOf(const Kernel& reader) const {
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.lays && InputOf(kernel) == InputOf(reader) &&
+          kernel.conv->LaysLike(*reader.conv)) {
+        return &kernel;
+      }
+    }
+    return nullptr;
+  }
+  int InputOf(const Kernel& conv) const {
+    return ValueOf(NodeAt(conv.group.anchor).operands[0]);
   }
 
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
@@ -369,10 +395,24 @@ class Scheduling {
     return static_cast<int64_t>(values.size());
   }
 
+  // Input that is laid down, for all kernels that read it.
+  void AddLaidLines(int index) {
+    const Kernel& layer = schedule_.kernels[index];
+    int last = index;
+    for (size_t i = index; i < schedule_.kernels.size(); ++i) {
+      const Kernel& kernel = schedule_.kernels[i];
+      if (kernel.TakesLaidLines() && LayerOf(kernel) == &layer) {
+        last = static_cast<int>(i);
+      }
+    }
+    buffers_.push_back({index, -1, {index, last, layer.conv->laid_bytes()}});
+  }
+
   // Packed weights of the workspace, and the partial states of a tail that
   // gathers statistics.
   void AddConvBuffers(int index) {
     const Kernel& kernel = schedule_.kernels[index];
+    if (kernel.lays) return AddLaidLines(index);
     if (kernel.packs && !kernel.prepares) {
       int last = index;
       for (size_t i = index; i < schedule_.kernels.size(); ++i) {
@@ -437,7 +477,7 @@ class Scheduling {
   // Leaves in memory what later kernels or the caller need, or the kernel
   // itself to finish, if no kernel before has.
   void AddStores(int index) {
-    if (schedule_.kernels[index].packs) return;
+    if (!schedule_.kernels[index].computes()) return;
     const KernelGroup group = schedule_.kernels[index].group;
     const bool keeps_rows = schedule_.kernels[index].rows.has_value();
     for (const int node : group.Nodes()) {
@@ -522,6 +562,8 @@ class Scheduling {
       Kernel& kernel = schedule_.kernels[buffers_[i].kernel];
       if (kernel.packs) {
         kernel.packed = place;
+      } else if (kernel.lays) {
+        kernel.laid = place;
       } else if (buffers_[i].counts) {
         kernel.progress = place;
         AddZero(buffers_[i], place, ZeroWhen::kEachLaunch);
@@ -540,6 +582,7 @@ class Scheduling {
     schedule_.workspace_bytes = layout.size_bytes;
     for (Kernel& kernel : schedule_.kernels) {
       if (kernel.ReadsPacked()) kernel.packed = PackerOf(kernel)->packed;
+      if (kernel.TakesLaidLines()) kernel.laid = LayerOf(kernel)->laid;
     }
   }
 

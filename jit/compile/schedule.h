@@ -53,6 +53,11 @@ struct Kernel {
   ConvDemands demands;  // that `conv` meets
   std::optional<Place> packed;
   bool packs = false;
+  // For one that takes lines that are laid down (ConvGeometry::lays_lines):
+  // where they lie; `lays` says that the kernel brings them there, and computes
+  // nothing else.
+  std::optional<Place> laid;
+  bool lays = false;
   // For a group with nodes in `finish`: where blocks are counted, and for how
   // many blocks earlier each applies those nodes.
   std::optional<Place> progress;
@@ -77,7 +82,10 @@ struct Kernel {
   // prepared area.
   bool prepares = false;
 
-  bool ReadsPacked() const { return conv && !packs && !correlation; }
+  // Whether nodes are computed, not only what other kernels need for that.
+  bool computes() const { return !packs && !lays; }
+  bool ReadsPacked() const { return conv && computes() && !correlation; }
+  bool TakesLaidLines() const { return ReadsPacked() && conv->lays_lines; }
 };
 
 // A plan cut into kernels, in launch order.

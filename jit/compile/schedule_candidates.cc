@@ -14,7 +14,8 @@ std::string KindOf(const ConvGeometry& g) {
   if (!g.has_groups())
     return fmt::format("{} x {} warps", g.warps_m, g.warps_n);
   return fmt::format("{} x {} warpgroups, {}{}", g.groups_m, g.groups_n,
-                     g.takes_lines ? "channels by lines"
+                     g.lays_lines    ? "channels by laid lines"
+                     : g.takes_lines ? "channels by lines"
                      : g.channel_rows && g.rows_of_eight()
                          ? "channels by eights"
                      : g.channel_rows    ? "channels"

@@ -96,6 +96,10 @@ class Reporting {
     }
     if (kernel.packs) {
       report->why = "brings weights into the order of the tensor cores";
+    } else if (kernel.lays) {
+      report->why =
+          "brings input into halves with a scale for each pixel, once for all "
+          "blocks";
     } else if (kernel.conv) {
       ExplainConvolution(kernel, report);
     } else if (kernel.row_work) {

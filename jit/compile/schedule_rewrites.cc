@@ -85,7 +85,8 @@ class Rewrites {
     AddImageRewrites();
     std::set<int> named;
     for (const Kernel& kernel : schedule_.kernels) {
-      if (!kernel.conv || !kernel.conv->interleaves || kernel.packs) continue;
+      if (!kernel.conv || !kernel.conv->interleaves || !kernel.computes())
+        continue;
       if (!named.insert(kernel.group.anchor).second) continue;
       AddRewrite(
           "rows of the image in {} phases, in each of which the filter's rows "
@@ -126,7 +127,7 @@ class Rewrites {
   std::map<int, int> CountConvolutions() const {
     std::map<int, int> counts;
     for (const Kernel& kernel : schedule_.kernels) {
-      if (kernel.conv && !kernel.packs) ++counts[kernel.group.anchor];
+      if (kernel.conv && kernel.computes()) ++counts[kernel.group.anchor];
     }
     return counts;
   }
@@ -168,7 +169,7 @@ class Rewrites {
   // later ones: in the workspace, or in an output that is another value's.
   bool IsStored(int anchor) const {
     for (const Kernel& kernel : schedule_.kernels) {
-      if (kernel.group.anchor != anchor || kernel.packs) continue;
+      if (kernel.group.anchor != anchor || !kernel.computes()) continue;
       for (const Store& store : kernel.stores) {
         const Dims& dims = schedule_.lowered.values[store.value].desc.dims;
         if (!IsOutput(store) && dims == kernel.group.domain) return true;

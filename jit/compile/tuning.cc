@@ -53,7 +53,7 @@ int CountLayouts(const CanonicalPlan& plan, const Target& target,
   const ConvOptions options = {plan.plan.grade, target, 0, nullptr};
   int most = 0;
   for (const Kernel& kernel : schedule.kernels) {
-    if (!kernel.conv || kernel.packs) continue;
+    if (!kernel.conv || !kernel.computes()) continue;
     most = std::max(most, CountFitting(ConvCandidates(kernel, options)));
   }
   return most;

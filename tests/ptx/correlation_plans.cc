@@ -22,6 +22,19 @@ TemplatePlan Normalised(const std::string& name, const std::string& x,
   return Tuned(plan, {.correlations = 1});
 }
 
+// Of an input `factor` times as large, and weights as far the other way.
+TemplatePlan Compensated(const std::string& name, double factor) {
+  return Tuned(
+      {name, "correlate.cu",
+       fmt::format("grade tf32\ninput x: f32[2,8,24,36]\n"
+                   "input v: f32[64,8,3,3]\na = mul(x, {})\nw = mul(v, {})\n"
+                   "c = conv2d(a, w)\nn = group_norm(c, num_groups=16)\n"
+                   "y = amax(n, dim=1)\noutput y\n",
+                   factor, 1 / factor),
+       "sm_90a/2"},
+      {.correlations = 1});
+}
+
 }  // namespace
 
 std::vector<TemplatePlan> CorrelationPlans() {
@@ -64,6 +77,9 @@ std::vector<TemplatePlan> CorrelationPlans() {
              "n = group_norm(c, num_groups=16)\ny = amax(n, dim=1)\noutput y\n",
              "sm_90a/2"},
             {.correlations = 1}),
+      // Products of two values alone would be infinite, or nothing.
+      Compensated("correlate_large", 1e25),
+      Compensated("correlate_small", 1e-25),
       // The scale of rows that are there already must change; those are no
       // noise, which would hide it.
       growing,

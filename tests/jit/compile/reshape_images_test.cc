@@ -56,6 +56,7 @@ constexpr Pair kReshaped = {2, 392};
 TEST(ReshapeImagesTest, RowsBeginWhereAnAccessMay) {
   EXPECT_EQ(ImageOf(OneTap("y = relu(c)")), kReshaped);
   EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "bf16")), kReshaped);
+  EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "f32")), kReshaped);
   EXPECT_TRUE(TakesLines(OneTap("y = relu(c)")));
 }
 
@@ -87,7 +88,10 @@ TEST(ReshapeImagesTest, OthersCan) {
        }) {
     EXPECT_EQ(ImageOf(OneTap(ops)), kAsTheyAre) << ops;
   }
-  EXPECT_EQ(ImageOf(OneTap("y = relu(c)", "f32")), kAsTheyAre);
+  EXPECT_EQ(ImageOf("input x: f32[8,512,28,28]\nparam w: f32[64,512,1,1]\n"
+                    "y = conv2d(x, w)\noutput y\n"),
+            kAsTheyAre)
+      << "too few channels for lines";
   EXPECT_EQ(ImageOf(OneTap("y = relu(c)"), kA100), kAsTheyAre);
 }
 

@@ -1,0 +1,72 @@
+#include "jit/compile/lay_spec.h"
+
+#include <limits>
+#include <utility>
+
+#include "jit/compile/conv_constants.h"
+#include "jit/compile/rounding.h"
+#include "jit/compile/spec_text.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int64_t kPositions = 32;  // of a cluster
+constexpr int64_t kStep = kThreads / (kPositions / 4);
+constexpr int64_t kMostRounds = 6;
+
+// Blocks that share `runs` of positions: few channels each, so that a thread
+// keeps what it reads and there are blocks for all multiprocessors.
+int64_t ClusterFor(int64_t channels, int64_t runs) {
+  constexpr int64_t kFewestRounds = 2;
+  constexpr int64_t kManyBlocks = 400;
+  int64_t cluster = 1;
+  for (; cluster < 8; cluster *= 2) {
+    const int64_t rounds = CeilDiv(CeilDiv(channels, cluster), kStep);
+    if (rounds > kMostRounds) continue;
+    if (rounds <= kFewestRounds || runs * cluster >= kManyBlocks) break;
+  }
+  return cluster;
+}
+
+}  // namespace
+
+KernelSpec MakeLaySpec(const Schedule& schedule, const Kernel& kernel) {
+  const ConvGeometry& geometry = *kernel.conv;
+  const Dims4& input = geometry.problem.input;
+  const Node& node = schedule.lowered.nodes[kernel.group.anchor];
+  KernelTensors tensors(schedule, kernel);
+  tensors.Read(ValueOf(node.operands[0]), "input");
+  AddLaidLines(kernel, true, &tensors);
+  KernelSpec spec;
+  spec.formula = {"lays down the input of " + node.text};
+  spec.source_file = "lay_lines.cu";
+  spec.index = geometry.laid_elements() > std::numeric_limits<int32_t>::max()
+                   ? "long long"
+                   : "int";
+  spec.constants = ShapeText("Input", {input.begin(), input.end()});
+  spec.constants.push_back(IntText("kLinePitch", geometry.line_pitch()));
+  spec.constants.push_back(IntText("kInputParts", geometry.input_parts()));
+  spec.tensors = tensors.list();
+  spec.has_element = false;
+  EntrySpec entry{"kiln_lay_lines", "kiln::LayLines", kThreads};
+  const int64_t runs =
+      input[0] * CeilDiv(input[2] * geometry.line_pitch(), kPositions);
+  const int64_t cluster = ClusterFor(input[1], runs);
+  spec.constants.push_back(IntText("kCluster", cluster));
+  entry.grid[0] = static_cast<uint32_t>(runs * cluster);
+  entry.cluster[0] = static_cast<uint32_t>(cluster);
+  entry.awaits_itself = true;
+  spec.entries.push_back(std::move(entry));
+  return spec;
+}
+
+void AddLaidLines(const Kernel& kernel, bool writes, KernelTensors* tensors) {
+  Place factors = *kernel.laid;
+  factors.offset_bytes += kernel.conv->laid_elements() * 2;
+  tensors->Add(
+      {writes ? "lines" : "input", "kiln::Float16", writes, *kernel.laid});
+  tensors->Add({"factors", "float", writes, factors});
+}
+
+}  // namespace kiln

@@ -1,0 +1,111 @@
+// Input that is laid down as halves for convolutions of one tap (lay_lines.cu,
+// conv_lines.cuh). Prevents scales of other pixels, parts of a number that do
+// not belong together, NaNs where an infinity meets the rest of a weight, and
+// rows that end within an access.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/jit/compile/fastest_schedule.h"
+#include "tests/ptx/conv_plan_text.h"
+#include "tests/ptx/plan_testing.h"
+
+namespace kiln::ptx {
+namespace {
+
+constexpr int kMostRanks = 10;
+
+struct LaidPlan {
+  std::string name;
+  std::string text;
+  std::vector<double> row_factors = {1};
+};
+
+std::vector<LaidPlan> LaidPlans() {
+  return {
+      {"lines_of_196", Conv("3,264,14,14", "520,264,1,1", "", "y = gelu(c)")},
+      {"rows_of_seven", Conv("9,264,7,7", "520,264,1,1", "", "y = relu(c)")},
+      {"channels_of_several_blocks",
+       Conv("2,700,8,41", "200,700,1,1", "", "y = relu(c)")},
+      {"channels_read_twice",
+       Conv("1,4200,3,11", "136,4200,1,1", "", "y = relu(c)")},
+      {"residual", Conv("3,264,14,16", "264,264,1,1", "", "y = add(c, x)")},
+      {"stored_in_16_bits",
+       Conv("3,264,14,16", "264,264,1,1", "", "y = cast(c, dtype=f16)")},
+      {"means_of_images", Conv("3,264,14,16", "264,264,1,1", "",
+                               "y = mean(c, dim=[2,3], keepdim=true)")},
+      {"input_of_16_bits",
+       "input x: f16[3,264,12,20]\nparam w: f32[264,264,1,1]\n"
+       "c = conv2d(x, w)\ny = relu(c)\noutput y\n"},
+      {"computed_input",
+       "input x: f32[3,264,12,20]\nparam w: f32[264,264,1,1]\n"
+       "a = group_norm(x, num_groups=8)\nc = conv2d(a, w)\ny = relu(c)\n"
+       "output y\n"},
+      // As long as each other in the end.
+      {"pixels_far_apart",
+       Conv("2,264,12,20", "264,264,1,1", "",
+            "q = mul(c, c)\ns = sum(q, dim=1, keepdim=true)\nl = sqrt(s)\n"
+            "y = div(c, l)"),
+       {1, 1e-14, 1e12, 300, 0.002}},
+  };
+}
+
+// The fastest candidate whose convolution takes laid lines.
+std::optional<Tuning> FindTuning(const std::string& text,
+                                 const Target& target) {
+  for (int rank = 0; rank < kMostRanks; ++rank) {
+    const Schedule schedule = Fastest(text, target, {.conv = rank});
+    if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                    [](const Kernel& kernel) { return kernel.lays; })) {
+      return Tuning{.conv = rank};
+    }
+  }
+  return std::nullopt;
+}
+
+// Also with an infinity and a NaN among the inputs.
+void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
+  const std::string text = "grade " + grade + "\n" + plan.text;
+  PlanRunOptions options, interrupted, off_grid;
+  const std::optional<Tuning> tuning = FindTuning(text, {"sm_90a", 1});
+  ASSERT_TRUE(tuning.has_value());
+  options.tuning = *tuning;
+  interrupted.schedule_seed = 11;
+  off_grid.off_grid = true;
+  const PlanKernels kernels = Compiled(text, "sm_90a/1", options);
+  for (const bool has_specials : {false, true}) {
+    InputOptions inputs;
+    inputs.has_specials = has_specials;
+    inputs.row_factors = plan.row_factors;
+    ExpectAgreement(kernels, inputs, {{}, interrupted, off_grid});
+  }
+}
+
+TEST(PtxLaidLinesTest, AgreeWithTheReference) {
+  for (const LaidPlan& plan : LaidPlans()) {
+    for (const char* grade : {"fp32", "tf32"}) {
+      SCOPED_TRACE(plan.name + " in " + grade);
+      ExpectAgreementOf(plan, grade);
+    }
+  }
+}
+
+// Blocks that compute several images take the factors of each.
+TEST(PtxLaidLinesTest, BlocksComputeSeveralImages) {
+  const std::string text =
+      "grade tf32\n" + Conv("8,264,14,14", "384,264,1,1", "", "y = gelu(c)");
+  const PlanKernels kernels = Compiled(text, "sm_90a/4");
+  const ConvGeometry* const geometry = FirstConvolution(kernels);
+  ASSERT_NE(geometry, nullptr);
+  EXPECT_TRUE(geometry->lays_lines);
+  EXPECT_GT(geometry->rounds(), 1);
+  InputOptions inputs;
+  inputs.image_factors = {1, 1e-3, 50};
+  ExpectAgreement(kernels, inputs, {{}});
+}
+
+}  // namespace
+}  // namespace kiln::ptx
