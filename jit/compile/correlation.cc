@@ -82,7 +82,7 @@ double CyclesOf(const ConvProblem& p, const Correlation& c, int sm_count) {
 
 }  // namespace
 
-bool MayCorrelate(const ConvProblem& problem, Grade grade,
+bool CanCorrelate(const ConvProblem& problem, Grade grade,
                   const Target& target) {
   return target.arch == "sm_90a" && grade == Grade::kTf32 && Takes(problem);
 }
@@ -91,7 +91,7 @@ std::optional<Correlation> ChooseCorrelation(const ConvProblem& problem,
                                              const ConvDemands& demands,
                                              Grade grade,
                                              const Target& target) {
-  if (!MayCorrelate(problem, grade, target) || !Suits(demands)) {
+  if (!CanCorrelate(problem, grade, target) || !Suits(demands)) {
     return std::nullopt;
   }
   Correlation best;

@@ -26,7 +26,7 @@ struct Correlation {
 // rounding errors as the grade tf32 allows, since what it sums is larger than
 // what comes out by the square of how much larger the terms of a result are
 // than the result.
-bool MayCorrelate(const ConvProblem& problem, Grade grade,
+bool CanCorrelate(const ConvProblem& problem, Grade grade,
                   const Target& target);
 
 // The fastest for the statistics that a kernel with `demands` gathers of all

@@ -274,7 +274,8 @@ class RowChainSpecWriter {
     Constant(
         fmt::format("static constexpr Index kRows = {}, kRowLength = {}, "
                     "kPitch = {}, kRun = {};",
-                    rows_.rows, rows_.length, rows_.pitch, rows_.run));
+                    rows_.rows, rows_.length, rows_.pitch,
+                    rows_.run > 0 ? rows_.run : rows_.length));
     Constant(
         fmt::format("static constexpr int kVector = {}, kThreads = {}, "
                     "kLanes = {};",

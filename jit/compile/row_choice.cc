@@ -98,13 +98,15 @@ class Choice {
         max_shared_bytes_(MaxSharedBytes(target)),
         sm_count_(std::max(target.sm_count, 1)),
         cost_(work, sm_count_) {
-    const int64_t neighbours = work.pitch > 1 ? work.pitch : work.run;
+    const int64_t run = work.run > 0     ? work.run
+                        : work.pitch > 1 ? work.pitch
+                                         : work.length;
     vector_ = kAccessBytes / WidestBytes();
     // A thread has the numbers of each row of a vector.
     if (work.reductions > 1 && work.pitch > 1) {
       vector_ = std::min(vector_, kMaxChainColumns);
     }
-    while (neighbours % vector_ != 0) vector_ /= 2;
+    while (run % vector_ != 0) vector_ /= 2;
     // Segments are read where a row lies in its places in order.
     if (work.segment > 0) {
       vector_ = std::min(vector_, kAccessBytes / work.kept_bytes);

@@ -32,9 +32,9 @@ struct RowWork {
   int64_t rows = 1;
   int64_t length = 1;
   int64_t pitch = 1;  // 1: neighbours; else rows lie side by side
-  // Elements of each of a row's runs, between which lie those of all other
-  // rows: `length` where it is one, and fewer only of several reductions.
-  int64_t run = 1;
+  // Elements of each run of neighbours, if a row has several, between which lie
+  // those of all other rows; 0: it has one. Only of several reductions.
+  int64_t run = 0;
   std::vector<int> staged;        // operands with as many elements as the rows
   std::vector<int> staged_bytes;  // of an element of each; the first is the
                                   // one that statistics are taken of
@@ -73,7 +73,7 @@ struct RowGeometry {
   int64_t rows = 1;
   int64_t length = 1;
   int64_t pitch = 1;
-  int64_t run = 1;  // see RowWork
+  int64_t run = 0;  // see RowWork
   int vector = 1;   // elements of one access of a thread
   int at_once = 1;  // vectors that a thread loads before it uses them
   int64_t dynamic_shared_bytes = 0;

@@ -86,9 +86,11 @@ class Weighing {
     RowWork work;
     work.rows = view.outputs();
     work.length = view.steps();
-    const bool has_runs = view.reduced1 > 1;
-    work.run = has_runs ? view.reduced1 : work.length;
-    work.pitch = has_runs ? 1 : view.kept1;
+    if (view.reduced1 > 1) {
+      work.run = view.reduced1;
+    } else {
+      work.pitch = view.kept1;
+    }
     work.staged = StagedOf(group);
     for (const int value : work.staged) {
       work.staged_bytes.push_back(BytesOf(value));

@@ -93,8 +93,8 @@ class Scheduling {
     return std::any_of(plan.nodes.begin(), plan.nodes.end(),
                        [&](const Node& conv) {
                          return conv.IsConvolution() && IsNormalised(conv) &&
-                                kiln::MayCorrelate(ConvProblemOf(plan, conv),
-                                                   plan_.plan.grade, target_);
+                                CanCorrelate(ConvProblemOf(plan, conv),
+                                             plan_.plan.grade, target_);
                        });
   }
 

@@ -183,6 +183,8 @@ TEST(RowChainsTest, LongRowsAreSharedByBlocks) {
   EXPECT_EQ(norms.kernels[0].rows->length, 16 * 96 * 96);
   const int cluster = norms.kernels[0].rows->cluster;
   const std::string unit = WriteUnit(MakeKernelSpec(norms, norms.kernels[0]));
+  EXPECT_THAT(unit, HasSubstr("kRowLength = 147456, kPitch = 1, kRun = 147456"))
+      << "the longer of both";
   EXPECT_THAT(unit,
               HasSubstr(fmt::format("BlocksOf(kiln::Link<0>) {{ return {}; }}",
                                     cluster / 2)));
