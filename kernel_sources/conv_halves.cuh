@@ -39,9 +39,9 @@ __device__ inline float InverseOfPower(float power) {
   return __uint_as_float(0x7f000000 - __float_as_uint(power));
 }
 
-// Of powers of two, or the nearest that is a normal number.
+// Of powers of two; finite, as what it is multiplied by may be 0.
 __device__ inline float ProductOfPowers(float a, float b) {
-  return fminf(fmaxf(a * b, PowerOfTwo(-kLargestExponent)), PowerOfTwo(127));
+  return fminf(a * b, PowerOfTwo(127));
 }
 
 // The exponent e for numbers up to the finite magnitude `most`.

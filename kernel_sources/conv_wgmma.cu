@@ -140,7 +140,7 @@ class ConvConsumer {
     } else if constexpr (Spec::kTailInRegisters) {
       RunTail<Spec> tail;
       ForEachTile([&](const ConvBlock<Spec>& block, int tile) {
-        SumTile(Preparing(tail, channels, block, tile));
+        SumTile(block, tile, Preparing(tail, channels, block, tile));
         if constexpr (kHoldsTurn) {
           tail.Take(t_, block, tile, sums_.d, stages_.scratch(),
                     [this] { PassTurn(); });
@@ -170,7 +170,7 @@ class ConvConsumer {
       ConvTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        SumTile([&](float factor) { KnowScales(factor); });
+        SumTile(block_, tile, [&](float factor) { KnowScales(factor); });
         TakeSums(tail, channels, tile, warp);
       }
       Tile::Sync();
@@ -215,7 +215,7 @@ class ConvConsumer {
     const int tiles = block_.tiles();
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
-      Scale(SumTile([](float) {}));
+      Scale(SumTile(block_, tile, [](float) {}));
       ForEachHalf([&](const Planes<Spec>& planes) {
         tail.Take(t_, channels, block_, tile, planes, stages_.scratch());
       });
@@ -229,7 +229,7 @@ class ConvConsumer {
     const int count = tiles.Count();
 #pragma unroll 1
     for (int number = 0; number < count; ++number) {
-      Scale(SumTile([](float) {}));
+      Scale(SumTile(tiles.BlockOf(number), tiles.TileOf(number), [](float) {}));
       tail.Take(t_, channels, tiles, number, sums_.d[0]);
     }
   }
@@ -250,7 +250,7 @@ class ConvConsumer {
       int step = 0;  // the next
       if (round < rounds) {
         RunTail<Spec> tail;
-        SumTile(Preparing(tail, channels, block, 0), [&](int chunk) {
+        SumTile(block, 0, Preparing(tail, channels, block, 0), [&](int chunk) {
           if (chunk == ConvHeld<Spec>::kFirstChunk + step) take(step++, round);
         });
         tail.Take(t_, block, 0, sums_.d, nullptr);
@@ -277,7 +277,7 @@ class ConvConsumer {
       RunTail<Spec> tail;
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
-        SumTile(Preparing(tail, channels, block, tile));
+        SumTile(block, tile, Preparing(tail, channels, block, tile));
         held.MakeRoom();
         tail.TakeWindows(t_, block, tile, sums_.d,
                          [&](const typename Held::Windows::Window& window,
@@ -322,13 +322,15 @@ class ConvConsumer {
   // calls prepare(that) before: of a single chunk while its products are on
   // their way, which may be more than once.
   template <typename Prepare>
-  __device__ float SumTile(const Prepare& prepare) {
-    return SumTile(prepare, [](int) {});
+  __device__ float SumTile(const ConvBlock<Spec>& block, int tile,
+                           const Prepare& prepare) {
+    return SumTile(block, tile, prepare, [](int) {});
   }
   // The same, with beside(chunk) while a chunk's products are on their way; it
   // may be called more than once.
   template <typename Prepare, typename Beside>
-  __device__ float SumTile(const Prepare& prepare, const Beside& beside) {
+  __device__ float SumTile(const ConvBlock<Spec>& block, int tile,
+                           const Prepare& prepare, const Beside& beside) {
     float factor = 1.0f;
     bool is_first = true;
     if constexpr (kSumsChunks) sums_.Clear();
@@ -364,7 +366,7 @@ class ConvConsumer {
       is_first = false;
     }
     if (kSumsChunks) factor = 1.0f;
-    if constexpr (Spec::kLaysLines) ScalePixels();
+    if constexpr (Spec::kLaysLines) ScalePixels(block, tile);
     if (Tile::kChunks > 1) prepare(factor);
     return factor;
   }
@@ -411,14 +413,11 @@ class ConvConsumer {
     }
   }
 
-  // Undoes the scales of a tile's pixels (lay_lines.cu); of what lies outside
-  // there are others.
-  __device__ void ScalePixels() {
+  // Undoes the scales of a tile's pixels (lay_lines.cu), of what lies outside
+  // those of others; and before them those of weights that make sums smaller,
+  // or what is finite in the end might be infinite meanwhile.
+  __device__ void ScalePixels(const ConvBlock<Spec>& block, int tile) {
     using Places = RunPlaces<Spec>;
-    const BlockTiles<Spec> tiles(number_);
-    const ConvBlock<Spec> block = tiles.BlockOf(summed_);
-    const int tile = tiles.TileOf(summed_);
-    ++summed_;
     const float* const image = t_.factors + block.n * LaidLines<Spec>::kPlane;
 #pragma unroll
     for (int row = 0; row < Places::kRows; ++row) {
@@ -430,10 +429,11 @@ class ConvConsumer {
                           static_cast<int>(Spec::kLinePitch) - 2);
         const float2 factors = *reinterpret_cast<const float2*>(line + x);
         float* const sums = sums_.d[0] + (row * Places::kPitch + column) / 2;
-        sums[0] *= factors.x;
-        sums[1] *= factors.y;
-        sums[2] *= factors.x;
-        sums[3] *= factors.y;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          sums[i] *= fminf(weight_factors_[i / 2], 1.0f);
+          sums[i] *= i % 2 == 0 ? factors.x : factors.y;
+        }
       }
     }
   }
@@ -469,8 +469,13 @@ class ConvConsumer {
   __device__ void ScalesOf(float factor, float (&scales)[2]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      scales[half] =
-          Spec::kScales ? ProductOfPowers(factor, weight_factors_[half]) : 1.0f;
+      if constexpr (Spec::kLaysLines) {
+        scales[half] = fmaxf(weight_factors_[half], 1.0f);  // as ScalePixels
+      } else {
+        scales[half] = Spec::kScales
+                           ? ProductOfPowers(factor, weight_factors_[half])
+                           : 1.0f;
+      }
     }
   }
 
@@ -493,7 +498,6 @@ class ConvConsumer {
   const int group_n_ = group_ / Spec::kGroupsM;
   const Products products_of_stage_;
   unsigned turns_ = 0;  // taken, modulo 2
-  int summed_ = 0;      // tiles
   float weight_factors_[2];
   float known_factor_ = 0.0f;  // of the scales in shared memory
   StageCursor<Spec::kStages> cursor_{0};

@@ -32,8 +32,8 @@ class LineLayer {
   static constexpr int kOfBlock =
       (kChannels + Spec::kCluster - 1) / Spec::kCluster;
   static constexpr int kRounds = (kOfBlock + kStep - 1) / kStep;
-  // Whether threads keep what they read, instead of reading it twice.
-  static constexpr bool kKeeps = kRounds <= 8;
+  // Threads keep what they read, or read it twice.
+  static constexpr bool kKeeps = Spec::kKeepsNumbers;
 
   // Magnitudes of positions: of the channels of each warp, of the block's and
   // of all.
@@ -57,7 +57,7 @@ class LineLayer {
     const int row = position_ / Spec::kLinePitch;
     const int column = position_ % Spec::kLinePitch;
     pixels_ = row < Input::kH ? Input::kW - column : 0;
-    from_ = static_cast<Index>(image_) * kChannels * kPlane +
+    from_ = static_cast<Index>(image_) * kChannels * kInputPlane +
             (pixels_ > 0 ? row * static_cast<int>(Input::kW) + column : 0);
   }
 
@@ -79,13 +79,16 @@ class LineLayer {
  private:
   using Numbers = float[4];
 
-  static constexpr int kPlane =
+  static constexpr int kInputPlane =
       static_cast<int>(Input::kH) * static_cast<int>(Input::kW);
   static constexpr bool kHasFours = Input::kW % 4 == 0;
 
   static __device__ int place() {
     return static_cast<int>(threadIdx.x) % kFours * 4;
   }
+
+  template <typename T>
+  static __device__ T OneOf(const T*);
 
   template <bool kAligned>
   __device__ void LayDown() const {
@@ -137,7 +140,7 @@ class LineLayer {
     const bool has_channel = HasChannel(round);
     const auto* const from =
         t_.input +
-        (from_ + static_cast<Index>(first_ + round * kStep) * kPlane);
+        (from_ + static_cast<Index>(first_ + round * kStep) * kInputPlane);
     if constexpr (kAligned) {
       using Four = Access<4 * sizeof(*t_.input)>;
       const bool reads = has_channel && pixels_ > 0;
@@ -155,9 +158,6 @@ class LineLayer {
       }
     }
   }
-  template <typename T>
-  static __device__ T OneOf(const T*);
-
   // From the largest of this thread's channels to that of all channels, shared.
   __device__ void FindMost(const unsigned (&most)[4]) const {
 #pragma unroll

@@ -61,9 +61,20 @@ class Traffic {
     std::set<int> values = ValuesRead(schedule_.lowered, kernel_.group);
     // A kernel without nodes copies an input to outputs.
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
-    if (kernel_.conv) values.erase(WeightOf());
-    if (kernel_.TakesLaidLines()) values.erase(InputOf());
+    if (kernel_.conv) EraseUnlessReadBehind(WeightOf(), &values);
+    if (kernel_.TakesLaidLines()) EraseUnlessReadBehind(InputOf(), &values);
     return values;
+  }
+
+  // What a convolution reads in another form, unless ops behind it read it,
+  // too.
+  void EraseUnlessReadBehind(int value, std::set<int>* values) const {
+    const bool is_read =
+        std::any_of(nodes_.begin(), nodes_.end(), [&](int node) {
+          return node != kernel_.group.anchor &&
+                 schedule_.lowered.nodes[node].Reads(value);
+        });
+    if (!is_read) values->erase(value);
   }
 
   // For other kernels; blocks that hold images exchange theirs.

@@ -9,6 +9,7 @@ namespace {
 
 // Of a block; of convolutions without what follows in their kernel.
 int64_t DynamicSharedBytes(const Kernel& kernel) {
+  if (!kernel.computes()) return 0;
   if (kernel.conv) return kernel.conv->shared_bytes();
   return kernel.rows ? kernel.rows->dynamic_shared_bytes : 0;
 }

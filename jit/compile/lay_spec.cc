@@ -15,6 +15,11 @@ constexpr int64_t kPositions = 32;  // of a cluster
 constexpr int64_t kStep = kThreads / (kPositions / 4);
 constexpr int64_t kMostRounds = 6;
 
+// For each thread.
+int64_t RoundsOf(int64_t channels, int64_t cluster) {
+  return CeilDiv(CeilDiv(channels, cluster), kStep);
+}
+
 // Blocks that share `runs` of positions: few channels each, so that a thread
 // keeps what it reads and there are blocks for all multiprocessors.
 int64_t ClusterFor(int64_t channels, int64_t runs) {
@@ -22,7 +27,7 @@ int64_t ClusterFor(int64_t channels, int64_t runs) {
   constexpr int64_t kManyBlocks = 400;
   int64_t cluster = 1;
   for (; cluster < 8; cluster *= 2) {
-    const int64_t rounds = CeilDiv(CeilDiv(channels, cluster), kStep);
+    const int64_t rounds = RoundsOf(channels, cluster);
     if (rounds > kMostRounds) continue;
     if (rounds <= kFewestRounds || runs * cluster >= kManyBlocks) break;
   }
@@ -41,9 +46,11 @@ KernelSpec MakeLaySpec(const Schedule& schedule, const Kernel& kernel) {
   KernelSpec spec;
   spec.formula = {"lays down the input of " + node.text};
   spec.source_file = "lay_lines.cu";
-  spec.index = geometry.laid_elements() > std::numeric_limits<int32_t>::max()
-                   ? "long long"
-                   : "int";
+  // Threads reach past the last channel.
+  const int64_t reached = (input[0] * input[1] + kStep) * input[2] *
+                          geometry.line_pitch() * geometry.input_parts();
+  spec.index =
+      reached > std::numeric_limits<int32_t>::max() ? "long long" : "int";
   spec.constants = ShapeText("Input", {input.begin(), input.end()});
   spec.constants.push_back(IntText("kLinePitch", geometry.line_pitch()));
   spec.constants.push_back(IntText("kInputParts", geometry.input_parts()));
@@ -54,6 +61,8 @@ KernelSpec MakeLaySpec(const Schedule& schedule, const Kernel& kernel) {
       input[0] * CeilDiv(input[2] * geometry.line_pitch(), kPositions);
   const int64_t cluster = ClusterFor(input[1], runs);
   spec.constants.push_back(IntText("kCluster", cluster));
+  spec.constants.push_back(
+      BoolText("kKeepsNumbers", RoundsOf(input[1], cluster) <= kMostRounds));
   entry.grid[0] = static_cast<uint32_t>(runs * cluster);
   entry.cluster[0] = static_cast<uint32_t>(cluster);
   entry.awaits_itself = true;

@@ -36,7 +36,7 @@ void ExpectAgreement(const PlanKernels& kernels, const InputOptions& inputs,
 
 const ConvGeometry* FirstConvolution(const PlanKernels& kernels) {
   for (const Kernel& kernel : kernels.schedule.kernels) {
-    if (kernel.conv && !kernel.packs) return &*kernel.conv;
+    if (kernel.conv && kernel.computes()) return &*kernel.conv;
   }
   return nullptr;
 }

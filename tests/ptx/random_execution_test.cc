@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, PtxRandomPlansTest,
 void AddKinds(const Schedule& schedule, const Kernel& kernel,
               std::set<std::string>* kinds) {
   const KernelGroup& group = kernel.group;
-  if (!kernel.conv.has_value() || kernel.packs) return;
+  if (!kernel.conv.has_value() || !kernel.computes()) return;
   const ConvGeometry& g = *kernel.conv;
   kinds->insert(!g.has_groups()  ? "warps"
                 : g.channel_rows ? "rows of channels"

@@ -68,11 +68,22 @@ std::vector<std::pair<std::string, std::string>> Moments() {
   };
 }
 
+// Results some 10^-33 times as large as usual, of which the scales of both
+// operands undone are no normal number.
+std::string Tiny(double of_input, double of_weights) {
+  return fmt::format(
+      "input x: f32[1,64,8,64]\nparam v: f32[64,64,3,3]\na = mul(x, {})\n"
+      "w = mul(v, {})\nc = conv2d(a, w, padding=1)\ny = relu(c)\noutput y\n",
+      of_input, of_weights);
+}
+
 // Without statistics: reductions, residuals, stores.
 std::vector<std::pair<std::string, std::string>> Stores() {
   return {
       {"conv_bf16_k1",
        Conv("2,64,14,14", "128,64,1,1", "", "y = silu(c)", "bf16")},
+      {"conv_tiny_input", Tiny(1e-36, 1)},
+      {"conv_tiny_both", Tiny(1e-17, 1e-17)},
       {"conv_finished_pool",
        Conv("2,8,34,34", "64,8,3,3", "",
             "r = relu(c)\ny = max_pool2d(r, kernel_size=2)")},

@@ -24,7 +24,7 @@ using ::testing::Not;
 
 ConvGeometry GeometryOf(const std::string& text) {
   for (const Kernel& kernel : Fastest(text).kernels) {
-    if (kernel.conv && !kernel.packs) return *kernel.conv;
+    if (kernel.conv && kernel.computes()) return *kernel.conv;
   }
   ADD_FAILURE() << "no kernel on tensor cores: " << text;
   return {};

@@ -28,7 +28,7 @@ Schedule ScheduleOf(const std::string& ops, int width = 64) {
 
 std::string UnitOf(const Schedule& schedule) {
   for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.conv && !kernel.packs) {
+    if (kernel.conv && kernel.computes()) {
       return WriteUnit(MakeKernelSpec(schedule, kernel));
     }
   }

@@ -30,7 +30,7 @@ std::vector<std::string> Symbols(const std::string& text,
   const Schedule schedule = Fastest(text, target);
   std::vector<std::string> symbols;
   for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.packs) continue;
+    if (!kernel.computes()) continue;
     symbols.push_back(MakeKernelSpec(schedule, kernel).entries[0].symbol);
   }
   return symbols;

@@ -133,7 +133,7 @@ TEST(FoldSignalsTest, KernelsThatDoNotReadPastTheEndsOfRowsAreNotTaken) {
        {Room::kTight, Room::kAmple, Room::kVast, Room::kPlain}) {
     for (const Schedule& schedule : MakeSchedules(plan, kH100, room)) {
       for (const Kernel& kernel : schedule.kernels) {
-        if (kernel.packs) continue;
+        if (!kernel.computes()) continue;
         EXPECT_EQ(NodeWraps(schedule, kernel), room != Room::kPlain);
         EXPECT_FALSE(kernel.depthwise.has_value());
         EXPECT_TRUE(!kernel.conv || kernel.conv->has_groups());

@@ -93,6 +93,16 @@ TEST(LaidLinesTest, AConvolutionWaitsForThem) {
   EXPECT_EQ(BytesRead(schedule, conv), kLaid + conv.conv->packed_bytes());
 }
 
+TEST(LaidLinesTest, AResidualOfTheInputIsReadAsItIs) {
+  const Schedule schedule =
+      Fastest(Chain("16,768,14,14", "768,768,1,1", "y = add(c, x)"));
+  const Kernel& conv = schedule.kernels.back();
+  ASSERT_TRUE(conv.TakesLaidLines());
+  EXPECT_EQ(BytesRead(schedule, conv), conv.conv->laid_bytes() +
+                                           conv.conv->packed_bytes() +
+                                           int64_t{16} * 768 * 196 * 4);
+}
+
 TEST(LaidLinesTest, AClusterSharesManyChannels) {
   const auto cluster_of = [](const std::string& text) {
     const Schedule schedule = Fastest(text);

@@ -83,7 +83,7 @@ std::vector<std::string> Cut(const std::string& text, const Target& target) {
   const Schedule schedule = MakeSchedules(plan, target).front();
   std::vector<std::string> symbols;
   for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.packs) continue;
+    if (!kernel.computes()) continue;
     symbols.push_back(
         MakeKernelSpec(schedule, kernel).entries[0].symbol.substr(5));
   }
