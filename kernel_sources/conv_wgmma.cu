@@ -139,25 +139,26 @@ class ConvConsumer {
       }
     } else if constexpr (Spec::kTailInRegisters) {
       RunTail<Spec> tail;
-      ForEachTile([&](const ConvBlock<Spec>& block, int tile) {
-        SumTile(block, tile, Preparing(tail, channels, block, tile));
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) {
+        SumTile(block_, tile, Preparing(tail, channels, block_, tile));
         if constexpr (kHoldsTurn) {
-          tail.Take(t_, block, tile, sums_.d, stages_.scratch(),
+          tail.Take(t_, block_, tile, sums_.d, stages_.scratch(),
                     [this] { PassTurn(); });
         } else {
-          tail.Take(t_, block, tile, sums_.d,
+          tail.Take(t_, block_, tile, sums_.d,
                     stages_.scratch() + Spec::kStateWords);
         }
         if constexpr (Spec::kStoresSums) {
-          Spec::StoreSums(t_, RunStores<Spec>(block, tile), sums_.d);
+          Spec::StoreSums(t_, RunStores<Spec>(block_, tile), sums_.d);
         } else if constexpr (Spec::kHasPlanes) {
           ForEachHalf([&](const Planes<Spec>& planes) {
-            StorePlanes<Spec>(t_, block, tile, planes,
+            StorePlanes<Spec>(t_, block_, tile, planes,
                               [](const Point<typename Spec::Index>&,
                                  float value) { return value; });
           });
         }
-      });
+      }
       tail.Finish(t_, block_, stages_.scratch());
     } else if constexpr (Spec::kRoundsSums) {
       ComputeRounded(channels);
@@ -175,25 +176,6 @@ class ConvConsumer {
       }
       Tile::Sync();
       tail.Finish(t_, block_, warp, stages_.scratch());
-    }
-  }
-
-  // Calls visit(block, tile) for the block's tiles, of all its images.
-  template <typename Visit>
-  __device__ void ForEachTile(const Visit& visit) {
-    if constexpr (Spec::kImageStep == 0) {
-      const int tiles = block_.tiles();
-#pragma unroll 1
-      for (int tile = 0; tile < tiles; ++tile) visit(block_, tile);
-    } else {
-      static_assert(Spec::kTail == Tail::kStore,
-                    "What is gathered is of one image.");
-      const BlockTiles<Spec> tiles(number_);
-      const int count = tiles.Count();
-#pragma unroll 1
-      for (int number = 0; number < count; ++number) {
-        visit(tiles.BlockOf(number), tiles.TileOf(number));
-      }
     }
   }
 

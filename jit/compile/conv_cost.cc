@@ -6,15 +6,17 @@ namespace kiln {
 namespace {
 
 // Until input is laid down: a launch, of which a part is hidden, and what is
-// read and written.
+// read and written, where the L2 is full of what others have written. Of four
+// plans on an H100.
 double LayingCycles(const ConvGeometry& g, int sm_count) {
   constexpr double kCyclesOfLaying = 4000.0;
+  constexpr double kLaidBytesPerCycle = 8.5;
   const Dims4& input = g.problem.input;
   const auto bytes =
       static_cast<double>(input[0] * input[1] * input[2] * input[3] *
                               ElementSize(g.problem.input_type) +
                           g.laid_bytes());
-  return kCyclesOfLaying + bytes / (kMovedBytesPerCycle * sm_count);
+  return kCyclesOfLaying + bytes / (kLaidBytesPerCycle * sm_count);
 }
 
 }  // namespace

@@ -216,10 +216,7 @@ void ConvTiles::Compare(ConvGeometry g) {
 // Blocks that compute several images bring the next while they store one.
 void ConvTiles::CompareRounds(ConvGeometry g, double tile_cycles) {
   const int64_t images = g.problem.output[0];
-  const bool stores_alone = g.lays_lines && g.stores_sums &&
-                            !demands_.reduces_images &&
-                            !demands_.all_channels_in_a_block;
-  if (!g.rounds_sums && !stores_alone) return;
+  if (!g.rounds_sums) return;
   for (int64_t rounds = 2; rounds <= images; rounds *= 2) {
     g.image_step = static_cast<int>(CeilDiv(images, rounds));
     Take(g, ConvCycles(g, tile_cycles, sm_count_));

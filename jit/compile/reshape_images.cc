@@ -1,12 +1,15 @@
 #include "jit/compile/reshape_images.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_demands.h"
 #include "jit/compile/conv_problem.h"
 
@@ -105,6 +108,31 @@ bool Suits(const LoweredPlan& plan, const Kernel& kernel) {
          !VariesByImage(plan, kernel.group.epilogue);
 }
 
+double FewestCycles(const ConvProblem& problem, const Kernel& kernel,
+                    const ConvOptions& options) {
+  const std::optional<ConvGeometry> g =
+      ChooseConvGeometry(problem, kernel.demands, options);
+  if (!g) return std::numeric_limits<double>::infinity();
+  return ConvCycles(*g, TileCycles(*g, kernel.demands),
+                    std::max(options.target.sm_count, 1));
+}
+
+// How many cycles more a convolution would take whose images are as they are.
+// Of f32, whose pixels nobody takes as they lie, tiles of several rows may suit
+// better; elsewhere none.
+double CyclesSaved(const LoweredPlan& plan, const Kernel& kernel,
+                   const ConvOptions& options) {
+  if (!kernel.conv || kernel.conv->problem.input_type != DataType::kF32) {
+    return 0.0;
+  }
+  Node node = plan.nodes[kernel.group.anchor];
+  const ConvProblem in_rows = ConvProblemOf(plan, node);
+  node.image.reset();
+  const ConvProblem as_it_is = ConvProblemOf(plan, node);
+  return FewestCycles(as_it_is, kernel, options) -
+         FewestCycles(in_rows, kernel, options);
+}
+
 // Of one tap.
 bool MayTakeLines(const ConvProblem& problem) {
   return problem.input_type != DataType::kF32 || MayLayLines(problem);
@@ -143,13 +171,24 @@ std::optional<Pair> RowsFor(const Pair& image) {
   return ShapeOf(image, 4, kFewestOfFours);
 }
 
-std::set<int> UnsuitedImages(const Schedule& schedule) {
+std::set<int> UnsuitedImages(const Schedule& schedule,
+                             const ConvOptions& options) {
   const LoweredPlan& plan = schedule.lowered;
   std::set<int> unsuited;
+  // By input, whose convolutions may take the same lines.
+  std::map<int, double> saved;
+  std::map<int, std::set<int>> results;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.group.anchor < 0 || !kernel.computes()) continue;
     const Node& node = plan.nodes[kernel.group.anchor];
-    if (node.image && !Suits(plan, kernel)) unsuited.insert(node.results[0]);
+    if (!node.image) continue;
+    if (!Suits(plan, kernel)) unsuited.insert(node.results[0]);
+    const int input = ValueOf(node.operands[0]);
+    saved[input] += CyclesSaved(plan, kernel, options);
+    results[input].insert(node.results[0]);
+  }
+  for (const auto& [input, cycles] : saved) {
+    if (cycles < 0.0) unsuited.merge(results[input]);
   }
   return unsuited;
 }

@@ -13,16 +13,18 @@ namespace kiln {
 // Gives convolutions of one tap images of other extents (Node::image): of
 // H' x W' = H x W pixels in the same order, whose rows begin where an access of
 // 16 bytes may, or else one of 8, so that they can take pixels as they lie
-// (conv_lines.cuh). Where that is of use: for images of 16-bit numbers; and
-// nothing that the convolution's kernel may compute can tell: what follows are
+// (conv_lines.cuh). Where that is of use: for images of 16-bit numbers, and of
+// those that may be laid down so (lay_lines.cu); and nothing that the convolution's kernel may compute can tell: what follows are
 // batch norms, reductions of whole images and pointwise ops of whole images.
 // `apart`: results of convolutions whose images stay as they are.
 LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart);
 
 // Results of convolutions of which that is not so, or whose images lie side by
 // side (join_images.h) and no tile can store them apart: others than the ops
-// behind them, too, may have joined their kernels.
-std::set<int> UnsuitedImages(const Schedule& schedule);
+// behind them, too, may have joined their kernels. And of those that would take
+// longer in rows, as models predict.
+std::set<int> UnsuitedImages(const Schedule& schedule,
+                             const ConvOptions& options);
 
 // Nodes that read what a convolution makes, or what those of them that are
 // pointwise make: all that might become part of its kernel behind it.

@@ -698,7 +698,8 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
         ReshapeImages(JoinImages(lowered, tuning.images > 0, apart), apart),
         room, tuning);
     for (const Schedule& schedule : schedules) {
-      apart.merge(UnsuitedImages(schedule));
+      apart.merge(
+          UnsuitedImages(schedule, {plan.plan.grade, target, 0, nullptr}));
     }
     if (apart.size() == before) return schedules;
   }

@@ -107,15 +107,12 @@ TEST(PtxLaidLinesTest, AgreeWithTheReference) {
   }
 }
 
-// Blocks that compute several images take the factors of each.
-TEST(PtxLaidLinesTest, BlocksComputeSeveralImages) {
+TEST(PtxLaidLinesTest, ImagesHaveScalesOfTheirOwn) {
   const std::string text =
       "grade tf32\n" + Conv("8,264,14,14", "384,264,1,1", "", "y = gelu(c)");
-  const PlanKernels kernels = Compiled(text, "sm_90a/4");
-  const ConvGeometry* const geometry = FirstConvolution(kernels);
-  ASSERT_NE(geometry, nullptr);
-  EXPECT_TRUE(geometry->lays_lines);
-  EXPECT_GT(geometry->rounds(), 1);
+  const std::optional<Tuning> tuning = FindTuning(text, {"sm_90a", 4});
+  ASSERT_TRUE(tuning.has_value());
+  const PlanKernels kernels = Compiled(text, "sm_90a/4", {.tuning = *tuning});
   InputOptions inputs;
   inputs.image_factors = {1, 1e-3, 50};
   ExpectAgreement(kernels, inputs, {{}});

@@ -95,12 +95,12 @@ TEST(LaidLinesTest, AConvolutionWaitsForThem) {
 
 TEST(LaidLinesTest, AResidualOfTheInputIsReadAsItIs) {
   const Schedule schedule =
-      Fastest(Chain("16,768,14,14", "768,768,1,1", "y = add(c, x)"));
+      Fastest(Chain("16,1536,14,14", "1536,1536,1,1", "y = add(c, x)"));
   const Kernel& conv = schedule.kernels.back();
   ASSERT_TRUE(conv.TakesLaidLines());
   EXPECT_EQ(BytesRead(schedule, conv), conv.conv->laid_bytes() +
                                            conv.conv->packed_bytes() +
-                                           int64_t{16} * 768 * 196 * 4);
+                                           int64_t{16} * 1536 * 196 * 4);
 }
 
 TEST(LaidLinesTest, AClusterSharesManyChannels) {

@@ -92,6 +92,10 @@ TEST(ReshapeImagesTest, OthersCan) {
                     "y = conv2d(x, w)\noutput y\n"),
             kAsTheyAre)
       << "too few channels for lines";
+  EXPECT_EQ(ImageOf("input x: f32[32,256,14,14]\nparam w: f32[1024,256,1,1]\n"
+                    "c = conv2d(x, w)\ny = relu(c)\noutput y\n"),
+            kAsTheyAre)
+      << "tiles of several rows are faster";
   EXPECT_EQ(ImageOf(OneTap("y = relu(c)"), kA100), kAsTheyAre);
 }
 
