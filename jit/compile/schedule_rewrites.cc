@@ -113,13 +113,16 @@ class Rewrites {
   void AddImageRewrites() {
     for (const Node& node : schedule_.lowered.nodes) {
       if (!node.image) continue;
-      const Dims& from =
-          schedule_.lowered.values[ValueOf(node.operands[0])].desc.dims;
+      const TensorDesc& from =
+          schedule_.lowered.values[ValueOf(node.operands[0])].desc;
       const auto& [height, width] = *node.image;
-      AddRewrite(
-          "images of {} x {} pixels taken as {} x {}, whose rows begin where "
-          "an access of {} bytes may: {}",
-          from[2], from[3], height, width, width % 8 == 0 ? 16 : 8, node.text);
+      const std::string why =
+          from.dtype == DataType::kF32
+              ? "which tiles share better"
+              : fmt::format("whose rows begin where an access of {} bytes may",
+                            width % 8 == 0 ? 16 : 8);
+      AddRewrite("images of {} x {} pixels taken as {} x {}, {}: {}",
+                 from.dims[2], from.dims[3], height, width, why, node.text);
     }
   }
 

@@ -123,6 +123,9 @@ TEST(LaidLinesTest, ExplainTells) {
   EXPECT_EQ(kernels[1].symbol, "kiln_lay_lines");
   EXPECT_THAT(kernels[1].why, HasSubstr("halves with a scale for each pixel"));
   EXPECT_THAT(kernels[1].computes.front(), HasSubstr("lays down the input"));
+  EXPECT_THAT(
+      report.variants.front().rewrites,
+      Contains(HasSubstr("taken as 1 x 196, which tiles share better")));
   EXPECT_THAT(kernels[2].candidates.front().kind,
               HasSubstr("channels by laid lines"));
 }
