@@ -11,7 +11,7 @@ REASONS = {
                       "beginnings and ends of kernels",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
                             "change nothing",
-    "transformer_f32_mlp": "three products of halves, at 430 TFLOP/s together, "
+    "transformer_f32_mlp": "three products of halves, at 360 TFLOP/s together, "
                            "where PyTorch has one of TF32",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
 }
