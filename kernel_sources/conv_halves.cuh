@@ -39,8 +39,8 @@ __device__ inline float InverseOfPower(float power) {
   return __uint_as_float(0x7f000000 - __float_as_uint(power));
 }
 
-// Of powers of two, clamped from 0 to 2^127: finite, as what it is multiplied by
-// may be 0.
+// Of powers of two, clamped from 0 to 2^127: finite, as what it is multiplied
+// by may be 0.
 __device__ inline float ProductOfPowers(float a, float b) {
   return fminf(fmaxf(a * b, 0.0f), PowerOfTwo(127));
 }

@@ -14,9 +14,10 @@ namespace kiln {
 // H' x W' = H x W pixels in the same order, whose rows begin where an access of
 // 16 bytes may, or else one of 8, so that they can take pixels as they lie
 // (conv_lines.cuh). Where that is of use: for images of 16-bit numbers, and of
-// those that may be laid down so (lay_lines.cu); and nothing that the convolution's kernel may compute can tell: what follows are
-// batch norms, reductions of whole images and pointwise ops of whole images.
-// `apart`: results of convolutions whose images stay as they are.
+// those that may be laid down so (lay_lines.cu); and nothing that the
+// convolution's kernel may compute can tell: what follows are batch norms,
+// reductions of whole images and pointwise ops of whole images. `apart`:
+// results of convolutions whose images stay as they are.
 LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart);
 
 // Results of convolutions of which that is not so, or whose images lie side by
