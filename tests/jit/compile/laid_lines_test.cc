@@ -19,7 +19,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string Chain(const std::string& x, const std::string& w,
                   const std::string& rest = "y = gelu(c)",
