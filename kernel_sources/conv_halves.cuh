@@ -67,6 +67,16 @@ __device__ float HalfOf(unsigned packed) {
   return value;
 }
 
+// What a pair of scaled numbers has behind the first part, `large`, rounded. An
+// infinity or NaN has nothing.
+__device__ inline float RestOf(float x, float large) {
+  return MagnitudeBits(x) < kInfinityBits ? x - large : 0.0f;
+}
+__device__ inline unsigned RestsOf(float first, float second, unsigned large) {
+  return RoundedPair(RestOf(first, HalfOf<0>(large)),
+                     RestOf(second, HalfOf<1>(large)), Float16());
+}
+
 // Writes the kParts parts of eight scaled numbers, kStep units of 16 bytes
 // apart. An infinity or NaN has no second part.
 template <bool kIsBFloat16, int kParts>

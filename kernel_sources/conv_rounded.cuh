@@ -6,13 +6,20 @@
 // What ops read of a tensor as large as the result comes to the same rows
 // behind the threads' backs while products are on their way, and is taken from
 // there by such instructions.
+//
+// Results that are lines for the next convolution (Spec::kResultParts > 0,
+// laid_lines.cuh) are scaled by pixel, and have as many parts, whose rows lie
+// behind each other.
 #ifndef KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_
 #define KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_
 
 #include "async_copy.cuh"
 #include "conv_block_tiles.cuh"
 #include "conv_channels.cuh"
+#include "conv_halves.cuh"
 #include "conv_run_places.cuh"
+#include "laid_lines.cuh"
+#include "pixel_pairs.cuh"
 #include "point.cuh"
 #include "ptx_bulk.cuh"
 #include "ptx_matrix.cuh"
@@ -31,7 +38,7 @@ class RoundedTail {
   __device__ RoundedTail(const typename Spec::Tensors& t,
                          const BlockTiles<Spec>& tiles, float* scratch)
       : rows_(reinterpret_cast<uint4*>(scratch) +
-              threadIdx.x / 32 * kChannels * kPitch),
+              threadIdx.x / 32 * kParts * kPartUnits),
         is_aligned_(AreAligned(t)) {
     if constexpr (Spec::kReadsBeside) Fetch(t, tiles, 0);
   }
@@ -48,9 +55,20 @@ class RoundedTail {
                                     places.PointOfChannel(block, 1)};
     const typename Spec::Channel both[2] = {channels(points[0]),
                                             channels(points[1])};
+    // Beside scales registers have no room for both.
+    const auto channel_of = [&](int half) {
+      return kIsLaid ? channels(points[half]) : both[half];
+    };
     const auto round = [&](int i, int half, unsigned beside) {
-      return Round(t, points[half], both[half], sums[4 * i + 2 * half],
-                   sums[4 * i + 2 * half + 1], beside);
+      const float2 values =
+          Values(t, points[half], channel_of(half), sums[4 * i + 2 * half],
+                 sums[4 * i + 2 * half + 1], beside);
+      if constexpr (kIsLaid) {
+        const PixelPairs<Spec> pairs(block, tile, Places::PartOfWarp());
+        return PartsOf(values, ScalesNow(pairs.In(t.result_scales, i)));
+      } else {
+        return Parts{{RoundedPair(values.x, values.y, Stored())}};
+      }
     };
     if constexpr (Spec::kReadsBeside) {
       RoundBeside(round);
@@ -73,6 +91,12 @@ class RoundedTail {
 
  private:
   using Stored = typename Spec::Stored;
+  static constexpr bool kIsLaid = Spec::kResultParts > 0;
+  static constexpr int kParts = kIsLaid ? Spec::kResultParts : 1;
+  // Of two neighbours.
+  struct Parts {
+    unsigned words[kParts];
+  };
   // Of a warp's channels, those whose rows it has at once; and pixels, in
   // eights, of which one instruction has two or four.
   static constexpr int kChannels = Spec::kReadsBeside ? 16 : 8;
@@ -81,6 +105,7 @@ class RoundedTail {
       (Spec::kTilesN + kEightsAtOnce - 1) / kEightsAtOnce * kEightsAtOnce;
   // Odd, so that eight rows are in different banks.
   static constexpr int kPitch = kEights + 1;
+  static constexpr int kPartUnits = kChannels * kPitch;
 
   // Neighbours that go to memory at once. Rows of the tile begin with them.
   // Rows of images that are split begin anywhere.
@@ -98,9 +123,14 @@ class RoundedTail {
   static constexpr int kLanes = kAcross <= 8 ? 8 : kAcross <= 16 ? 16 : 32;
   static constexpr int kSets = 32 / kLanes;
   static constexpr int kVisits = (kAcross + kLanes - 1) / kLanes;
+  static constexpr int kRowPitch = kIsLaid ? static_cast<int>(Spec::kLinePitch)
+                                           : static_cast<int>(Spec::Output::kW);
   static constexpr Index kPlane =
       kSplits ? static_cast<Index>(Spec::kSplitPixels)
-              : static_cast<Index>(Spec::Output::kH) * Spec::Output::kW;
+              : static_cast<Index>(Spec::Output::kH) * kRowPitch;
+  static constexpr Index kPart =
+      static_cast<Index>(Spec::Output::kN) * Spec::Output::kC * kPlane;
+  static_assert(!kIsLaid || (!kSplits && !Spec::kReadsBeside));
 
   static __device__ bool AreAligned(const typename Spec::Tensors& t) {
     auto places = reinterpret_cast<unsigned long long>(Spec::ResultOf(t));
@@ -113,22 +143,36 @@ class RoundedTail {
   static __device__ int Lane() { return threadIdx.x % 32; }
 
   // What becomes of two neighbours' sums, and of what is read beside them.
-  static __device__ unsigned Round(const typename Spec::Tensors& t,
-                                   const Point<Index>& at,
-                                   const typename Spec::Channel& channel,
-                                   float first, float second, unsigned beside) {
+  static __device__ float2 Values(const typename Spec::Tensors& t,
+                                  const Point<Index>& at,
+                                  const typename Spec::Channel& channel,
+                                  float first, float second, unsigned beside) {
     if constexpr (Spec::kReadsBeside) {
       const typename Spec::BesidePair pair = {beside};
-      return RoundedPair(Spec::Read(t, at, first, 1.0f, false, channel,
+      return make_float2(Spec::Read(t, at, first, 1.0f, false, channel,
                                     Spec::template OfBeside<0>(pair)),
                          Spec::Read(t, at, second, 1.0f, false, channel,
-                                    Spec::template OfBeside<1>(pair)),
-                         Stored());
+                                    Spec::template OfBeside<1>(pair)));
     } else {
-      return RoundedPair(Spec::Read(t, at, first, 1.0f, false, channel),
-                         Spec::Read(t, at, second, 1.0f, false, channel),
-                         Stored());
+      return make_float2(Spec::Read(t, at, first, 1.0f, false, channel),
+                         Spec::Read(t, at, second, 1.0f, false, channel));
     }
+  }
+
+  // Two neighbours' scales, read no sooner than here: registers are few.
+  static __device__ unsigned ScalesNow(const BFloat16* scales) {
+    return *reinterpret_cast<const volatile unsigned*>(scales);
+  }
+
+  static __device__ Parts PartsOf(float2 values, unsigned scales) {
+    values.x *= __uint_as_float(scales << 16);
+    values.y *= __uint_as_float(scales & 0xffff0000);
+    Parts parts;
+    parts.words[0] = RoundedPair(values.x, values.y, Float16());
+    if constexpr (kParts == 2) {
+      parts.words[1] = RestsOf(values.x, values.y, parts.words[0]);
+    }
+    return parts;
   }
 
   // The lane's row of four matrices that lie side by side, of eight channels.
@@ -147,13 +191,18 @@ class RoundedTail {
     uint4* const row = RowOfHalf();
 #pragma unroll
     for (int i = 0; i < kEights; i += 4) {
-      unsigned words[4] = {};
+      Parts parts[4] = {};
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        if (i + k < Spec::kTilesN) words[k] = round(i + k, half, 0);
+        if (i + k < Spec::kTilesN) parts[k] = round(i + k, half, 0);
       }
-      ptx::StoreMatrices(row + i,
-                         make_uint4(words[0], words[1], words[2], words[3]));
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) {
+        ptx::StoreMatrices(
+            row + part * kPartUnits + i,
+            make_uint4(parts[0].words[part], parts[1].words[part],
+                       parts[2].words[part], parts[3].words[part]));
+      }
     }
   }
 
@@ -166,11 +215,11 @@ class RoundedTail {
 #pragma unroll
     for (int i = 0; i < Spec::kTilesN; i += 2) {
       uint4 words = ptx::LoadMatrices(row + i);
-      words.x = round(i, 0, words.x);
-      words.y = round(i, 1, words.y);
+      words.x = round(i, 0, words.x).words[0];
+      words.y = round(i, 1, words.y).words[0];
       if (i + 1 < Spec::kTilesN) {
-        words.z = round(i + 1, 0, words.z);
-        words.w = round(i + 1, 1, words.w);
+        words.z = round(i + 1, 0, words.z).words[0];
+        words.w = round(i + 1, 1, words.w).words[0];
       }
       ptx::StoreMatrices(row + i, words);
     }
@@ -214,7 +263,7 @@ class RoundedTail {
 
   // Where a pixel lies behind the first image's first of a channel.
   static __device__ Index PixelAt(int y, int x) {
-    const Index pixel = static_cast<Index>(y) * Spec::Output::kW + x;
+    const Index pixel = static_cast<Index>(y) * kRowPitch + x;
     if constexpr (kSplits) {
       const Index image = pixel / kPlane;
       return image * (Spec::Output::kC * kPlane) + (pixel - image * kPlane);
@@ -225,11 +274,17 @@ class RoundedTail {
   __device__ void StoreRows(const typename Spec::Tensors& t,
                             const ConvBlock<Spec>& block, int tile,
                             int first) const {
+    constexpr int kPartWords = kPartUnits * 16 / sizeof(Word);
     Stored* const result = Spec::ResultOf(t);
-    if (is_aligned_) {
+    if (kIsLaid || is_aligned_) {
       ForEachVector(block, tile, first,
                     [&](const Word* row, Index at, bool has) {
-                      if (has) *reinterpret_cast<Word*>(result + at) = *row;
+#pragma unroll
+                      for (int part = 0; part < kParts; ++part) {
+                        if (!has) continue;
+                        *reinterpret_cast<Word*>(result + part * kPart + at) =
+                            row[part * kPartWords];
+                      }
                     });
     } else {
       ForEachVector(

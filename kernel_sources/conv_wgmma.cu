@@ -44,8 +44,8 @@
 #include "conv_turned_lines.cuh"
 #include "conv_warp.cuh"
 #include "dependent_launch.cuh"
-#include "laid_lines.cuh"
 #include "math.cuh"
+#include "pixel_pairs.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
 #include "storage_types.cuh"
@@ -395,27 +395,20 @@ class ConvConsumer {
     }
   }
 
-  // Undoes the scales of a tile's pixels (lay_lines.cu), of what lies outside
-  // those of others; and before them those of weights that make sums smaller,
-  // or what is finite in the end might be infinite meanwhile.
+  // Undoes the scales of a tile's pixels (laid_lines.cuh), and before them
+  // those of weights that make sums smaller, or what is finite in the end might
+  // be infinite meanwhile.
   __device__ void ScalePixels(const ConvBlock<Spec>& block, int tile) {
-    using Places = RunPlaces<Spec>;
-    const float* const image = t_.factors + block.n * LaidLines<Spec>::kPlane;
+    const PixelPairs<Spec> pairs(block, tile, group_n_);
 #pragma unroll
-    for (int row = 0; row < Places::kRows; ++row) {
-      const int y = block.y(tile, group_n_ * Spec::kPartStep + row);
-      const float* const line = image + block.RowInside(y) * Spec::kLinePitch;
+    for (int j = 0; j < Spec::kTilesN; ++j) {
+      const float2 factors =
+          *reinterpret_cast<const float2*>(pairs.In(t_.factors, j));
 #pragma unroll
-      for (int column = 0; column < Places::kPitch; column += 8) {
-        const int x = min(block.x(column + threadIdx.x % 4 * 2),
-                          static_cast<int>(Spec::kLinePitch) - 2);
-        const float2 factors = *reinterpret_cast<const float2*>(line + x);
-        float* const sums = sums_.d[0] + (row * Places::kPitch + column) / 2;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          sums[i] *= fminf(weight_factors_[i / 2], 1.0f);
-          sums[i] *= i % 2 == 0 ? factors.x : factors.y;
-        }
+      for (int i = 0; i < 4; ++i) {
+        float& sum = sums_.d[0][4 * j + i];
+        sum *= fminf(weight_factors_[i / 2], 1.0f);
+        sum *= i % 2 == 0 ? factors.x : factors.y;
       }
     }
   }

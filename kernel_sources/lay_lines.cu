@@ -4,11 +4,13 @@
 // what the parts are. A pixel's channels share a scale, by the largest finite
 // one. Infinities and NaNs stay what they are in the first part, and are zeros
 // in the second; weights that meet them have parts of one sign
-// (pack_halves.cu).
+// (pack_halves.cu). Where the convolution lays its results down, too, their
+// pixels' scales are chosen here, by what they can be at most.
 #include "conv_halves.cuh"
 #include "dependent_launch.cuh"
 #include "laid_lines.cuh"
 #include "ptx_cluster.cuh"
+#include "result_bounds.cuh"
 #include "storage_types.cuh"
 #include "vectors.cuh"
 
@@ -120,12 +122,36 @@ class LineLayer {
       for (int k = 0; k < 4; ++k) numbers[k] *= scales[k];
       Store(round, numbers);
     }
-    if (first_ == 0 && position_ < Lines::kPlane) {
-      *reinterpret_cast<float4*>(t_.factors +
-                                 (image_ * Lines::kPlane + position_)) =
-          make_float4(PowerOfTwo(-exponents[0]), PowerOfTwo(-exponents[1]),
-                      PowerOfTwo(-exponents[2]), PowerOfTwo(-exponents[3]));
+    if (first_ > 0 || position_ >= Lines::kPlane) return;
+    StoreFactors(t_.factors, exponents);
+    if constexpr (Spec::kScalesResults) ScaleResults();
+  }
+
+  // Of the positions.
+  __device__ void StoreFactors(float* factors,
+                               const int (&exponents)[4]) const {
+    *reinterpret_cast<float4*>(factors + (image_ * Lines::kPlane + position_)) =
+        make_float4(PowerOfTwo(-exponents[0]), PowerOfTwo(-exponents[1]),
+                    PowerOfTwo(-exponents[2]), PowerOfTwo(-exponents[3]));
+  }
+
+  // Chooses scales for what the convolution makes of the positions.
+  __device__ void ScaleResults() const {
+    const ResultBound bound(t_.bounds[0], t_.bounds[1]);
+    int exponents[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float most = __uint_as_float(shared_.of_all[place() + k]);
+      exponents[k] = BoundedExponent(bound.Of(most));
     }
+    StoreFactors(t_.result_factors, exponents);
+    const auto scales_of = [&](int k) {
+      return RoundedPair(PowerOfTwo(exponents[k]), PowerOfTwo(exponents[k + 1]),
+                         BFloat16());
+    };
+    *reinterpret_cast<uint2*>(t_.result_scales +
+                              (image_ * Lines::kPlane + position_)) =
+        make_uint2(scales_of(0), scales_of(2));
   }
 
   __device__ bool HasChannel(int round) const {
@@ -215,14 +241,6 @@ class LineLayer {
           make_uint2(RestsOf(numbers[0], numbers[1], large[0]),
                      RestsOf(numbers[2], numbers[3], large[1]));
     }
-  }
-  static __device__ unsigned RestsOf(float first, float second,
-                                     unsigned large) {
-    return RoundedPair(RestOf(first, HalfOf<0>(large)),
-                       RestOf(second, HalfOf<1>(large)), Float16());
-  }
-  static __device__ float RestOf(float x, float large) {
-    return MagnitudeBits(x) < kInfinityBits ? x - large : 0.0f;
   }
 
   const typename Spec::Tensors& t_;

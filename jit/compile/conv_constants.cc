@@ -85,6 +85,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       IntText("kLinePitch", g.line_pitch()),
       BoolText("kTurnsLines", g.turns_lines),
       BoolText("kRoundsSums", g.rounds_sums),
+      IntText("kResultParts", g.result_parts),
       IntText("kSplitPixels", g.problem.split_pixels),
       BoolText("kStoresSums", g.stores_sums),
       IntsText("kMatricesAcross", turning.across, "kOctetSets", turning.sets),
@@ -141,7 +142,8 @@ bool NeedsWideIndex(const ConvGeometry& geometry, const Dims& domain) {
   constexpr int64_t kPositionsAtOnce = 8 * 256;
   count += 64 * p.output[3] * p.output[1] +
            kPositionsAtOnce * p.stride[0] * p.input[3];
-  if (geometry.lays_lines) count += geometry.laid_elements();
+  if (geometry.lays_lines) count += geometry.laid_lines().elements();
+  count += geometry.laid_results().elements();
   if (geometry.images > 1) {
     count += CeilDiv(kPositionsAtOnce, geometry.image_positions()) *
              p.input[1] * p.input[2] * p.input[3];

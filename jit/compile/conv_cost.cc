@@ -15,7 +15,7 @@ double LayingCycles(const ConvGeometry& g, int sm_count) {
   const auto bytes =
       static_cast<double>(input[0] * input[1] * input[2] * input[3] *
                               ElementSize(g.problem.input_type) +
-                          g.laid_bytes());
+                          g.laid_lines().bytes());
   return kCyclesOfLaying + bytes / (kLaidBytesPerCycle * sm_count);
 }
 
@@ -34,7 +34,8 @@ double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
   return static_cast<double>(waves) *
              (before + tile_cycles * static_cast<double>(g.tiles_per_block *
                                                          g.rounds())) +
-         (g.lays_lines ? LayingCycles(g, sm_count) : 0.0);
+         (g.lays_lines && !g.problem.input_is_laid ? LayingCycles(g, sm_count)
+                                                   : 0.0);
 }
 
 }  // namespace kiln

@@ -126,6 +126,7 @@ class Demanding {
     demands_.leaves_halves = demands_.stored_type != DataType::kF32 &&
                              demands_.pair_words <= 1 &&
                              IsStoredOnce(last, nodes);
+    demands_.leaves_lines = plan_.values[last].laid && demands_.leaves_halves;
   }
   // An output that is also read might have another type there.
   bool IsStoredOnce(int value, const std::vector<int>& nodes) const {
@@ -148,7 +149,9 @@ class Demanding {
   // The type of the last result counts, which is what most kernels store.
   void AddStores(const Node& node) {
     const int value = node.results[0];
-    demands_.stored_type = plan_.values[value].desc.dtype;
+    demands_.stored_type = plan_.values[value].laid
+                               ? DataType::kF16
+                               : plan_.values[value].desc.dtype;
     for (const PlanOutput& output : plan_.outputs) {
       if (output.value.index != value) continue;
       demands_.stores = true;

@@ -49,16 +49,25 @@ int64_t OctetsOfThread(const ConvGeometry& g, int64_t positions) {
 
 }  // namespace
 
+int64_t LaidLines::pitch() const { return RoundUp(dims[3], 8); }
+int64_t LaidLines::pixels() const { return dims[0] * dims[2] * pitch(); }
+int64_t LaidLines::elements() const { return parts * dims[1] * pixels(); }
+int64_t LaidLines::bytes() const { return elements() * 2 + pixels() * 4; }
+int64_t LaidLines::ReservedBytes() const {
+  constexpr int64_t kMostParts = 4;  // of a tile, each of whole rows
+  constexpr int64_t kMostRows = 128;
+  const int64_t past = std::min(kMostParts * dims[2], kMostRows) * pitch();
+  return bytes() + pixels() * 2 + past * 4;
+}
+
 int64_t ConvGeometry::line_pitch() const {
-  return lays_lines ? RoundUp(problem.input[3], 8) : problem.input[3];
+  return lays_lines ? laid_lines().pitch() : problem.input[3];
 }
-int64_t ConvGeometry::laid_elements() const {
-  return input_parts() * problem.input[0] * problem.input[1] *
-         problem.input[2] * line_pitch();
+LaidLines ConvGeometry::laid_lines() const {
+  return {problem.input, input_parts()};
 }
-int64_t ConvGeometry::laid_bytes() const {
-  const int64_t pixels = problem.input[0] * problem.input[2] * line_pitch();
-  return laid_elements() * 2 + pixels * 4;
+LaidLines ConvGeometry::laid_results() const {
+  return {problem.output, result_parts};
 }
 int64_t ConvGeometry::phases(size_t axis) const {
   return weight_phases(axis) * (axis == 0 ? interleave() : 1);
@@ -354,8 +363,8 @@ int64_t ConvGeometry::plane_bytes() const {
   const int64_t warps = int64_t{groups()} * 4;
   if (!rounds_sums) return warps * 8 * plane_pitch() * 4;
   // As RoundedTail has them.
-  const int64_t channels = reads_beside ? 16 : 8;
-  const int64_t units = RoundUp(tiles_n, 32 / channels) + 1;
+  const int64_t channels = (reads_beside ? 16 : 8) * std::max(result_parts, 1);
+  const int64_t units = RoundUp(tiles_n, reads_beside ? 2 : 4) + 1;
   return warps * channels * units * 16;
 }
 // Lanes lay down eight numbers of each of eight rows at once, half of a warp's

@@ -33,6 +33,8 @@ struct ConvDemands {
   // Whether one tensor of 16 bits is all that is made of the elements, by ops
   // that read at most one like it.
   bool leaves_halves = false;
+  // Whether that tensor is lines for the next convolution (lay_results.h).
+  bool leaves_lines = false;
   // Whether one value is all that is left of the elements, or what statistics
   // are taken of and all that is stored, by ops that read nothing else that is
   // as large.
@@ -76,6 +78,21 @@ struct TurningShare {
   int64_t at_once = 1;
   int64_t batches = 1;
   int64_t ahead = 1;
+};
+
+// Numbers of extents `dims` as halves of so many parts, and a factor for each
+// pixel: laid_lines.cuh.
+struct LaidLines {
+  Dims4 dims;
+  int parts = 1;
+
+  int64_t pitch() const;     // from a row to the next
+  int64_t pixels() const;    // with those that only fill rows up
+  int64_t elements() const;  // halves
+  int64_t bytes() const;     // with the factors, which lie behind them
+  // The same, and the scales of results, and what tiles read past the last
+  // image.
+  int64_t ReservedBytes() const;
 };
 
 // How blocks and warps share a convolution; names and meaning are those of
@@ -129,6 +146,9 @@ struct ConvGeometry {
   // Results of 16 bits are rounded in registers (conv_rounded.cuh), which then
   // reads what ops need beside the sums itself.
   bool rounds_sums = false;
+  // Parts that results are laid down in, for the next convolution
+  // (lay_results.h); 0: they are not.
+  int result_parts = 0;
   // Elements are stored from registers (conv_run_stores.cuh).
   bool stores_sums = false;
   bool channel_rows = false;  // of the product, instead of pixels
@@ -164,11 +184,11 @@ struct ConvGeometry {
 
   // Whether producers find halves in memory.
   bool brings_halves() const { return lays_lines || problem.takes_as_stored(); }
-  // From a row of the input to the next, as lines are taken; all numbers that
-  // are laid down, and the bytes of these and of their factors.
+  // From a row of the input to the next, as lines are taken.
   int64_t line_pitch() const;
-  int64_t laid_elements() const;
-  int64_t laid_bytes() const;
+  // What of the input is laid down, and of the results.
+  LaidLines laid_lines() const;
+  LaidLines laid_results() const;
 
   int64_t interleave() const { return interleaves ? problem.dilation[0] : 1; }
   int64_t phases(size_t axis) const;         // of the output

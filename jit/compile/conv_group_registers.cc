@@ -40,6 +40,8 @@ constexpr int64_t kSumsBesidePowers = 32;
 // of the ten plans and grades of bench/generality.py and the chains that can
 // have one. Where fewer are launched, GroupSumsFit refuses those tiles anyway.
 constexpr int64_t kRegistersOfProduct = 24;
+// The scales of weights, where results have scales of their own.
+constexpr int64_t kRegistersOfScales = 2;
 // Of a thread, where pixels are rows: what one producer beside two warpgroups
 // leaves room for.
 constexpr int64_t kMaxSums = 128;
@@ -102,7 +104,8 @@ int64_t BesideChannelRows(const ConvDemands& demands, const ConvGeometry& g) {
 
 bool GroupSumsFit(const ConvTiles& tiles, const ConvGeometry& g) {
   // One instruction must fit before registers have moved.
-  if (g.tiles_n * 4 + kRegistersOfProduct > g.launch_registers()) {
+  const int64_t scales = g.result_parts > 0 ? kRegistersOfScales : 0;
+  if (g.tiles_n * 4 + kRegistersOfProduct + scales > g.launch_registers()) {
     return false;
   }
   if (!g.channel_rows && SumsOf(g) > kMaxSums) return false;

@@ -45,9 +45,10 @@ class GroupTiles {
         g.takes_pairs = CanTakePairs();
         g.resident_blocks = resident;
         g.producers = producers;
+        if (producers == 1 && CanLayLines()) TryLaidLines(g);
+        if (NeedsLaidLines()) continue;
         TryPhases(g);
         if (producers == 1 && CanTakeLines()) TryLines(g);
-        if (producers == 1 && CanLayLines()) TryLaidLines(g);
         if (CanTurnLines()) TryTurnedLines(g);
       }
     }
@@ -138,6 +139,11 @@ class GroupTiles {
   // Rows of what is laid down begin where any access may.
   bool CanLayLines() const {
     return MayLayLines(tiles_.base().problem) && SuitsLines();
+  }
+
+  // Of an input that is nothing else, or for the scales of the results.
+  bool NeedsLaidLines() const {
+    return tiles_.base().problem.input_is_laid || demands_.leaves_lines;
   }
 
   // Blocks that hold images have tiles that are parts of one.
@@ -346,13 +352,15 @@ class GroupTiles {
       if (g.takes_lines && g.groups_n > 1 && g.tiles_n % 8 != 0) continue;
       g.tile_h = static_cast<int>(rows + (g.groups_n - 1) * g.part_step());
       g.stores_sums = g.CanStoreSums(demands_);
-      if (g.stores_sums) TryDepths(g);
+      if (g.stores_sums && !demands_.leaves_lines) TryDepths(g);
       g.stores_sums = false;
       if (g.tiles_n * 8 > most_of_planes) continue;
       g.rounds_sums = g.CanRoundSums(demands_);
       g.reads_beside = g.rounds_sums && demands_.reads > 0;
-      // No other tail knows where images lie that are split.
-      if (g.problem.split_pixels > 0 && !g.rounds_sums) continue;
+      // No other tail knows where images lie that are split, nor lines.
+      const bool is_needed =
+          g.problem.split_pixels > 0 || demands_.leaves_lines;
+      if (is_needed && !g.rounds_sums) continue;
       TryDepths(g);
       if (g.rounds_sums) continue;
       g.reads_beside = g.CanReadBeside(demands_);

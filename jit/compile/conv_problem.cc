@@ -59,7 +59,8 @@ bool SplitsImages(const LoweredPlan& plan, const Node& conv) {
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
   const auto& attributes = std::get<ConvAttributes>(conv.attributes);
-  const TensorDesc& input = plan.values[ValueOf(conv.operands[0])].desc;
+  const LoweredValue& input_value = plan.values[ValueOf(conv.operands[0])];
+  const TensorDesc& input = input_value.desc;
   const TensorDesc& weight = plan.values[ValueOf(conv.operands[1])].desc;
   ConvProblem problem;
   problem.input = AlignDims(input.dims);
@@ -79,6 +80,7 @@ ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
   problem.transposed = conv.kind == NodeKind::kConvTranspose2d;
   problem.wraps_rows = conv.wraps_rows;
   problem.input_type = input.dtype;
+  problem.input_is_laid = input_value.laid;
   problem.weight_type = weight.dtype;
   for (size_t i = 0; i < 2; ++i) {
     if (problem.transposed) {

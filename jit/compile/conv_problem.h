@@ -25,6 +25,7 @@ struct ConvProblem {
   // the input side by side, as one (join_images.h); 0: as they are.
   int64_t split_pixels = 0;
   DataType input_type = DataType::kF32;
+  bool input_is_laid = false;  // by the kernel that makes it (lay_results.h)
   DataType weight_type = DataType::kF32;
 
   int64_t taps() const { return kernel[0] * kernel[1]; }

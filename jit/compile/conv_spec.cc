@@ -182,6 +182,7 @@ class ConvSpecWriter {
     ElementCode code(schedule_, kernel_.group.domain, &tensors_);
     code.Define(value);
     std::vector<std::string> paired;
+    if (kernel_.laid_results) AddResultScales(kernel_, false, &tensors_);
     for (const Store& store : kernel_.stores) {
       if (store.value == value) paired.push_back(tensors_.Write(store));
     }

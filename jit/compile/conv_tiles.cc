@@ -71,6 +71,7 @@ ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
   base_.windows = demands.windows;
   base_.spares_registers = options.spare_registers > 0;
   const bool is_fp32 = options.grade == Grade::kFp32;
+  if (demands.leaves_lines) base_.result_parts = is_fp32 ? 2 : 1;
   base_.splits_input = is_fp32 && problem.input_type == DataType::kF32;
   base_.splits_weight = is_fp32 && problem.weight_type == DataType::kF32;
 }

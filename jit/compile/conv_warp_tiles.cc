@@ -29,6 +29,7 @@ class WarpTiles {
   }
 
   void Run() {
+    if (!Suits()) return;
     for (const int warps_n : {1, 2, 4, 8}) {
       for (const int warps_m : {8, 4, 2, 1}) {
         if (warps_m * warps_n > 8) continue;
@@ -41,6 +42,11 @@ class WarpTiles {
   }
 
  private:
+  // Lines are warpgroups'.
+  bool Suits() const {
+    return !tiles_.base().problem.input_is_laid && !demands_.leaves_lines;
+  }
+
   void TryChannels(ConvGeometry g) {
     const int64_t fragments = CeilDiv(g.problem.group_outputs(), 8);
     for (const int tiles_n : {32, 16, 8, 7, 6, 5, 4, 3, 2, 1}) {

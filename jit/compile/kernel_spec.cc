@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "jit/compile/bound_spec.h"
 #include "jit/compile/conv_spec.h"
 #include "jit/compile/correlation_spec.h"
 #include "jit/compile/held_text.h"
@@ -512,8 +513,9 @@ class SpecWriter {
 };
 
 KernelSpec MakeSpec(const Schedule& schedule, const Kernel& kernel) {
-  if (kernel.packs) return MakePackSpec(schedule, kernel);
-  if (kernel.lays) return MakeLaySpec(schedule, kernel);
+  if (kernel.packs()) return MakePackSpec(schedule, kernel);
+  if (kernel.lays()) return MakeLaySpec(schedule, kernel);
+  if (kernel.bounds_results()) return MakeBoundSpec(schedule, kernel);
   if (kernel.correlation) return MakeCorrelationSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);
   if (kernel.rows.has_value()) {

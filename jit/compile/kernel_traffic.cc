@@ -16,12 +16,14 @@ class Traffic {
       : schedule_(schedule), kernel_(kernel), nodes_(kernel.group.Nodes()) {}
 
   int64_t Read() const {
-    if (kernel_.packs) return BytesOf(WeightOf());
-    if (kernel_.lays) return BytesOf(InputOf());
+    if (kernel_.packs() || kernel_.bounds_results()) {
+      return BytesOf(WeightOf());
+    }
+    if (kernel_.lays()) return BytesOf(InputOf());
     int64_t bytes = kernel_.correlation ? BytesOf(WeightOf())
                     : kernel_.conv      ? kernel_.conv->packed_bytes()
                                         : 0;
-    if (kernel_.TakesLaidLines()) bytes += kernel_.conv->laid_bytes();
+    if (kernel_.TakesLaidLines()) bytes += kernel_.conv->laid_lines().bytes();
     for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     for (const Kernel* source : SourcesOfStates()) {
@@ -31,8 +33,10 @@ class Traffic {
   }
 
   int64_t Written() const {
-    if (kernel_.packs) return kernel_.conv->packed_bytes();
-    if (kernel_.lays) return kernel_.conv->laid_bytes();
+    if (kernel_.packs()) return kernel_.conv->packed_bytes();
+    if (kernel_.lays()) return kernel_.conv->laid_lines().bytes();
+    if (kernel_.bounds_results()) return kBoundBytes;
+    if (kernel_.laid_results) return kernel_.conv->laid_results().bytes();
     int64_t bytes =
         LeavesStates(kernel_) ? BytesOfPartials(schedule_, kernel_) : 0;
     for (const Store& store : kernel_.stores) {

@@ -34,6 +34,15 @@ int64_t ClusterFor(int64_t channels, int64_t runs) {
   return cluster;
 }
 
+Place FactorsBehind(Place lines, const LaidLines& laid) {
+  lines.offset_bytes += laid.elements() * 2;
+  return lines;
+}
+
+Place FactorsOfResults(const Kernel& kernel) {
+  return FactorsBehind(*kernel.laid_results, kernel.conv->laid_results());
+}
+
 }  // namespace
 
 KernelSpec MakeLaySpec(const Schedule& schedule, const Kernel& kernel) {
@@ -43,6 +52,12 @@ KernelSpec MakeLaySpec(const Schedule& schedule, const Kernel& kernel) {
   KernelTensors tensors(schedule, kernel);
   tensors.Read(ValueOf(node.operands[0]), "input");
   AddLaidLines(kernel, true, &tensors);
+  const bool scales_results = kernel.laid_results.has_value();
+  if (scales_results) {
+    tensors.Add({"bounds", "float", false, *kernel.bounds});
+    tensors.Add({"result_factors", "float", true, FactorsOfResults(kernel)});
+    AddResultScales(kernel, true, &tensors);
+  }
   KernelSpec spec;
   spec.formula = {"lays down the input of " + node.text};
   spec.source_file = "lay_lines.cu";
@@ -54,6 +69,7 @@ KernelSpec MakeLaySpec(const Schedule& schedule, const Kernel& kernel) {
   spec.constants = ShapeText("Input", {input.begin(), input.end()});
   spec.constants.push_back(IntText("kLinePitch", geometry.line_pitch()));
   spec.constants.push_back(IntText("kInputParts", geometry.input_parts()));
+  spec.constants.push_back(BoolText("kScalesResults", scales_results));
   spec.tensors = tensors.list();
   spec.has_element = false;
   EntrySpec entry{"kiln_lay_lines", "kiln::LayLines", kThreads};
@@ -71,11 +87,17 @@ KernelSpec MakeLaySpec(const Schedule& schedule, const Kernel& kernel) {
 }
 
 void AddLaidLines(const Kernel& kernel, bool writes, KernelTensors* tensors) {
-  Place factors = *kernel.laid;
-  factors.offset_bytes += kernel.conv->laid_elements() * 2;
   tensors->Add(
       {writes ? "lines" : "input", "kiln::Float16", writes, *kernel.laid});
-  tensors->Add({"factors", "float", writes, factors});
+  tensors->Add({"factors", "float", writes,
+                FactorsBehind(*kernel.laid, kernel.conv->laid_lines())});
+}
+
+void AddResultScales(const Kernel& kernel, bool writes,
+                     KernelTensors* tensors) {
+  Place scales = FactorsOfResults(kernel);
+  scales.offset_bytes += kernel.conv->laid_results().pixels() * 4;
+  tensors->Add({"result_scales", "kiln::BFloat16", writes, scales});
 }
 
 }  // namespace kiln

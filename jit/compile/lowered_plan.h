@@ -48,6 +48,7 @@ struct LoweredValue {
   int view_of = -1;       // an input that is this tensor by other dims
   ValueRange range = {};  // FindRanges fills it in
   Exactness exactness = Exactness::kUlps;  // and this, FindDemands
+  bool laid = false;  // as lines of halves, and nothing else: lay_results.h
 };
 
 // A step that is either a barrier of its own or pointwise. The operands are:

@@ -164,6 +164,21 @@ bool HasOneTap(const LoweredPlan& plan, const Node& node) {
          conv.stride == Pair{1, 1} && conv.padding == Pair{0, 0};
 }
 
+bool CanReshape(const LoweredPlan& plan, const Node& node) {
+  return HasOneTap(plan, node) && MayTakeLines(ConvProblemOf(plan, node)) &&
+         AreUsersIndifferent(plan, node);
+}
+
+bool AreImagesSuited(const Schedule& schedule) {
+  const LoweredPlan& plan = schedule.lowered;
+  return std::all_of(schedule.kernels.begin(), schedule.kernels.end(),
+                     [&](const Kernel& kernel) {
+                       return kernel.group.anchor < 0 || !kernel.computes() ||
+                              !plan.nodes[kernel.group.anchor].image ||
+                              Suits(plan, kernel);
+                     });
+}
+
 std::optional<Pair> RowsFor(const Pair& image) {
   if (image[1] % 8 == 0) return std::nullopt;
   const std::optional<Pair> whole = ShapeOf(image, 8, 8);
@@ -195,12 +210,11 @@ std::set<int> UnsuitedImages(const Schedule& schedule,
 
 LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart) {
   for (Node& node : plan.nodes) {
-    if (node.image || !HasOneTap(plan, node)) continue;
+    if (node.image || !node.IsConvolution()) continue;
     if (apart.count(node.results[0]) > 0) continue;
     const TensorDesc& input = plan.values[ValueOf(node.operands[0])].desc;
-    if (!MayTakeLines(ConvProblemOf(plan, node))) continue;
     const std::optional<Pair> shape = RowsFor(ImageOf(input.dims));
-    if (shape && AreUsersIndifferent(plan, node)) node.image = shape;
+    if (shape && CanReshape(plan, node)) node.image = shape;
   }
   return plan;
 }

@@ -20,10 +20,16 @@ namespace kiln {
 // results of convolutions whose images stay as they are.
 LoweredPlan ReshapeImages(LoweredPlan plan, const std::set<int>& apart);
 
+// Whether `node` is a convolution that this can be done for.
+bool CanReshape(const LoweredPlan& plan, const Node& node);
+
+// Whether all kernels of convolutions of other images are such that it can be
+// done: others than the ops behind them, too, may have joined their kernels.
+bool AreImagesSuited(const Schedule& schedule);
+
 // Results of convolutions of which that is not so, or whose images lie side by
-// side (join_images.h) and no tile can store them apart: others than the ops
-// behind them, too, may have joined their kernels. And of those that would take
-// longer in rows, as models predict.
+// side (join_images.h) and no tile can store them apart. And of those that
+// would take longer in rows, as models predict.
 std::set<int> UnsuitedImages(const Schedule& schedule,
                              const ConvOptions& options);
 

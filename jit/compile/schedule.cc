@@ -17,6 +17,7 @@
 #include "jit/compile/gather_pixels.h"
 #include "jit/compile/join_images.h"
 #include "jit/compile/launch_overlap.h"
+#include "jit/compile/lay_results.h"
 #include "jit/compile/lent_output.h"
 #include "jit/compile/meet_reductions.h"
 #include "jit/compile/reshape_images.h"
@@ -39,6 +40,8 @@ constexpr int64_t kTeamTotalBytes = 32;
 constexpr int64_t kTeamTagBytes = 8;
 
 constexpr int64_t kCountBytes = 4;  // of conv_finish.cuh
+constexpr int64_t kScaleBytes =
+    2;  // of a pixel of laid results: laid_lines.cuh
 
 // Which kernels keep rows on chip.
 enum class RowUse : uint8_t {
@@ -200,8 +203,9 @@ class Scheduling {
   }
 
   // Before a convolution's first kernel the one that packs its weights; another
-  // before the first one that reads them otherwise. And before the first that
-  // takes lines of some input the one that lays these down.
+  // before the first one that reads them otherwise. Before one whose results
+  // are laid down the one that bounds these. And before the first that takes
+  // lines of some input the one that lays these down.
   void AddPackersAndLayers() {
     const std::vector<Kernel> kernels = std::exchange(schedule_.kernels, {});
     for (const Kernel& kernel : kernels) {
@@ -210,7 +214,9 @@ class Scheduling {
             return other.ReadsPacked() && PacksLike(other, kernel);
           });
       if (is_packed && PackerOf(kernel) == nullptr) AddPacker(kernel);
-      if (kernel.TakesLaidLines() && LayerOf(kernel) == nullptr) {
+      if (kernel.LaysResults()) AddBounder(kernel);
+      if (kernel.TakesLaidLines() && !kernel.conv->problem.input_is_laid &&
+          LayerOf(kernel) == nullptr) {
         AddLayer(kernel);
       }
       schedule_.kernels.push_back(kernel);
@@ -221,8 +227,27 @@ class Scheduling {
     Kernel layer;
     layer.group.anchor = kernel.group.anchor;
     layer.conv = kernel.conv;
-    layer.lays = true;
+    layer.role = KernelRole::kLays;
     schedule_.kernels.push_back(std::move(layer));
+  }
+
+  // All that it reads are parameters (lay_results.h).
+  void AddBounder(const Kernel& kernel) {
+    Kernel bounder;
+    bounder.group.anchor = kernel.group.anchor;
+    bounder.group.epilogue = kernel.group.epilogue;
+    bounder.conv = kernel.conv;
+    bounder.role = KernelRole::kBounds;
+    bounder.prepares = true;
+    bounder.bounds = TakePrepared(kBoundBytes);
+    schedule_.kernels.push_back(std::move(bounder));
+  }
+
+  Place TakePrepared(int64_t bytes) {
+    const Place place = {-1, schedule_.prepared_bytes, DataType::kF32,
+                         Area::kPrepared};
+    schedule_.prepared_bytes += RoundUp(bytes, kWorkspaceAlign);
+    return place;
   }
 
   // Works at each launch where weights are an input or computed.
@@ -233,21 +258,18 @@ class Scheduling {
     Kernel packer;
     packer.group.anchor = kernel.group.anchor;
     packer.conv = kernel.conv;
-    packer.packs = true;
+    packer.role = KernelRole::kPacks;
     packer.prepares = weight < num_inputs_ &&
                       plan_.plan.inputs[weight].role == InputRole::kParameter;
     if (packer.prepares) {
-      packer.packed =
-          Place{-1, schedule_.prepared_bytes, DataType::kF32, Area::kPrepared};
-      schedule_.prepared_bytes +=
-          RoundUp(kernel.conv->packed_bytes(), kWorkspaceAlign);
+      packer.packed = TakePrepared(kernel.conv->packed_bytes());
     }
     schedule_.kernels.push_back(std::move(packer));
   }
 
   const Kernel* PackerOf(const Kernel& reader) const {
     for (const Kernel& kernel : schedule_.kernels) {
-      if (kernel.packs && PacksLike(kernel, reader)) return &kernel;
+      if (kernel.packs() && PacksLike(kernel, reader)) return &kernel;
     }
     return nullptr;
   }
@@ -267,9 +289,20 @@ class Scheduling {
   // The kernel that lays down what a convolution reads.
   const Kernel* LayerOf(const Kernel& reader) const {
     for (const Kernel& kernel : schedule_.kernels) {
-      if (kernel.lays && InputOf(kernel) == InputOf(reader) &&
+      if (kernel.lays() && InputOf(kernel) == InputOf(reader) &&
           kernel.conv->LaysLike(*reader.conv)) {
         return &kernel;
+      }
+    }
+    return nullptr;
+  }
+  // The kernel that bounds what a convolution leaves as lines, for that kernel
+  // and the one that lays its input down.
+  const Kernel* BounderOf(const Kernel& kernel) const {
+    if (!kernel.LaysResults() && !kernel.lays()) return nullptr;
+    for (const Kernel& other : schedule_.kernels) {
+      if (other.bounds_results() && other.group.anchor == kernel.group.anchor) {
+        return &other;
       }
     }
     return nullptr;
@@ -405,15 +438,16 @@ class Scheduling {
         last = static_cast<int>(i);
       }
     }
-    buffers_.push_back({index, -1, {index, last, layer.conv->laid_bytes()}});
+    buffers_.push_back(
+        {index, -1, {index, last, layer.conv->laid_lines().ReservedBytes()}});
   }
 
   // Packed weights of the workspace, and the partial states of a tail that
   // gathers statistics.
   void AddConvBuffers(int index) {
     const Kernel& kernel = schedule_.kernels[index];
-    if (kernel.lays) return AddLaidLines(index);
-    if (kernel.packs && !kernel.prepares) {
+    if (kernel.lays()) return AddLaidLines(index);
+    if (kernel.packs() && !kernel.prepares) {
       int last = index;
       for (size_t i = index; i < schedule_.kernels.size(); ++i) {
         if (schedule_.kernels[i].group.anchor == kernel.group.anchor) {
@@ -506,6 +540,10 @@ class Scheduling {
       const int last_user = std::max(LastUser(value), index);
       if (last_user == index && !is_read_again) continue;
       if (schedule_.homes[value]) continue;
+      if (schedule_.lowered.values[value].laid) {
+        AddLaidResults(index, value, last_user);
+        continue;
+      }
       if (const auto place = OutputLentTo(schedule_, value, last_user)) {
         schedule_.homes[value] = place;
         kernel.stores.push_back({value, *place});
@@ -514,6 +552,20 @@ class Scheduling {
       buffers_.push_back(
           {index, value, {index, last_user, SizeBytes(DescOf(value))}});
     }
+  }
+
+  // The kernel that lays the input down leaves factors and scales.
+  void AddLaidResults(int index, int value, int last_user) {
+    const Kernel& kernel = schedule_.kernels[index];
+    const auto layer = std::find_if(
+        schedule_.kernels.begin(), schedule_.kernels.end(),
+        [&](const Kernel& other) {
+          return other.lays() && other.group.anchor == kernel.group.anchor;
+        });
+    const auto first = static_cast<int>(layer - schedule_.kernels.begin());
+    const int64_t bytes = kernel.conv->laid_results().ReservedBytes();
+    buffers_.push_back(
+        {index, value, {std::min(first, index), last_user, bytes}});
   }
 
   // The last kernel that reads a value from memory, or makes it; -1 if none
@@ -560,9 +612,9 @@ class Scheduling {
     for (size_t i = 0; i < buffers_.size(); ++i) {
       const Place place{-1, layout.offsets[i], DataType::kF32};
       Kernel& kernel = schedule_.kernels[buffers_[i].kernel];
-      if (kernel.packs) {
+      if (kernel.packs()) {
         kernel.packed = place;
-      } else if (kernel.lays) {
+      } else if (kernel.lays()) {
         kernel.laid = place;
       } else if (buffers_[i].counts) {
         kernel.progress = place;
@@ -574,16 +626,32 @@ class Scheduling {
         }
       } else {
         const int value = buffers_[i].value;
-        const Place home{-1, layout.offsets[i], DescOf(value).dtype};
+        const DataType dtype = schedule_.lowered.values[value].laid
+                                   ? DataType::kF16
+                                   : DescOf(value).dtype;
+        const Place home{-1, layout.offsets[i], dtype};
         schedule_.homes[value] = home;
         kernel.stores.push_back({value, home});
       }
     }
     schedule_.workspace_bytes = layout.size_bytes;
-    for (Kernel& kernel : schedule_.kernels) {
-      if (kernel.ReadsPacked()) kernel.packed = PackerOf(kernel)->packed;
-      if (kernel.TakesLaidLines()) kernel.laid = LayerOf(kernel)->laid;
+    for (Kernel& kernel : schedule_.kernels) FindWhatOthersLeave(&kernel);
+  }
+
+  void FindWhatOthersLeave(Kernel* kernel) const {
+    if (kernel->ReadsPacked()) kernel->packed = PackerOf(*kernel)->packed;
+    if (kernel->TakesLaidLines()) {
+      kernel->laid = kernel->conv->problem.input_is_laid
+                         ? schedule_.homes[InputOf(*kernel)]
+                         : LayerOf(*kernel)->laid;
     }
+    const Kernel* const bounder = BounderOf(*kernel);
+    if (bounder == nullptr) return;
+    const KernelGroup& group = bounder->group;
+    const int last =
+        group.epilogue.empty() ? group.anchor : group.epilogue.back();
+    kernel->laid_results = schedule_.homes[NodeAt(last).results[0]];
+    kernel->bounds = bounder->bounds;
   }
 
   void AddZero(const Buffer& buffer, const Place& place, ZeroWhen when) {
@@ -660,6 +728,32 @@ std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
   return MakeFast(Scheduling(plan, target, lowered, room), spare, tuning);
 }
 
+// `schedules`, of `lowered`, or if the models say that it is faster others in
+// which convolutions leave lines for the next: value by value.
+std::vector<Schedule> WithLaidResults(const CanonicalPlan& plan,
+                                      const Target& target,
+                                      const LoweredPlan& lowered, Room room,
+                                      const Tuning& tuning,
+                                      std::vector<Schedule> schedules) {
+  std::set<int> laid;
+  for (const int value : ResultsToLay(plan.plan, schedules.front())) {
+    std::set<int> values = laid;
+    values.insert(value);
+    std::vector<Schedule> with =
+        MakeFast(plan, target, LayResults(lowered, values), room, tuning);
+    const bool are_laid = std::all_of(
+        with.begin(), with.end(),
+        [&](const Schedule& schedule) { return AreLaid(schedule, values); });
+    if (!are_laid || ConvolutionCycles(with.front(), target) >=
+                         ConvolutionCycles(schedules.front(), target)) {
+      continue;
+    }
+    laid = std::move(values);
+    schedules = std::move(with);
+  }
+  return schedules;
+}
+
 }  // namespace
 
 int64_t Schedule::CountCorrelations() const {
@@ -693,15 +787,17 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (!is_hopper) return MakeFast(plan, target, lowered, room, tuning);
   std::set<int> apart;  // results of convolutions that were not suited
   for (size_t before = 0;; before = apart.size()) {
-    std::vector<Schedule> schedules = MakeFast(
-        plan, target,
-        ReshapeImages(JoinImages(lowered, tuning.images > 0, apart), apart),
-        room, tuning);
+    const LoweredPlan in_rows =
+        ReshapeImages(JoinImages(lowered, tuning.images > 0, apart), apart);
+    std::vector<Schedule> schedules =
+        MakeFast(plan, target, in_rows, room, tuning);
     for (const Schedule& schedule : schedules) {
       apart.merge(
           UnsuitedImages(schedule, {plan.plan.grade, target, 0, nullptr}));
     }
-    if (apart.size() == before) return schedules;
+    if (apart.size() > before) continue;
+    return WithLaidResults(plan, target, in_rows, room, tuning,
+                           std::move(schedules));
   }
 }
 

@@ -31,8 +31,17 @@ struct Store {
   Place place;
 };
 
+// What bound_results.cu leaves: two numbers.
+inline constexpr int64_t kBoundBytes = 8;
+
+// What a kernel is there for: to compute nodes, or for one that does, the
+// convolution of its group: to pack its weights, to lay its input down, or to
+// find how large its results can be.
+enum class KernelRole : uint8_t { kComputes, kPacks, kLays, kBounds };
+
 // One kernel: what it computes and what it leaves in memory.
 struct Kernel {
+  KernelRole role = KernelRole::kComputes;
   KernelGroup group;
   std::vector<Store> stores;
   // For a kReduce anchor only. `partials` is where split reductions leave
@@ -47,17 +56,16 @@ struct Kernel {
   // For a statistic over rows, kept on chip or not: what was weighed.
   std::optional<RowWork> row_work;
   // For a convolution on tensor cores. `packed` is where its weights lie in
-  // the order of pack_weights.cu, if it reads them so; `packs` says that the
-  // kernel brings them there, and computes nothing else.
+  // the order of pack_weights.cu, if it reads them so.
   std::optional<ConvGeometry> conv;
   ConvDemands demands;  // that `conv` meets
   std::optional<Place> packed;
-  bool packs = false;
   // For one that takes lines that are laid down (ConvGeometry::lays_lines):
-  // where they lie; `lays` says that the kernel brings them there, and computes
-  // nothing else.
+  // where they lie. For one whose results are laid down in its own kernel
+  // (lay_results.h): where these lie, and how large they can be.
   std::optional<Place> laid;
-  bool lays = false;
+  std::optional<Place> laid_results;
+  std::optional<Place> bounds;
   // For a group with nodes in `finish`: where blocks are counted, and for how
   // many blocks earlier each applies those nodes.
   std::optional<Place> progress;
@@ -83,9 +91,13 @@ struct Kernel {
   bool prepares = false;
 
   // Whether nodes are computed, not only what other kernels need for that.
-  bool computes() const { return !packs && !lays; }
+  bool computes() const { return role == KernelRole::kComputes; }
+  bool packs() const { return role == KernelRole::kPacks; }
+  bool lays() const { return role == KernelRole::kLays; }
+  bool bounds_results() const { return role == KernelRole::kBounds; }
   bool ReadsPacked() const { return conv && computes() && !correlation; }
   bool TakesLaidLines() const { return ReadsPacked() && conv->lays_lines; }
+  bool LaysResults() const { return ReadsPacked() && conv->result_parts > 0; }
 };
 
 // A plan cut into kernels, in launch order.

@@ -94,12 +94,14 @@ class Reporting {
           static_cast<double>(report->read_bytes + report->written_bytes) /
           (device_->memory_gb_per_s * 1e3 * kCopyShare);
     }
-    if (kernel.packs) {
+    if (kernel.packs()) {
       report->why = "brings weights into the order of the tensor cores";
-    } else if (kernel.lays) {
+    } else if (kernel.lays()) {
       report->why =
           "brings input into halves with a scale for each pixel, once for all "
           "blocks";
+    } else if (kernel.bounds_results()) {
+      report->why = "finds how large results can be, for the scales of pixels";
     } else if (kernel.conv) {
       ExplainConvolution(kernel, report);
     } else if (kernel.row_work) {
@@ -149,6 +151,10 @@ class Reporting {
              ? "; what ops read of other tensors is on its way before sums are"
              : "") +
         (kernel.conv->rounds_sums ? "; results are rounded in registers" : "") +
+        (kernel.laid_results
+             ? "; these are halves with a scale for each pixel, as the next "
+               "convolution takes them"
+             : "") +
         (kernel.conv->stores_sums ? "; elements are stored from registers"
                                   : "") +
         TextOfFinish(kernel) +

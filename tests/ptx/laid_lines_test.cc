@@ -71,7 +71,7 @@ std::optional<Tuning> FindTuning(const std::string& text,
   for (int rank = 0; rank < kMostRanks; ++rank) {
     const Schedule schedule = Fastest(text, target, {.conv = rank});
     if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                    [](const Kernel& kernel) { return kernel.lays; })) {
+                    [](const Kernel& kernel) { return kernel.lays(); })) {
       return Tuning{.conv = rank};
     }
   }

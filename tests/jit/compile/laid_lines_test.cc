@@ -77,7 +77,7 @@ TEST(LaidLinesTest, AConvolutionWaitsForThem) {
   ASSERT_EQ(schedule.kernels.size(), 3);
   const Kernel& layer = schedule.kernels[1];
   const Kernel& conv = schedule.kernels[2];
-  EXPECT_TRUE(layer.lays);
+  EXPECT_TRUE(layer.lays());
   EXPECT_FALSE(layer.computes());
   EXPECT_TRUE(conv.overlaps);
   EXPECT_FALSE(conv.fetches_early);
@@ -85,7 +85,7 @@ TEST(LaidLinesTest, AConvolutionWaitsForThem) {
   EXPECT_EQ(*layer.laid, *conv.laid);
   constexpr int64_t kPixels = 16 * 200;  // rows of 196, filled up
   constexpr int64_t kLaid = kPixels * (768 * 2 + 4);
-  EXPECT_EQ(conv.conv->laid_bytes(), kLaid);
+  EXPECT_EQ(conv.conv->laid_lines().bytes(), kLaid);
   EXPECT_GE(schedule.workspace_bytes, kLaid);
   EXPECT_EQ(BytesWritten(schedule, layer), kLaid);
   EXPECT_EQ(BytesRead(schedule, layer), int64_t{16} * 768 * 196 * 4);
@@ -97,7 +97,7 @@ TEST(LaidLinesTest, AResidualOfTheInputIsReadAsItIs) {
       Fastest(Chain("16,1536,14,14", "1536,1536,1,1", "y = add(c, x)"));
   const Kernel& conv = schedule.kernels.back();
   ASSERT_TRUE(conv.TakesLaidLines());
-  EXPECT_EQ(BytesRead(schedule, conv), conv.conv->laid_bytes() +
+  EXPECT_EQ(BytesRead(schedule, conv), conv.conv->laid_lines().bytes() +
                                            conv.conv->packed_bytes() +
                                            int64_t{16} * 1536 * 196 * 4);
 }
