@@ -9,6 +9,12 @@ def _conv(x, w, dtype="f32", **options):
             f"c = {op}(x, w{attributes})\n")
 
 
+def _laid_results(x, w, v):
+    """Two convolutions of inputs of these extents, the first one's weights w."""
+    return (_conv(x, w).replace("c = ", f"param v: f32[{v}]\nc = ")
+            + "g = gelu(c)\ny = conv2d(g, v)\noutput y\n")
+
+
 PLANS = {
     # conv_wgmma.cu: statistics from registers, then from computed values.
     "conv_moments": _conv("2,8,20,30", "64,8,3,3")
@@ -329,6 +335,11 @@ PLANS = {
     + _conv("16,250,14,14", "1024,250,1,1") + "y = gelu(c)\noutput y\n",
     "conv_laid_lines_parts": _conv("3,700,20,23", "1600,700,1,1")
     + "y = gelu(c)\noutput y\n",
+    # Lines that a convolution leaves for the next, of one part and of two.
+    "conv_laid_results": "grade tf32\n"
+    + _laid_results("4,384,13,16", "1536,384,1,1", "200,1536,1,1"),
+    "conv_laid_results_parts":
+        _laid_results("1,500,12,20", "2000,500,1,1", "500,2000,1,1"),
     "runs_warp_chain": "input x: bf16[64,200,7,7]\n"
     + "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
     + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"

@@ -1,7 +1,8 @@
-// Stores a convolution's results of 16 bits where channels are the rows of the
-// product (Spec::kRoundsSums): ops are done and results rounded in registers,
-// then laid down by instructions for matrices, a row of shared memory for each
-// channel, and stored from there as many at once as rows of the output allow.
+// Stores a convolution's results of 16 bits, or such parts of them, where
+// channels are the rows of the product (Spec::kRoundsSums): ops are done and
+// results rounded in registers, then laid down by instructions for matrices, a
+// row of shared memory for each channel, and stored from there as many at once
+// as rows of the output allow.
 //
 // What ops read of a tensor as large as the result comes to the same rows
 // behind the threads' backs while products are on their way, and is taken from
@@ -9,7 +10,7 @@
 //
 // Results that are lines for the next convolution (Spec::kResultParts > 0,
 // laid_lines.cuh) are scaled by pixel, and have as many parts, whose rows lie
-// behind each other.
+// behind each other; behind these lie the pixels' scales.
 #ifndef KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_
 #define KILN_KERNEL_SOURCES_CONV_ROUNDED_CUH_
 
@@ -19,7 +20,7 @@
 #include "conv_halves.cuh"
 #include "conv_run_places.cuh"
 #include "laid_lines.cuh"
-#include "pixel_pairs.cuh"
+#include "pixel_places.cuh"
 #include "point.cuh"
 #include "ptx_bulk.cuh"
 #include "ptx_matrix.cuh"
@@ -38,9 +39,24 @@ class RoundedTail {
   __device__ RoundedTail(const typename Spec::Tensors& t,
                          const BlockTiles<Spec>& tiles, float* scratch)
       : rows_(reinterpret_cast<uint4*>(scratch) +
-              threadIdx.x / 32 * kParts * kPartUnits),
+              threadIdx.x / 32 * (kParts * kPartUnits + kScaleUnits)),
         is_aligned_(AreAligned(t)) {
     if constexpr (Spec::kReadsBeside) Fetch(t, tiles, 0);
+  }
+
+  // Brings the scales of the `number`-th tile's pixels.
+  __device__ void BringScales(const typename Spec::Tensors& t,
+                              const BlockTiles<Spec>& tiles, int number) const {
+    const ConvBlock<Spec> block = tiles.BlockOf(number);
+    const PixelPlaces<Spec> places(block, tiles.TileOf(number),
+                                   Places::PartOfWarp());
+    __syncwarp();  // all have read what was there
+    static_assert(kScaleUnits <= 32);
+    if (Lane() < kScaleUnits) {
+      Scales()[Lane()] = __ldg(reinterpret_cast<const uint4*>(
+          places.OfEight(t.result_scales, Lane())));
+    }
+    __syncwarp();
   }
 
   // The sums of the `number`-th tile.
@@ -64,8 +80,7 @@ class RoundedTail {
           Values(t, points[half], channel_of(half), sums[4 * i + 2 * half],
                  sums[4 * i + 2 * half + 1], beside);
       if constexpr (kIsLaid) {
-        const PixelPairs<Spec> pairs(block, tile, Places::PartOfWarp());
-        return PartsOf(values, ScalesNow(pairs.In(t.result_scales, i)));
+        return PartsOf(values, ScalesNow(i));
       } else {
         return Parts{{RoundedPair(values.x, values.y, Stored())}};
       }
@@ -106,12 +121,14 @@ class RoundedTail {
   // Odd, so that eight rows are in different banks.
   static constexpr int kPitch = kEights + 1;
   static constexpr int kPartUnits = kChannels * kPitch;
+  static constexpr int kScaleUnits = kIsLaid ? Spec::kTilesN : 0;
 
   // Neighbours that go to memory at once. Rows of the tile begin with them.
-  // Rows of images that are split begin anywhere.
+  // Rows of images that are split begin anywhere; lines are filled up, and
+  // tiles begin with a unit of one.
   static constexpr bool kSplits = Spec::kSplitPixels > 0;
   static constexpr int kAll =
-      Spec::Output::kW | Tile::kColumns | Spec::kStepW | 8;
+      kIsLaid ? 8 : Spec::Output::kW | Tile::kColumns | Spec::kStepW | 8;
   static constexpr int kVector = kSplits ? 1 : kAll & -kAll;
   static constexpr int kBytes = 2 * kVector;
   using Word = Access<kBytes>;
@@ -130,7 +147,8 @@ class RoundedTail {
               : static_cast<Index>(Spec::Output::kH) * kRowPitch;
   static constexpr Index kPart =
       static_cast<Index>(Spec::Output::kN) * Spec::Output::kC * kPlane;
-  static_assert(!kIsLaid || (!kSplits && !Spec::kReadsBeside));
+  static_assert(!kIsLaid || (!kSplits && !Spec::kReadsBeside),
+                "Lines are made of sums alone, in images as they lie.");
 
   static __device__ bool AreAligned(const typename Spec::Tensors& t) {
     auto places = reinterpret_cast<unsigned long long>(Spec::ResultOf(t));
@@ -159,9 +177,13 @@ class RoundedTail {
     }
   }
 
-  // Two neighbours' scales, read no sooner than here: registers are few.
-  static __device__ unsigned ScalesNow(const BFloat16* scales) {
-    return *reinterpret_cast<const volatile unsigned*>(scales);
+  __device__ uint4* Scales() const { return rows_ + kParts * kPartUnits; }
+
+  // Those of two neighbours, read no sooner than here: registers are few.
+  __device__ unsigned ScalesNow(int i) const {
+    const auto* const pairs =
+        reinterpret_cast<const volatile unsigned*>(Scales());
+    return pairs[4 * i + Lane() % 4];
   }
 
   static __device__ Parts PartsOf(float2 values, unsigned scales) {
@@ -251,7 +273,8 @@ class RoundedTail {
       auto* const row =
           reinterpret_cast<Stored*>(rows_ + set * kPitch) + position;
       const Index at = start + (inside ? PixelAt(y, x) : 0);
-#pragma unroll
+      // Beside scales registers have no room for several at once.
+#pragma unroll kIsLaid ? 1 : kChannels
       for (int c = 0; c < kChannels; c += kSets) {
         const bool has = inside && (kHasAll || c < left_over);
         visit(reinterpret_cast<Word*>(row + c * kPitch * 8), at + c * kPlane,

@@ -45,7 +45,7 @@
 #include "conv_warp.cuh"
 #include "dependent_launch.cuh"
 #include "math.cuh"
-#include "pixel_pairs.cuh"
+#include "pixel_places.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
 #include "storage_types.cuh"
@@ -211,6 +211,9 @@ class ConvConsumer {
     const int count = tiles.Count();
 #pragma unroll 1
     for (int number = 0; number < count; ++number) {
+      if constexpr (Spec::kResultParts > 0) {
+        tail.BringScales(t_, tiles, number);
+      }
       Scale(SumTile(tiles.BlockOf(number), tiles.TileOf(number), [](float) {}));
       tail.Take(t_, channels, tiles, number, sums_.d[0]);
     }
@@ -399,11 +402,12 @@ class ConvConsumer {
   // those of weights that make sums smaller, or what is finite in the end might
   // be infinite meanwhile.
   __device__ void ScalePixels(const ConvBlock<Spec>& block, int tile) {
-    const PixelPairs<Spec> pairs(block, tile, group_n_);
+    const PixelPlaces<Spec> places(block, tile, group_n_);
+    const float* const pairs = t_.factors + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int j = 0; j < Spec::kTilesN; ++j) {
       const float2 factors =
-          *reinterpret_cast<const float2*>(pairs.In(t_.factors, j));
+          *reinterpret_cast<const float2*>(places.OfEight(pairs, j));
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         float& sum = sums_.d[0][4 * j + i];

@@ -81,6 +81,9 @@ class LineLayer {
  private:
   using Numbers = float[4];
 
+  // Beside the bits of the largest finite magnitude: there are others.
+  static constexpr unsigned kSpecial = 0x80000000;
+
   static constexpr int kInputPlane =
       static_cast<int>(Input::kH) * static_cast<int>(Input::kW);
   static constexpr bool kHasFours = Input::kW % 4 == 0;
@@ -91,6 +94,11 @@ class LineLayer {
 
   template <typename T>
   static __device__ T OneOf(const T*);
+
+  static __device__ unsigned Larger(unsigned a, unsigned b) {
+    if constexpr (!Spec::kScalesResults) return max(a, b);
+    return max(a & ~kSpecial, b & ~kSpecial) | ((a | b) & kSpecial);
+  }
 
   template <bool kAligned>
   __device__ void LayDown() const {
@@ -103,7 +111,11 @@ class LineLayer {
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const unsigned bits = MagnitudeBits(numbers[k]);
-        if (bits < kInfinityBits) most[k] = max(most[k], bits);
+        if (bits < kInfinityBits) {
+          most[k] = Larger(most[k], bits);
+        } else if (Spec::kScalesResults) {
+          most[k] |= kSpecial;
+        }
       }
     }
     FindMost(most);
@@ -111,7 +123,7 @@ class LineLayer {
     float scales[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      exponents[k] = ScaleExponent(shared_.of_all[place() + k]);
+      exponents[k] = ScaleExponent(shared_.of_all[place() + k] & ~kSpecial);
       scales[k] = PowerOfTwo(exponents[k]);
     }
 #pragma unroll kKeeps ? kRounds : 4
@@ -137,12 +149,14 @@ class LineLayer {
 
   // Chooses scales for what the convolution makes of the positions.
   __device__ void ScaleResults() const {
-    const ResultBound bound(t_.bounds[0], t_.bounds[1]);
+    const auto* const sides = reinterpret_cast<const BoundSide*>(t_.bounds);
+    const ResultBound bound = {sides[0], sides[1], false};
     int exponents[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const float most = __uint_as_float(shared_.of_all[place() + k]);
-      exponents[k] = BoundedExponent(bound.Of(most));
+      const unsigned all = shared_.of_all[place() + k];
+      exponents[k] = BoundedExponent(
+          bound.Of(__uint_as_float(all & ~kSpecial), (all & kSpecial) != 0));
     }
     StoreFactors(t_.result_factors, exponents);
     const auto scales_of = [&](int k) {
@@ -191,7 +205,7 @@ class LineLayer {
       unsigned of_warp = most[k];
 #pragma unroll
       for (int mask = kFours; mask < 32; mask *= 2) {
-        of_warp = max(of_warp, __shfl_xor_sync(~0u, of_warp, mask));
+        of_warp = Larger(of_warp, __shfl_xor_sync(~0u, of_warp, mask));
       }
       if (threadIdx.x % 32 < kFours) {
         shared_.of_warps[threadIdx.x / 32][place() + k] = of_warp;
@@ -202,7 +216,7 @@ class LineLayer {
     if (threadIdx.x < kPositions) {
 #pragma unroll
       for (const auto& of_warp : shared_.of_warps) {
-        of_block = max(of_block, of_warp[threadIdx.x]);
+        of_block = Larger(of_block, of_warp[threadIdx.x]);
       }
       if (Spec::kCluster > 1) {
         shared_.of_block[threadIdx.x] = of_block;
@@ -223,7 +237,7 @@ class LineLayer {
     for (int rank = 0; rank < Spec::kCluster; ++rank) {
       const float other = ptx::LoadFromCluster(
           ptx::MapToRank(shared_.of_block + threadIdx.x, rank));
-      all = max(all, __float_as_uint(other));
+      all = Larger(all, __float_as_uint(other));
     }
     shared_.of_all[threadIdx.x] = all;
   }

@@ -21,16 +21,26 @@ class BoundWriter {
       : schedule_(schedule), tensors_(*tensors) {}
 
   void Write(const BoundStep& step) {
+    const std::string number = TextOf(step.number);
     switch (step.kind) {
-      case BoundKind::kTimes:
-        return Line("bound.Multiply({});", TextOf(step.number));
-      case BoundKind::kPlus:
-        return Line("bound.Add({});", TextOf(step.number));
+      case BoundKind::kMultiply:
+        return Line("bound.Multiply({});", number);
+      case BoundKind::kAdd:
+        return Line("bound.Add({});", number);
       case BoundKind::kAtMost:
-        return Line("bound = kiln::ResultBound(0.0f, {});",
-                    TextOf(step.number));
+        return Line("bound.AtMost({});", number);
+      case BoundKind::kAtLeast:
+        return Line("bound.AtLeast({});", number);
+      case BoundKind::kGate:
+        return Line("bound.Gate({});", number);
+      case BoundKind::kLeak:
+        return Line("bound.Leak({});", number);
+      case BoundKind::kFold:
+        return Line("bound.Fold({});", number);
+      case BoundKind::kWithin:
+        return WriteRange(NodeOf(step));
       case BoundKind::kBatchNorm:
-        return WriteBatchNorm(schedule_.lowered.nodes[step.node]);
+        return WriteBatchNorm(NodeOf(step));
     }
   }
 
@@ -50,6 +60,10 @@ class BoundWriter {
     lines_.push_back("  " + fmt::format(format, std::forward<Args>(args)...));
   }
 
+  const Node& NodeOf(const BoundStep& step) const {
+    return schedule_.lowered.nodes[step.node];
+  }
+
   std::string TextOf(const Operand& operand, const char* otherwise = "") {
     if (const float* const constant = std::get_if<float>(&operand)) {
       return FloatLiteral(*constant);
@@ -59,9 +73,15 @@ class BoundWriter {
     return fmt::format("kiln::Load({}, channel)", tensors_.Read(value));
   }
 
+  void WriteRange(const Node& node) {
+    const ValueRange& range = schedule_.lowered.values[node.results[0]].range;
+    Line("bound = kiln::ResultBound::Within({}, {});", FloatLiteral(range.low),
+         FloatLiteral(range.high));
+  }
+
   void WriteBatchNorm(const Node& node) {
     const auto& norm = std::get<BatchNormAttributes>(node.attributes);
-    Line("bound.Add({});", TextOf(node.operands[1]));
+    Line("bound.Add(-{});", TextOf(node.operands[1]));
     Line("bound.Multiply(kiln::ReciprocalStd({}, {}));",
          TextOf(node.operands[2]), FloatLiteral(norm.eps));
     Line("bound.Multiply({});", TextOf(node.operands[3], "1.0f"));
@@ -81,17 +101,17 @@ KernelSpec MakeBoundSpec(const Schedule& schedule, const Kernel& kernel) {
   KernelTensors tensors(schedule, kernel);
   tensors.Read(ValueOf(node.operands[1]), "weight");
   BoundWriter writer(schedule, &tensors);
-  for (const BoundStep& step :
-       BoundSteps(schedule.lowered, node, kernel.group.epilogue).value()) {
-    writer.Write(step);
-  }
+  const std::vector<BoundStep> steps =
+      BoundSteps(schedule.lowered, node, kernel.group.epilogue).value();
+  for (const BoundStep& step : steps) writer.Write(step);
   tensors.Add({"bounds", "float", true, *kernel.bounds});
   KernelSpec spec;
   spec.formula = {"bounds what is laid down of " + node.text};
   spec.source_file = "bound_results.cu";
   spec.index = "int";
   spec.constants = {
-      IntsText("kInputs", problem.input[1], "kOutputs", problem.output[1])};
+      IntsText("kInputs", problem.input[1], "kOutputs", problem.output[1]),
+      IntText("kThreads", kThreads)};
   spec.tensors = tensors.list();
   spec.members = writer.Function();
   spec.has_element = false;

@@ -126,7 +126,8 @@ class Demanding {
     demands_.leaves_halves = demands_.stored_type != DataType::kF32 &&
                              demands_.pair_words <= 1 &&
                              IsStoredOnce(last, nodes);
-    demands_.leaves_lines = plan_.values[last].laid && demands_.leaves_halves;
+    demands_.leaves_lines = plan_.values[last].laid && demands_.leaves_halves &&
+                            demands_.reads == 0;
   }
   // An output that is also read might have another type there.
   bool IsStoredOnce(int value, const std::vector<int>& nodes) const {

@@ -365,7 +365,8 @@ int64_t ConvGeometry::plane_bytes() const {
   // As RoundedTail has them.
   const int64_t channels = (reads_beside ? 16 : 8) * std::max(result_parts, 1);
   const int64_t units = RoundUp(tiles_n, reads_beside ? 2 : 4) + 1;
-  return warps * channels * units * 16;
+  const int64_t scales = result_parts > 0 ? tiles_n : 0;
+  return warps * (channels * units + scales) * 16;
 }
 // Lanes lay down eight numbers of each of eight rows at once, half of a warp's
 // lanes at a time.

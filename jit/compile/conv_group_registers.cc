@@ -18,6 +18,8 @@ constexpr int64_t kFewFragments = 8;
 constexpr int64_t kRegistersBesidePlanes = 56;
 constexpr int64_t kRegistersBesideRuns = 48;
 constexpr int64_t kRegistersBesideRounded = 48;
+// More, of results with scales, unless chunks' sums have left theirs.
+constexpr int64_t kRegistersBesideScales = 8;
 constexpr int64_t kRegistersBesideStatistics = 40;  // where pixels are
 // Of each fragment of rows behind the first, where a window of pixels is
 // reduced, and where all channels of a pixel are; and of many of these.
@@ -94,7 +96,10 @@ int64_t BesidePixelRows(const ConvTiles& tiles, const ConvGeometry& g) {
 }
 
 int64_t BesideChannelRows(const ConvDemands& demands, const ConvGeometry& g) {
-  if (g.rounds_sums) return kRegistersBesideRounded;
+  if (g.rounds_sums) {
+    const bool has_scales = g.result_parts > 0 && !g.sums_chunks();
+    return kRegistersBesideRounded + (has_scales ? kRegistersBesideScales : 0);
+  }
   const bool has_planes = demands.needs_planes() && !g.stores_sums;
   return g.BesideRegisters(demands) +
          (has_planes ? kRegistersBesidePlanes : kRegistersBesideRuns);

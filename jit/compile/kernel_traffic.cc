@@ -34,9 +34,12 @@ class Traffic {
 
   int64_t Written() const {
     if (kernel_.packs()) return kernel_.conv->packed_bytes();
-    if (kernel_.lays()) return kernel_.conv->laid_lines().bytes();
+    if (kernel_.lays()) {
+      return kernel_.conv->laid_lines().bytes() + BytesOfScales();
+    }
     if (kernel_.bounds_results()) return kBoundBytes;
-    if (kernel_.laid_results) return kernel_.conv->laid_results().bytes();
+    if (kernel_.laid_results)
+      return kernel_.conv->laid_results().elements() * 2;
     int64_t bytes =
         LeavesStates(kernel_) ? BytesOfPartials(schedule_, kernel_) : 0;
     for (const Store& store : kernel_.stores) {
@@ -46,6 +49,13 @@ class Traffic {
   }
 
  private:
+  // Factors and scales of laid results, which the kernel before leaves.
+  int64_t BytesOfScales() const {
+    constexpr int64_t kBytes = 4 + 2;
+    return kernel_.laid_results ? kernel_.conv->laid_results().pixels() * kBytes
+                                : 0;
+  }
+
   const TensorDesc& DescOf(int value) const {
     return schedule_.lowered.values[value].desc;
   }

@@ -17,10 +17,11 @@ class Laying {
   Laying(const Plan& plan, const Schedule& schedule)
       : plan_(plan), schedule_(schedule) {}
 
-  std::set<int> Run() const {
-    std::set<int> values;
+  LaidValues Run() const {
+    LaidValues values;
     for (const Kernel& kernel : schedule_.kernels) {
-      if (MayLayResults(kernel)) values.insert(ResultOf(kernel));
+      if (!MayLayResults(kernel)) continue;
+      values[ResultOf(kernel)] = NodeAt(kernel.group.anchor).image;
     }
     return values;
   }
@@ -120,21 +121,6 @@ class Laying {
   const Schedule& schedule_;
 };
 
-// The convolution that a value comes from, by ops of one such operand.
-const Node& SourceOf(const LoweredPlan& plan, int value) {
-  while (true) {
-    const Node& node = plan.nodes[plan.values[value].producer];
-    if (node.IsConvolution()) return node;
-    const auto made =
-        std::find_if(node.operands.begin(), node.operands.end(),
-                     [&](const Operand& operand) {
-                       return ValueOf(operand) >= 0 &&
-                              plan.values[ValueOf(operand)].producer >= 0;
-                     });
-    value = ValueOf(*made);
-  }
-}
-
 bool ReadsAny(const LoweredPlan& plan, const Kernel& kernel,
               const std::set<int>& values) {
   return kernel.computes() && AnyReads(plan, kernel.group.Nodes(), values);
@@ -157,14 +143,13 @@ bool HasLayer(const Schedule& schedule, const Kernel& conv) {
 
 }  // namespace
 
-std::set<int> ResultsToLay(const Plan& plan, const Schedule& schedule) {
+LaidValues ResultsToLay(const Plan& plan, const Schedule& schedule) {
   return Laying(plan, schedule).Run();
 }
 
-LoweredPlan LayResults(LoweredPlan plan, const std::set<int>& values) {
-  for (const int value : values) {
+LoweredPlan LayResults(LoweredPlan plan, const LaidValues& values) {
+  for (const auto& [value, image] : values) {
     plan.values[value].laid = true;
-    const std::optional<Pair> image = SourceOf(plan, value).image;
     for (Node& node : plan.nodes) {
       if (node.Reads(value)) node.image = image;
     }
@@ -172,8 +157,10 @@ LoweredPlan LayResults(LoweredPlan plan, const std::set<int>& values) {
   return plan;
 }
 
-bool AreLaid(const Schedule& schedule, const std::set<int>& values) {
+bool AreLaid(const Schedule& schedule, const LaidValues& laid) {
   const LoweredPlan& plan = schedule.lowered;
+  std::set<int> values;
+  for (const auto& [value, image] : laid) values.insert(value);
   if (!AreImagesSuited(schedule)) return false;
   return std::all_of(
       schedule.kernels.begin(), schedule.kernels.end(),

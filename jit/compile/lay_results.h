@@ -1,7 +1,8 @@
 #ifndef KILN_JIT_COMPILE_LAY_RESULTS_H_
 #define KILN_JIT_COMPILE_LAY_RESULTS_H_
 
-#include <set>
+#include <map>
+#include <optional>
 
 #include "jit/compile/conv_choice.h"
 #include "jit/compile/lowered_plan.h"
@@ -17,17 +18,20 @@ namespace kiln {
 // which it must take lines itself, that a kernel before has laid down, and
 // weights and all that ops read must be parameters.
 
-// The values of `schedule` that may be left so, though not all of a chain's at
-// once: nobody but convolutions that could take them reads them.
-std::set<int> ResultsToLay(const Plan& plan, const Schedule& schedule);
+// Values, and the images that the convolutions that make them have
+// (Node::image), which those that read them have, too.
+using LaidValues = std::map<int, std::optional<Pair>>;
 
-// `plan` with `values` as lines, of images as the convolutions that make them
-// take these.
-LoweredPlan LayResults(LoweredPlan plan, const std::set<int>& values);
+// Those of `schedule` that may be left so, though not all of a chain's at once:
+// nobody but convolutions that could take them reads them.
+LaidValues ResultsToLay(const Plan& plan, const Schedule& schedule);
+
+// `plan` with `values` as lines.
+LoweredPlan LayResults(LoweredPlan plan, const LaidValues& values);
 
 // Whether the kernels of `schedule` leave and take all of `values` as lines,
 // and suit the images.
-bool AreLaid(const Schedule& schedule, const std::set<int>& values);
+bool AreLaid(const Schedule& schedule, const LaidValues& values);
 
 // What the convolutions' kernels take, by the models.
 double ConvolutionCycles(const Schedule& schedule, const Target& target);

@@ -12,29 +12,36 @@ class Bounding {
  public:
   explicit Bounding(const LoweredPlan& plan) : plan_(plan) {}
 
-  // Whether `node` has a step, for results that are made of `value`.
-  bool Take(int index, int value) {
-    const Node& node = plan_.nodes[index];
-    if (node.kind != NodeKind::kPointwise) return false;
-    const ValueRange& range = plan_.values[node.results[0]].range;
-    const float most = std::max(-range.low, range.high);
-    if (std::isfinite(most)) return Add(BoundKind::kAtMost, most);
-    if (node.op == OpKind::kBatchNorm) return TakeBatchNorm(index, value);
-    if (node.operands.size() == 2) return TakeBinary(node, value);
-    return TakeUnary(node);
+  // What the node makes of `value`.
+  void Take(int index, int value) {
+    if (is_bounded_ && AddStep(index, value)) return;
+    const ValueRange& range = plan_.values[plan_.nodes[index].results[0]].range;
+    is_bounded_ = std::isfinite(range.low) && std::isfinite(range.high);
+    steps_ = {{BoundKind::kWithin, {}, index}};
   }
 
-  bool AddBias(const Operand& bias, int64_t channels) {
-    if (ValueOf(bias) < 0) return true;
-    if (!IsVector(bias, channels)) return false;
-    steps_.push_back({BoundKind::kPlus, bias});
-    return true;
+  void TakeBias(const Operand& bias, int64_t channels) {
+    if (ValueOf(bias) < 0) return;
+    is_bounded_ = IsVector(bias, channels);
+    steps_.push_back({BoundKind::kAdd, bias});
   }
 
-  std::vector<BoundStep> Steps() && { return std::move(steps_); }
+  std::optional<std::vector<BoundStep>> Steps() && {
+    if (!is_bounded_) return std::nullopt;
+    return std::move(steps_);
+  }
 
  private:
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+
+  // Whether there is one.
+  bool AddStep(int index, int value) {
+    const Node& node = plan_.nodes[index];
+    if (node.kind != NodeKind::kPointwise) return false;
+    if (node.op == OpKind::kBatchNorm) return AddBatchNorm(index, value);
+    if (node.operands.size() == 2) return AddBinary(node, value);
+    return ValueOf(node.operands[0]) == value && AddUnary(node);
+  }
 
   bool Add(BoundKind kind, float number) {
     if (!std::isfinite(number)) return false;
@@ -50,7 +57,7 @@ class Bounding {
     return IsInput(value) && DimsOf(value) == Dims{channels};
   }
 
-  bool TakeBatchNorm(int index, int value) {
+  bool AddBatchNorm(int index, int value) {
     const Node& node = plan_.nodes[index];
     if (ValueOf(node.operands[0]) != value) return false;
     for (size_t i = 1; i < node.operands.size(); ++i) {
@@ -61,22 +68,27 @@ class Bounding {
     return true;
   }
 
-  bool TakeBinary(const Node& node, int value) {
+  bool AddBinary(const Node& node, int value) {
     const bool is_first = ValueOf(node.operands[0]) == value;
+    if (!is_first && ValueOf(node.operands[1]) != value) return false;
     const Operand& other = node.operands[is_first ? 1 : 0];
-    if (ValueOf(other) == value) return false;
     switch (node.op) {
       case OpKind::kAdd:
-      case OpKind::kSub:
+        return AddOperand(BoundKind::kAdd, other, value);
       case OpKind::kMinimum:
+        return AddOperand(BoundKind::kAtMost, other, value);
       case OpKind::kMaximum:
-        return AddOperand(BoundKind::kPlus, other, value);
+        return AddOperand(BoundKind::kAtLeast, other, value);
       case OpKind::kMul:
-        return AddOperand(BoundKind::kTimes, other, value);
+        return AddOperand(BoundKind::kMultiply, other, value);
+      case OpKind::kSub:  // other - x, or -(other - x)
+        return Add(BoundKind::kMultiply, -1.0f) &&
+               AddOperand(BoundKind::kAdd, other, value) &&
+               (!is_first || Add(BoundKind::kMultiply, -1.0f));
       case OpKind::kDiv: {
         const float* const constant = std::get_if<float>(&other);
         return is_first && constant != nullptr &&
-               Add(BoundKind::kTimes, 1.0f / *constant);
+               Add(BoundKind::kMultiply, 1.0f / *constant);
       }
       default:
         return false;
@@ -94,38 +106,43 @@ class Bounding {
     return true;
   }
 
-  bool TakeUnary(const Node& node) {
+  bool AddUnary(const Node& node) {
     const Attributes& attributes = node.attributes;
     if (const auto* leaky = std::get_if<LeakyReluAttributes>(&attributes)) {
-      return AddUnlessLess(std::abs(leaky->negative_slope));
+      const float slope = leaky->negative_slope;
+      if (slope >= 0.0f && slope <= 1.0f) return Add(BoundKind::kLeak, slope);
+      return Add(BoundKind::kFold, std::max(std::abs(slope), 1.0f));
     }
     if (const auto* elu = std::get_if<EluAttributes>(&attributes)) {
-      return AddUnlessLess(std::abs(elu->alpha));
+      if (elu->alpha >= 0.0f && elu->alpha <= 1.0f) {
+        return Add(BoundKind::kGate, elu->alpha);
+      }
+      return Add(BoundKind::kFold, std::max(std::abs(elu->alpha), 1.0f));
     }
     if (const auto* clamp = std::get_if<ClampAttributes>(&attributes)) {
-      return Add(BoundKind::kPlus, clamp->min.value_or(0.0f)) &&
-             Add(BoundKind::kPlus, clamp->max.value_or(0.0f));
+      return (!clamp->min || Add(BoundKind::kAtLeast, *clamp->min)) &&
+             (!clamp->max || Add(BoundKind::kAtMost, *clamp->max));
     }
     switch (node.op) {
       case OpKind::kRelu:
+        return Add(BoundKind::kAtLeast, 0.0f);
       case OpKind::kGelu:
       case OpKind::kSilu:
       case OpKind::kMish:
       case OpKind::kHardswish:
-      case OpKind::kAbs:
+        return Add(BoundKind::kGate, 0.376f);  // hardswish's, the lowest
       case OpKind::kNeg:
-        return true;  // nowhere farther from 0 than the operand
+        return Add(BoundKind::kMultiply, -1.0f);
+      case OpKind::kAbs:
+        return Add(BoundKind::kFold, 1.0f);
       default:
         return false;
     }
   }
-  // A factor of some operands, where others have 1.
-  bool AddUnlessLess(float factor) {
-    return factor <= 1.0f || Add(BoundKind::kTimes, factor);
-  }
 
   const LoweredPlan& plan_;
   std::vector<BoundStep> steps_;
+  bool is_bounded_ = true;
 };
 
 }  // namespace
@@ -136,9 +153,9 @@ std::optional<std::vector<BoundStep>> BoundSteps(const LoweredPlan& plan,
   Bounding bounding(plan);
   int value = conv.results[0];
   const int64_t channels = plan.values[value].desc.dims[1];
-  if (!bounding.AddBias(conv.operands[2], channels)) return std::nullopt;
+  bounding.TakeBias(conv.operands[2], channels);
   for (const int op : ops) {
-    if (!bounding.Take(op, value)) return std::nullopt;
+    bounding.Take(op, value);
     value = plan.nodes[op].results[0];
   }
   return std::move(bounding).Steps();

@@ -9,25 +9,30 @@
 
 namespace kiln {
 
-// What an op makes of the largest finite magnitude that its operand can have.
+// What an op makes of a bound: the members of ResultBound (result_bounds.cuh).
 enum class BoundKind : uint8_t {
-  kTimes,      // times that of a number
-  kPlus,       // more by that
-  kAtMost,     // no more than that, whatever the operand
-  kBatchNorm,  // as running statistics, weight and bias have it
+  kMultiply,
+  kAdd,
+  kAtMost,
+  kAtLeast,
+  kGate,
+  kLeak,
+  kFold,
+  kWithin,     // the range of a node's results, whatever was in front of it
+  kBatchNorm,  // as a node's running statistics, weight and bias have it
 };
 
 struct BoundStep {
-  BoundKind kind = BoundKind::kTimes;
+  BoundKind kind = BoundKind::kMultiply;
   Operand number;  // a constant, or an input with one for each channel
-  int node = -1;   // of a kBatchNorm
+  int node = -1;
 };
 
 // How large results of `conv` and, behind it, of `ops` can be, channel by
 // channel, if its sums of products have a bound: step upon step, the bias
-// first. Steps that leave a bound as it is are left out. Null where an op has
-// no such step: what it makes can be arbitrarily large, or is made of other
-// tensors than constants and channels' numbers that are inputs.
+// first. Null where what an op makes can be arbitrarily large, or is made of
+// other tensors than constants and channels' numbers that are inputs, unless a
+// range follows.
 std::optional<std::vector<BoundStep>> BoundSteps(const LoweredPlan& plan,
                                                  const Node& conv,
                                                  const std::vector<int>& ops);

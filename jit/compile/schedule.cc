@@ -735,9 +735,9 @@ std::vector<Schedule> WithLaidResults(const CanonicalPlan& plan,
                                       const LoweredPlan& lowered, Room room,
                                       const Tuning& tuning,
                                       std::vector<Schedule> schedules) {
-  std::set<int> laid;
-  for (const int value : ResultsToLay(plan.plan, schedules.front())) {
-    std::set<int> values = laid;
+  LaidValues laid;
+  for (const auto& value : ResultsToLay(plan.plan, schedules.front())) {
+    LaidValues values = laid;
     values.insert(value);
     std::vector<Schedule> with =
         MakeFast(plan, target, LayResults(lowered, values), room, tuning);

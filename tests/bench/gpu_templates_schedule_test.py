@@ -16,7 +16,8 @@ import host_times
 
 # By the start of a plan's name: of the tile, and of why it is.
 _REASONS = {"conv_beside": "what ops read of other tensors",
-            "conv_rounded": "rounded in registers"}
+            "conv_rounded": "rounded in registers",
+            "conv_laid_results": "as the next convolution takes them"}
 _TILES = {"conv_apart": "pixels by rows", "conv_eights": "channels by eights",
           "conv_lines": "channels by lines"}
 

@@ -16,8 +16,6 @@
 namespace kiln::ptx {
 namespace {
 
-constexpr int kMostRanks = 10;
-
 struct LaidPlan {
   std::string name;
   std::string text;
@@ -68,14 +66,10 @@ std::vector<LaidPlan> LaidPlans() {
 // The fastest candidate whose convolution takes laid lines.
 std::optional<Tuning> FindTuning(const std::string& text,
                                  const Target& target) {
-  for (int rank = 0; rank < kMostRanks; ++rank) {
-    const Schedule schedule = Fastest(text, target, {.conv = rank});
-    if (std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                    [](const Kernel& kernel) { return kernel.lays(); })) {
-      return Tuning{.conv = rank};
-    }
-  }
-  return std::nullopt;
+  return FindConvRank(text, target, [](const Schedule& schedule) {
+    return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                       [](const Kernel& kernel) { return kernel.lays(); });
+  });
 }
 
 // Also with an infinity and a NaN among the inputs.

@@ -1,6 +1,7 @@
 #ifndef KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
 #define KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,19 @@ inline Schedule Fastest(const std::string& text, const Target& target = kH100,
   return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target,
                        Room::kTight, tuning)
       .front();
+}
+
+// The first rank of convolutions' candidates (Tuning::conv) for which `has` of
+// the first schedule is true; null if there is none among the first ten.
+template <typename Has>
+std::optional<Tuning> FindConvRank(const std::string& text,
+                                   const Target& target, const Has& has) {
+  constexpr int kMostRanks = 10;
+  for (int rank = 0; rank < kMostRanks; ++rank) {
+    const Tuning tuning = {.conv = rank};
+    if (has(Fastest(text, target, tuning))) return tuning;
+  }
+  return std::nullopt;
 }
 
 // Of the template of each kernel, in launch order.

@@ -1,0 +1,107 @@
+// Results that a convolution leaves as lines for the next (lay_results.h,
+// conv_rounded.cuh, bound_results.cu). Prevents scales by which results
+// overflow, of other pixels, or of ops that make more of a number than was
+// thought; and lines that end elsewhere than the next convolution thinks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "tests/jit/compile/fastest_schedule.h"
+#include "tests/ptx/plan_testing.h"
+
+namespace kiln::ptx {
+namespace {
+
+struct LaidPlan {
+  std::string name;
+  std::string text;
+  InputOptions inputs = {};
+};
+
+// Convolutions of `x` to c and of g to y, with `ops` between them.
+std::string Chain(const std::string& x, const std::string& w,
+                  const std::string& v, const std::string& ops,
+                  const std::string& parameters = "") {
+  return fmt::format(
+      "input x: f32[{}]\nparam w: f32[{}]\nparam v: f32[{}]\n{}{}\n"
+      "y = conv2d(g, v)\noutput y\n",
+      x, w, v, parameters, ops);
+}
+
+std::vector<LaidPlan> LaidPlans() {
+  const auto rows_of_196 = [](const std::string& ops,
+                              const std::string& parameters = "") {
+    return Chain("2,384,14,14", "1032,384,1,1", "136,1032,1,1", ops,
+                 parameters);
+  };
+  InputOptions far_apart;
+  far_apart.row_factors = {1, 1e-14, 1e12, 300, 0.002};
+  far_apart.image_factors = {1e-3, 50};
+  return {
+      {"rows_of_196", rows_of_196("c = conv2d(x, w)\ng = gelu(c)")},
+      {"pixels_far_apart", rows_of_196("g = conv2d(x, w)"), far_apart},
+      {"rows_of_20",
+       Chain("2,264,12,20", "1032,264,1,1", "136,1032,1,1",
+             "c = conv2d(x, w, b)\ng = relu(c)", "param b: f32[1032]\n")},
+      {"rows_of_200", Chain("1,512,1,200", "1024,512,1,1", "136,1024,1,1",
+                            "c = conv2d(x, w)\nd = exp(c)\ng = tanh(d)")},
+      {"factor", rows_of_196("c = conv2d(x, w)\nd = mul(c, s)\n"
+                             "e = sub(1e4, d)\ng = mul(e, 3.0)",
+                             "param s: f32[1032,1,1]\n")},
+      {"wide_limits",
+       rows_of_196("c = conv2d(x, w)\nd = clamp(c, min=-1e12, max=1e12)\n"
+                   "g = leaky_relu(d)")},
+      {"gated", rows_of_196("m = mean(x, dim=[2,3], keepdim=true)\n"
+                            "h = conv2d(m, p)\ns = sigmoid(h)\n"
+                            "c = conv2d(x, w)\nt = clamp(c, min=0, max=6)\n"
+                            "g = mul(s, t)",
+                            "param p: f32[1032,384,1,1]\n")},
+      {"batch_norm", rows_of_196("c = conv2d(x, w)\n"
+                                 "d = batch_norm(c, m, q, k, h, eps=9)\n"
+                                 "g = relu(d)",
+                                 "param m: f32[1032]\nparam q: f32[1032]\n"
+                                 "param k: f32[1032]\nparam h: f32[1032]\n")},
+  };
+}
+
+// The fastest candidate of which a convolution leaves lines.
+std::optional<Tuning> FindTuning(const std::string& text) {
+  return FindConvRank(text, {"sm_90a", 1}, [](const Schedule& schedule) {
+    return std::any_of(
+        schedule.kernels.begin(), schedule.kernels.end(),
+        [](const Kernel& kernel) { return kernel.LaysResults(); });
+  });
+}
+
+// Also with an infinity and a NaN among the inputs.
+void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
+  const std::string text = "grade " + grade + "\n" + plan.text;
+  PlanRunOptions options, interrupted;
+  const std::optional<Tuning> tuning = FindTuning(text);
+  ASSERT_TRUE(tuning.has_value());
+  options.tuning = *tuning;
+  interrupted.schedule_seed = 11;
+  const PlanKernels kernels = Compiled(text, "sm_90a/1", options);
+  for (const bool has_specials : {false, true}) {
+    InputOptions inputs = plan.inputs;
+    inputs.has_specials = has_specials;
+    ExpectAgreement(kernels, inputs,
+                    std::vector{has_specials ? interrupted : PlanRunOptions{}});
+  }
+}
+
+TEST(PtxLaidResultsTest, AgreeWithTheReference) {
+  for (const LaidPlan& plan : LaidPlans()) {
+    for (const char* grade : {"fp32", "tf32"}) {
+      SCOPED_TRACE(plan.name + " in " + grade);
+      ExpectAgreementOf(plan, grade);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln::ptx
