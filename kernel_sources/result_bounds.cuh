@@ -81,9 +81,12 @@ struct ResultBound {
     up.Scale(factor);
     down.Scale(factor);
   }
+  // Sums are rounded, which is seen where another number takes x away again.
   __device__ void Add(float x) {
-    up.Move(Known(x));
-    down.Move(-Known(x));
+    const float known = Known(x);
+    const float rounding = fabsf(known) * 0x1p-22f;
+    up.Move(known + rounding);
+    down.Move(rounding - known);
   }
   __device__ void AtMost(float x) {
     up.cap = fminf(up.cap, x);
