@@ -153,6 +153,20 @@ Rewrite RewriteTanh(const ValueRange& x, Exactness exactness,
                      "by its power alone, for only errors beside 1 count"};
 }
 
+constexpr const char* kAsExactAsHalf =
+    "as exact as 16 bits show, to which it is rounded";
+
+Rewrite RewriteGelu(GeluApproximate approximate, Exactness exactness,
+                    const std::string& text) {
+  if (approximate != GeluApproximate::kNone) return {};
+  if (exactness == Exactness::kHalf) {
+    return CallRewrite{Call("GeluForHalf", text), kAsExactAsHalf};
+  }
+  if (exactness != Exactness::kSmooth) return {};
+  return CallRewrite{Call("GeluForHalf", text),
+                     "right to 15 bits, for its operand has 11"};
+}
+
 // The function that is enough for what is rounded to 16 bits.
 const char* FunctionForHalf(OpKind op) {
   switch (op) {
@@ -173,8 +187,7 @@ Rewrite RewriteUnary(OpKind op, const ValueRange& x, Exactness exactness,
                      const std::string& text) {
   const char* const for_half = FunctionForHalf(op);
   if (exactness == Exactness::kHalf && for_half != nullptr) {
-    return CallRewrite{Call(for_half, text),
-                       "as exact as 16 bits show, to which it is rounded"};
+    return CallRewrite{Call(for_half, text), kAsExactAsHalf};
   }
   switch (op) {
     case OpKind::kRelu:
@@ -238,6 +251,9 @@ std::optional<CallRewrite> RewriteCall(
     return RewriteSoftplus(x, *softplus, text);
   }
   const Exactness exactness = plan.values[node.results[0]].exactness;
+  if (const auto* gelu = std::get_if<GeluAttributes>(&attributes)) {
+    return RewriteGelu(gelu->approximate, exactness, text);
+  }
   if (node.op == OpKind::kTanh) return RewriteTanh(x, exactness, text);
   return RewriteUnary(node.op, x, exactness, text);
 }

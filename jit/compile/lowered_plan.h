@@ -35,6 +35,7 @@ enum class Exactness : uint8_t {
   kBesideOne,  // those that show beside 1
   kTf32,       // those that show beside 1 of which it has 11 bits
   kHalf,       // those that show where it is rounded to 16 bits
+  kSmooth,     // those that neighbours do not share, and of others 15 bits
 };
 
 // A tensor of the lowered plan. The plan's values come first, under the same

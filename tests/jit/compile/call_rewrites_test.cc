@@ -143,6 +143,19 @@ TEST(CallRewritesTest, ErrorsBesideOneCountBeforeSoftmaxOfTf32Products) {
   EXPECT_THAT(units("tf32", "mul(x, 2.0)"), HasSubstr("kiln::Tanh("));
 }
 
+// What is subtracted behind a norm is the error that neighbours share.
+TEST(CallRewritesTest, GeluOfTf32ProductsHas15Bits) {
+  const auto units = [](const std::string& grade, const std::string& source) {
+    return UnitsOf("grade " + grade +
+                   "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " +
+                   source + "\ng = gelu(c)\nr = group_norm(g, num_groups=2)" +
+                   "\noutput r\n");
+  };
+  EXPECT_THAT(units("tf32", "conv2d(x, w)"), HasSubstr("kiln::GeluForHalf("));
+  EXPECT_THAT(units("fp32", "conv2d(x, w)"), HasSubstr("kiln::Gelu("));
+  EXPECT_THAT(units("tf32", "mul(x, 2.0)"), HasSubstr("kiln::Gelu("));
+}
+
 // Of lines that make r of f32 x and y, with its output of `type`.
 std::string UnitOfOutput(const std::string& type, const std::string& lines) {
   return UnitsOf("input x: f32[64,64]\ninput y: f32[64,64]\n" + lines +
@@ -160,6 +173,8 @@ TEST(CallRewritesTest, WhatIsRoundedTo16BitsIsComputedForThat) {
                 HasSubstr("kiln::ExpForHalf("));
     EXPECT_THAT(UnitOfOutput(type, "r = mish(x)"),
                 HasSubstr("kiln::MishForHalf("));
+    EXPECT_THAT(UnitOfOutput(type, "r = gelu(x)"),
+                HasSubstr("kiln::GeluForHalf("));
   }
   EXPECT_THAT(UnitOfOutput("f16", "s = silu(x)\nr = cast(s, dtype=f16)"),
               for_half);

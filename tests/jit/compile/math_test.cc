@@ -88,6 +88,8 @@ const Function kFunctions[] = {
      [](double x) { return x > 0 ? x : std::expm1(x); }, 2.0, 1.2e-7},
     {"gelu", Gelu, GeluErf, 4.0, 2e-7, -1.0},
     {"gelu_left", Gelu, GeluErf, INFINITY, 1e-7, -INFINITY, -1.0},
+    {"gelu_half", GeluForHalf, GeluErf, 350, 4e-6, -2.8},
+    {"gelu_half_left", GeluForHalf, GeluErf, INFINITY, 1e-7, -INFINITY, -2.8},
     {"gelu_tanh", GeluTanh, GeluByTanh, 5.0, 2e-7, -1.0},
     {"gelu_tanh_left", GeluTanh, GeluByTanh, INFINITY, 1e-7, -INFINITY, -1.0},
     {"exp_half", ExpForHalf, std::exp, 128, INFINITY},
@@ -167,6 +169,8 @@ TEST(MathTest, SpecialValuesAreThoseOfPyTorch) {
   EXPECT_NEAR(HardswishOfTanh(-infinity), -1.0f / 3.0f, 0x1p-24f);
   EXPECT_EQ(Gelu(infinity), infinity);
   EXPECT_TRUE(std::isnan(Gelu(-infinity)));
+  EXPECT_EQ(GeluForHalf(infinity), infinity);
+  EXPECT_TRUE(std::isnan(GeluForHalf(-infinity)));
   EXPECT_EQ(GeluTanh(infinity), infinity);
   EXPECT_TRUE(std::isnan(Silu(-infinity)));
   EXPECT_EQ(Silu(infinity), infinity);
