@@ -164,7 +164,7 @@ Rewrite RewriteGelu(GeluApproximate approximate, Exactness exactness,
   }
   if (exactness != Exactness::kSmooth) return {};
   return CallRewrite{Call("GeluForHalf", text),
-                     "right to 15 bits, for its operand has 11"};
+                     "right to 15 bits, of which fewer show"};
 }
 
 // The function that is enough for what is rounded to 16 bits.

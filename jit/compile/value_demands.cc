@@ -55,14 +55,13 @@ class DemandSearch {
 
   static bool IsHalf(DataType type) { return type != DataType::kF32; }
 
-  // What meets both demands. Beside 1 and relative to 16 bits different errors
-  // count, so that of the two together all do.
+  // What meets both demands. Beside 1, relative to 16 bits and between
+  // neighbours different errors count, so that of two together all do.
   static Exactness Both(Exactness a, Exactness b) {
     if (a == b) return a;
-    if (a == Exactness::kHalf || b == Exactness::kHalf) {
-      return Exactness::kUlps;
-    }
-    return std::min(a, b);
+    const bool are_ordered = std::max(a, b) != Exactness::kHalf &&
+                             std::max(a, b) != Exactness::kSmooth;
+    return are_ordered ? std::min(a, b) : Exactness::kUlps;
   }
 
   void Demand(int value, Exactness exactness) {
@@ -91,10 +90,17 @@ class DemandSearch {
     for (const int result : node.results) {
       strictest = Both(strictest, ExactnessOf(result));
     }
-    const bool may_enlarge = strictest == Exactness::kHalf
-                                 ? MayEnlargeShare(node)
-                                 : MayEnlarge(node, i);
+    const bool is_half = strictest == Exactness::kHalf;
+    if (is_half && TakesMean(node, i)) return Exactness::kSmooth;
+    const bool may_enlarge =
+        is_half ? MayEnlargeShare(node) : MayEnlarge(node, i);
     return may_enlarge ? Exactness::kUlps : strictest;
+  }
+
+  // Whether it is an operand, or its mean or deviation, that loses its mean.
+  static bool TakesMean(const Node& node, size_t i) {
+    return node.op == OpKind::kGroupNorm && node.kind == NodeKind::kPointwise &&
+           i < 3;
   }
 
   // Whether the operand is one that a convolution takes rounded.
@@ -158,6 +164,8 @@ class DemandSearch {
   // Whether an error of operand number `i` may be larger in the result.
   bool MayEnlarge(const Node& node, size_t i) const {
     switch (node.op) {
+      case OpKind::kGroupNorm:
+        return node.kind != NodeKind::kReduce;  // whose results go together
       case OpKind::kAdd:
       case OpKind::kSub:
       case OpKind::kMinimum:

@@ -22,11 +22,13 @@ namespace kiln {
 // Not so what the plan rounds on its way to more exact results: an error that
 // turns a rounding the other way is as large as the rounding.
 //
-// Other values made of rounded operands are kSmooth in tf32. A norm may subtract
-// nearly all of such a value, and of its error what neighbours share; what they
-// do not, such as a rounding, is left, and so much larger beside the rest. An
-// error of 2^-15 of the value that changes little from one to the next is small
-// beside that of the operands in either case.
+// A norm by its operand's own mean may subtract nearly all of a value, and of
+// its error what neighbours share; what they do not, such as a rounding, is
+// left, and so much larger beside the rest. An error of 2^-15 of the value that
+// changes little from one to the next does not show in a result of 16 bits, nor
+// beside the error of rounded operands: kSmooth are what such a norm makes
+// results of 16 bits of, and in tf32 all other values that are made of rounded
+// operands.
 //
 // Fills in LoweredValue::exactness. FindRanges must have run.
 void FindDemands(Grade grade, LoweredPlan* plan);

@@ -146,14 +146,35 @@ TEST(CallRewritesTest, ErrorsBesideOneCountBeforeSoftmaxOfTf32Products) {
 // What is subtracted behind a norm is the error that neighbours share.
 TEST(CallRewritesTest, GeluOfTf32ProductsHas15Bits) {
   const auto units = [](const std::string& grade, const std::string& source) {
-    return UnitsOf("grade " + grade +
-                   "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " +
-                   source + "\ng = gelu(c)\nr = group_norm(g, num_groups=2)" +
-                   "\noutput r\n");
+    return UnitsOf(
+        "grade " + grade +
+        "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " + source +
+        "\ng = gelu(c)\nr = group_norm(g, num_groups=2)" + "\noutput r\n");
   };
   EXPECT_THAT(units("tf32", "conv2d(x, w)"), HasSubstr("kiln::GeluForHalf("));
   EXPECT_THAT(units("fp32", "conv2d(x, w)"), HasSubstr("kiln::Gelu("));
   EXPECT_THAT(units("tf32", "mul(x, 2.0)"), HasSubstr("kiln::Gelu("));
+}
+
+TEST(CallRewritesTest, GeluBehindWhichANormMakes16BitsHas15) {
+  const auto units = [](const std::string& lines, const std::string& output) {
+    return UnitsOf(
+        "input x: f16[2,8,16,16]\nparam w: f16[8,8,3,3]\n"
+        "param m: f16[8]\nparam v: f16[8]\n"
+        "c = conv2d(x, w)\ng = gelu(c)\n" +
+        lines + "\noutput " + output + "\n");
+  };
+  const auto shorter = HasSubstr("kiln::GeluForHalf(");
+  const auto exact = HasSubstr("kiln::Gelu(");
+  EXPECT_THAT(units("r = group_norm(g, num_groups=2)", "r: f16"), shorter);
+  EXPECT_THAT(units("n = group_norm(g, num_groups=2)\nr = relu(n)", "r: bf16"),
+              shorter);
+  EXPECT_THAT(units("r = group_norm(g, num_groups=2)", "r: f32"), exact);
+  EXPECT_THAT(units("n = group_norm(g, num_groups=2)\nr = exp(n)", "r: f16"),
+              exact);
+  EXPECT_THAT(units("r = batch_norm(g, m, v)", "r: f16"), exact);
+  EXPECT_THAT(units("r = group_norm(g, num_groups=2)\noutput g: f32", "r: f16"),
+              exact);
 }
 
 // Of lines that make r of f32 x and y, with its output of `type`.

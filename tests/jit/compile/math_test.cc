@@ -154,6 +154,20 @@ TEST(MathTest, FunctionsAreWithinTheirBounds) {
   }
 }
 
+// What a norm leaves of an error is what neighbours do not share.
+TEST(MathTest, ErrorsOfGeluForHalfAreAlikeBesideEachOther) {
+  constexpr double kDistance = 0.03125;
+  const auto error = [](double x) {
+    return GeluForHalf(static_cast<float>(x)) - GeluErf(x);
+  };
+  for (double x = -16.0; x < 16.0; x += kDistance) {
+    const double roundings = 0x1p-22 * std::max(1.0, std::fabs(x));
+    EXPECT_LE(std::fabs(error(x + kDistance) - error(x)),
+              2e-5 * kDistance + roundings)
+        << x;
+  }
+}
+
 TEST(MathTest, SpecialValuesAreThoseOfPyTorch) {
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(Exp(infinity), infinity);
