@@ -80,7 +80,7 @@ void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
   ASSERT_TRUE(tuning.has_value());
   options.tuning = *tuning;
   interrupted.schedule_seed = 11;
-  off_grid.off_grid = true;
+  off_grid.off_grid = 1;
   const PlanKernels kernels = Compiled(text, "sm_90a/1", options);
   for (const bool has_specials : {false, true}) {
     InputOptions inputs;

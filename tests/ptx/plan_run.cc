@@ -82,11 +82,11 @@ absl::Status RunStep(const PlanKernels& kernels, const Step& step,
   return kernels.programs[step.module].Run(launch, global);
 }
 
-// Of slots: an element where they are to be off the grid.
-std::vector<size_t> TensorBegins(const Plan& plan, bool off_grid) {
+// Of slots: so many elements behind where they are allocated.
+std::vector<size_t> TensorBegins(const Plan& plan, int off_grid) {
   std::vector<size_t> begins;
   const auto add = [&](DataType type) {
-    begins.push_back(off_grid ? static_cast<size_t>(ElementSize(type)) : 0);
+    begins.push_back(static_cast<size_t>(off_grid * ElementSize(type)));
   };
   for (const auto& input : plan.inputs) add(input.desc.dtype);
   for (const auto& output : plan.outputs) add(output.dtype);

@@ -20,7 +20,7 @@ struct PlanRunOptions {
   Tuning tuning = {};
   int64_t resident_blocks = 4;  // as in Launch
   uint64_t schedule_seed = 0;
-  bool off_grid = false;  // tensors begin one element behind what is aligned
+  int off_grid = 0;  // elements by which tensors begin behind what is aligned
 };
 
 // The kernels of one plan for one target, as PTX that is ready to run.

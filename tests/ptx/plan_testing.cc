@@ -46,7 +46,7 @@ void ExpectAgreementAnyway(
     const std::function<void(const ConvGeometry&)>& check) {
   PlanRunOptions interrupted, off_grid;
   interrupted.schedule_seed = 11;
-  off_grid.off_grid = true;
+  off_grid.off_grid = 1;
   const PlanKernels kernels = Compiled(text, target);
   const ConvGeometry* const geometry = FirstConvolution(kernels);
   ASSERT_NE(geometry, nullptr);

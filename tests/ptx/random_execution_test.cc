@@ -38,7 +38,7 @@ RandomRun RunOf(uint64_t seed) {
   run.target = random.Pick(
       {"sm_90a/1", "sm_90a/2", "sm_90a/1", "sm_90a/132", "sm_80/108"});
   run.options.tuning.conv = random.Pick({0, 0, 1, 2});
-  run.options.off_grid = random.OneIn(4);
+  run.options.off_grid = random.Pick({0, 0, 0, 0, 1, 2, 4});
   run.options.schedule_seed = random.OneIn(3) ? random.Int(1, 99) : 0;
   run.inputs.has_specials = random.OneIn(4);
   return run;
