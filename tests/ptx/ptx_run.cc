@@ -20,7 +20,7 @@ constexpr char kUsage[] =
   ptx_run TARGET PLAN... [OPTION...]       e.g. ptx_run sm_90a/132 p3.kiln --inf
 
   --inf             with an infinity and a NaN among the inputs
-  --off-grid=N      tensors begin N elements behind what is aligned
+  --off-grid[=N]    tensors begin N elements (1) behind what is aligned
   --seed=N          other inputs
   --schedule=N      interrupts warps at random
   --resident=N      so many blocks at a time
@@ -49,7 +49,7 @@ bool ParseOption(const std::string& text, Options* options) {
   if (name == "--inf") {
     options->inputs.has_specials = true;
   } else if (name == "--off-grid") {
-    options->run.off_grid = number;
+    options->run.off_grid = value.empty() ? 1 : number;
   } else if (name == "--seed") {
     options->inputs.seed = number;
   } else if (name == "--schedule") {
