@@ -97,7 +97,8 @@ class DemandSearch {
     return may_enlarge ? Exactness::kUlps : strictest;
   }
 
-  // Whether it is an operand, or its mean or deviation, that loses its mean.
+  // Whether operand `i` is what a group norm subtracts the mean from, that mean
+  // or the deviation.
   static bool TakesMean(const Node& node, size_t i) {
     return node.op == OpKind::kGroupNorm && node.kind == NodeKind::kPointwise &&
            i < 3;

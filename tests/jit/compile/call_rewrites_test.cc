@@ -149,7 +149,7 @@ TEST(CallRewritesTest, GeluOfTf32ProductsHas15Bits) {
     return UnitsOf(
         "grade " + grade +
         "\ninput x: f32[2,8,16,16]\nparam w: f32[8,8,3,3]\nc = " + source +
-        "\ng = gelu(c)\nr = group_norm(g, num_groups=2)" + "\noutput r\n");
+        "\ng = gelu(c)\nr = group_norm(g, num_groups=2)\noutput r\n");
   };
   EXPECT_THAT(units("tf32", "conv2d(x, w)"), HasSubstr("kiln::GeluForHalf("));
   EXPECT_THAT(units("fp32", "conv2d(x, w)"), HasSubstr("kiln::Gelu("));
