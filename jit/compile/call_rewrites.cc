@@ -158,13 +158,13 @@ constexpr const char* kAsExactAsHalf =
 
 Rewrite RewriteGelu(GeluApproximate approximate, Exactness exactness,
                     const std::string& text) {
-  if (approximate != GeluApproximate::kNone) return {};
-  if (exactness == Exactness::kHalf) {
-    return CallRewrite{Call("GeluForHalf", text), kAsExactAsHalf};
-  }
-  if (exactness != Exactness::kSmooth) return {};
+  const bool is_enough =
+      exactness == Exactness::kHalf || exactness == Exactness::kSmooth;
+  if (approximate != GeluApproximate::kNone || !is_enough) return {};
   return CallRewrite{Call("GeluForHalf", text),
-                     "right to 15 bits, of which fewer show"};
+                     exactness == Exactness::kHalf
+                         ? kAsExactAsHalf
+                         : "right to 15 bits, of which fewer show"};
 }
 
 // The function that is enough for what is rounded to 16 bits.

@@ -34,9 +34,7 @@ class DemandSearch {
       }
     }
     for (size_t i = 0; i < demands_.size(); ++i) {
-      const Exactness exactness = ExactnessOf(static_cast<int>(i));
-      const bool is_smooth = exactness == Exactness::kUlps && is_rounded_[i];
-      plan_->values[i].exactness = is_smooth ? Exactness::kSmooth : exactness;
+      plan_->values[i].exactness = ExactnessOf(static_cast<int>(i));
     }
   }
 

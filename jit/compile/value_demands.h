@@ -25,11 +25,9 @@ namespace kiln {
 // A norm by its operand's own mean may subtract nearly all of a value, and of
 // its error what neighbours share; what they do not, such as a rounding, is
 // left, and so much larger beside the rest. An error of 2^-15 of the value that
-// changes little from one to the next does not show in a result of 16 bits, nor
-// in tf32 beside the error of rounded operands, unless nearly all of a value is
-// something else that is exact, such as a bias (docs/ops.md): kSmooth are what
-// such a norm makes results of 16 bits of, and in tf32 all other values that
-// are made of rounded operands.
+// changes little from one to the next does not show in a result of 16 bits:
+// kSmooth is what such a norm makes results of 16 bits of. Not so in tf32: of a
+// value that is nearly all bias the products' error is as small as they are.
 //
 // Fills in LoweredValue::exactness. FindRanges must have run.
 void FindDemands(Grade grade, LoweredPlan* plan);
