@@ -180,17 +180,24 @@ __device__ inline float Log(float x) {
   return x > 0.0f ? (x < infinity ? result : x) : of_others;
 }
 
+// What gelu makes of +infinity: itself, or NaN, as a norm makes of either.
+enum class OfInfinity { kInfinity, kNaN };
+
 // x times the normal distribution function, whose tail on the left of -|x| is
 // 2^-p(|x|) with a polynomial p that rises beyond where it was fitted, 6; on
 // the right it is 1 less the tail.
-template <int kCount>
+template <OfInfinity kOfInfinity, int kCount>
 __device__ float GeluByPower(float x, const float (&p)[kCount]) {
   const float tail = Exp2(-Polynomial(fabsf(x), p));
+  if (kOfInfinity == OfInfinity::kNaN) {
+    return fmaf(-fabsf(x), tail, fmaxf(x, 0.0f));
+  }
   return x * (x > 0.0f ? 1.0f - tail : tail);
 }
 
 // 1e-7 * max(1, |x|), and 3.6 ulp from -1 up.
-__device__ inline float Gelu(float x) {
+template <OfInfinity kOfInfinity = OfInfinity::kInfinity>
+__device__ float Gelu(float x) {
   constexpr float kCoefficients[] = {1.0f,
                                      0x1.26aed6p+0f,
                                      0x1.d63a70p-2f,
@@ -200,16 +207,17 @@ __device__ inline float Gelu(float x) {
                                      0x1.76796cp-13f,
                                      -0x1.35e794p-15f,
                                      0x1.55cb9ep-19f};
-  return GeluByPower(x, kCoefficients);
+  return GeluByPower<kOfInfinity>(x, kCoefficients);
 }
 
 // 2^-15 of it from -2.8 up, and 1e-7 * max(1, |x|) below. Neighbours have
 // nearly the same error: of their distance it takes or adds 2e-5.
-__device__ inline float GeluForHalf(float x) {
+template <OfInfinity kOfInfinity = OfInfinity::kInfinity>
+__device__ float GeluForHalf(float x) {
   constexpr float kCoefficients[] = {
       1.0f,           0x1.26987ep+0f,  0x1.d78438p-2f,
       0x1.a354dcp-5f, -0x1.bd3866p-8f, 0x1.c360fcp-12f};
-  return GeluByPower(x, kCoefficients);
+  return GeluByPower<kOfInfinity>(x, kCoefficients);
 }
 
 // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), by way of

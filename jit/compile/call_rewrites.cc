@@ -156,15 +156,44 @@ Rewrite RewriteTanh(const ValueRange& x, Exactness exactness,
 constexpr const char* kAsExactAsHalf =
     "as exact as 16 bits show, to which it is rounded";
 
-Rewrite RewriteGelu(GeluApproximate approximate, Exactness exactness,
+// Whether a value goes into norms by its own mean and deviation and nowhere
+// else. There an infinity makes NaN of all, as a NaN does.
+bool IsOnlyNormalized(const LoweredPlan& plan, int value) {
+  const auto normalizes = [value](const Node& node) {
+    const auto& operands = node.operands;
+    return node.op == OpKind::kGroupNorm && ValueOf(operands[0]) == value &&
+           std::count_if(operands.begin(), operands.end(),
+                         [value](const Operand& operand) {
+                           return ValueOf(operand) == value;
+                         }) == 1;
+  };
+  return !plan.AnyIsOutput({value}) &&
+         std::all_of(plan.nodes.begin(), plan.nodes.end(),
+                     [&](const Node& node) {
+                       return !node.Reads(value) || normalizes(node);
+                     });
+}
+
+Rewrite RewriteGelu(const LoweredPlan& plan, const Node& node,
                     const std::string& text) {
-  const bool is_enough =
-      exactness == Exactness::kHalf || exactness == Exactness::kSmooth;
-  if (approximate != GeluApproximate::kNone || !is_enough) return {};
-  return CallRewrite{Call("GeluForHalf", text),
-                     exactness == Exactness::kHalf
-                         ? kAsExactAsHalf
-                         : "right to 15 bits, of which fewer show"};
+  const auto& attributes = std::get<GeluAttributes>(node.attributes);
+  if (attributes.approximate != GeluApproximate::kNone) return {};
+  const int value = node.results[0];
+  const Exactness exactness = plan.values[value].exactness;
+  std::string change;
+  if (exactness == Exactness::kHalf) {
+    change = kAsExactAsHalf;
+  } else if (exactness == Exactness::kSmooth) {
+    change = "right to 15 bits, of which fewer show";
+  }
+  std::string function = change.empty() ? "Gelu" : "GeluForHalf";
+  if (IsOnlyNormalized(plan, value)) {
+    function += "<kiln::OfInfinity::kNaN>";
+    change += change.empty() ? "" : ", ";
+    change += "infinities as NaN, of which a norm makes the same";
+  }
+  if (change.empty()) return {};
+  return CallRewrite{Call(function, text), change};
 }
 
 // The function that is enough for what is rounded to 16 bits.
@@ -250,10 +279,10 @@ std::optional<CallRewrite> RewriteCall(
   if (const auto* softplus = std::get_if<SoftplusAttributes>(&attributes)) {
     return RewriteSoftplus(x, *softplus, text);
   }
-  const Exactness exactness = plan.values[node.results[0]].exactness;
-  if (const auto* gelu = std::get_if<GeluAttributes>(&attributes)) {
-    return RewriteGelu(gelu->approximate, exactness, text);
+  if (std::holds_alternative<GeluAttributes>(attributes)) {
+    return RewriteGelu(plan, node, text);
   }
+  const Exactness exactness = plan.values[node.results[0]].exactness;
   if (node.op == OpKind::kTanh) return RewriteTanh(x, exactness, text);
   return RewriteUnary(node.op, x, exactness, text);
 }

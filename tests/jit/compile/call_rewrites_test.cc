@@ -20,6 +20,7 @@ namespace kiln {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -148,7 +149,7 @@ TEST(CallRewritesTest, GeluOfTf32ProductsIsExact) {
   EXPECT_THAT(UnitsOf("grade tf32\ninput x: f32[2,8,16,16]\n"
                       "param w: f32[8,8,3,3]\nc = conv2d(x, w)\ng = gelu(c)\n"
                       "r = group_norm(g, num_groups=2)\noutput r\n"),
-              HasSubstr("kiln::Gelu("));
+              HasSubstr("kiln::Gelu<"));
 }
 
 // What is subtracted behind a norm is the error that neighbours share.
@@ -160,8 +161,8 @@ TEST(CallRewritesTest, GeluBehindWhichANormMakes16BitsHas15) {
         "c = conv2d(x, w)\ng = gelu(c)\n" +
         lines + "\noutput " + output + "\n");
   };
-  const auto shorter = HasSubstr("kiln::GeluForHalf(");
-  const auto exact = HasSubstr("kiln::Gelu(");
+  const auto shorter = HasSubstr("kiln::GeluForHalf<kiln::OfInfinity::kNaN>(");
+  const auto exact = AnyOf(HasSubstr("kiln::Gelu("), HasSubstr("kiln::Gelu<"));
   EXPECT_THAT(units("r = group_norm(g, num_groups=2)", "r: f16"), shorter);
   EXPECT_THAT(units("n = group_norm(g, num_groups=2)\nr = relu(n)", "r: bf16"),
               shorter);
@@ -171,6 +172,21 @@ TEST(CallRewritesTest, GeluBehindWhichANormMakes16BitsHas15) {
   EXPECT_THAT(units("r = batch_norm(g, m, v)", "r: f16"), exact);
   EXPECT_THAT(units("r = group_norm(g, num_groups=2)\noutput g: f32", "r: f16"),
               exact);
+}
+
+// A norm makes NaN of infinities, and of NaN.
+TEST(CallRewritesTest, InfinitiesOfGeluCountWhereNotOnlyANormReadsThem) {
+  const auto units = [](const std::string& lines) {
+    return UnitsOf("input x: f32[2,8,16,16]\ng = gelu(x)\n" + lines +
+                   "\noutput r\n");
+  };
+  const auto either = HasSubstr("kiln::Gelu<kiln::OfInfinity::kNaN>(");
+  const auto all = HasSubstr("kiln::Gelu(");
+  EXPECT_THAT(units("r = group_norm(g, num_groups=2)"), either);
+  EXPECT_THAT(units("n = group_norm(g, num_groups=2)\nr = relu(n)"), either);
+  EXPECT_THAT(units("n = group_norm(g, num_groups=2)\nr = add(n, g)"), all);
+  EXPECT_THAT(units("r = group_norm(g, num_groups=2)\noutput g"), all);
+  EXPECT_THAT(units("s = mul(g, 2.0)\nr = softmax(s, dim=1)"), all);
 }
 
 // Of lines that make r of f32 x and y, with its output of `type`.

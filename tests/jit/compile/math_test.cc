@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -86,10 +87,13 @@ const Function kFunctions[] = {
      [](double x) { return x > 20 ? x : SoftplusOf(x); }, 4.0, 2e-7},
     {"elu", [](float x) { return Elu(x, 1.0f); },
      [](double x) { return x > 0 ? x : std::expm1(x); }, 2.0, 1.2e-7},
-    {"gelu", Gelu, GeluErf, 4.0, 2e-7, -1.0},
-    {"gelu_left", Gelu, GeluErf, INFINITY, 1e-7, -INFINITY, -1.0},
-    {"gelu_half", GeluForHalf, GeluErf, 350, 4e-6, -2.8},
-    {"gelu_half_left", GeluForHalf, GeluErf, INFINITY, 1e-7, -INFINITY, -2.8},
+    {"gelu", Gelu<>, GeluErf, 4.0, 2e-7, -1.0},
+    {"gelu_left", Gelu<>, GeluErf, INFINITY, 1e-7, -INFINITY, -1.0},
+    {"gelu_finite", Gelu<OfInfinity::kNaN>, GeluErf, 4.0, 2e-7, -1.0, FLT_MAX},
+    {"gelu_half", GeluForHalf<>, GeluErf, 350, 4e-6, -2.8},
+    {"gelu_half_left", GeluForHalf<>, GeluErf, INFINITY, 1e-7, -INFINITY, -2.8},
+    {"gelu_half_finite", GeluForHalf<OfInfinity::kNaN>, GeluErf, 350, 4e-6,
+     -2.8, FLT_MAX},
     {"gelu_tanh", GeluTanh, GeluByTanh, 5.0, 2e-7, -1.0},
     {"gelu_tanh_left", GeluTanh, GeluByTanh, INFINITY, 1e-7, -INFINITY, -1.0},
     {"exp_half", ExpForHalf, std::exp, 128, INFINITY},
@@ -183,6 +187,8 @@ TEST(MathTest, SpecialValuesAreThoseOfPyTorch) {
   EXPECT_NEAR(HardswishOfTanh(-infinity), -1.0f / 3.0f, 0x1p-24f);
   EXPECT_EQ(Gelu(infinity), infinity);
   EXPECT_TRUE(std::isnan(Gelu(-infinity)));
+  EXPECT_TRUE(std::isnan(Gelu<OfInfinity::kNaN>(infinity)));
+  EXPECT_TRUE(std::isnan(Gelu<OfInfinity::kNaN>(-infinity)));
   EXPECT_EQ(GeluForHalf(infinity), infinity);
   EXPECT_TRUE(std::isnan(GeluForHalf(-infinity)));
   EXPECT_EQ(GeluTanh(infinity), infinity);
