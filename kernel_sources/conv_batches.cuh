@@ -26,7 +26,7 @@ class ConvBatches {
                  1, Group::kOctets, Group::kPatch / kTogether>;
 
   // A block of few tiles waits for its first, which carries nothing, for a
-  // larger part of its time (measured: docs/kernel-notes.md).
+  // larger part of its time (measured: docs/kernel-notes).
   static constexpr int kFewTiles = 6;
   static constexpr int kUsual =
       Spec::kTilesPerBlock < kFewTiles ? Group::kPatch : Carry::kFresh;

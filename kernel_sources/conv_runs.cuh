@@ -47,7 +47,7 @@ class RunTail<Spec, Tail::kMoments> {
 
   // Of all phases of the tile. Windows of two columns go to memory by way
   // of `kept`, which has KeptWindows::kWords: they are many, and their
-  // stores took longer than all else (docs/kernel-notes.md).
+  // stores took longer than all else (docs/kernel-notes).
   __device__ void Take(const typename Spec::Tensors& t,
                        const ConvBlock<Spec>& block, int tile,
                        float (&sums)[Spec::kTilesM][kCount], float* kept) {

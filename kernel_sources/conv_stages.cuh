@@ -82,7 +82,7 @@ struct StageNote {
   // What concerns one image; flags are known to be the same in all lanes of a
   // warp. All read, and all say when the stage is free: where one lane alone
   // did either, racecheck took the others' reads for races, or products began
-  // later (docs/kernel-notes.md).
+  // later (docs/kernel-notes).
   __device__ StageNote<1> Of(int image) const {
     return {{factors[image]},
             __any_sync(~0u, is_again),

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kFewestWaves = 4;
 // The share of a convolution's predicted time in which all that both move may
 // pass: P4 gains 13 % in fp32, with 0.67, and nothing in tf32, with 1.21
-// (docs/kernel-notes.md).
+// (docs/kernel-notes).
 constexpr double kShareOfMemory = 0.8;
 // What a convolution takes longer beside which others are finished: 4.52 to
 // 3.75 ms of P4 in fp32.

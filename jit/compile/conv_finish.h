@@ -9,7 +9,7 @@ namespace kiln {
 
 // Elements that conv_finish.cuh takes at once, and warps of a block that do:
 // one takes longer than a block computes, of three the producers feel the lack
-// (docs/kernel-notes.md).
+// (docs/kernel-notes).
 inline constexpr int64_t kFinishVector = 4;
 inline constexpr int64_t kFinishWarps = 2;
 

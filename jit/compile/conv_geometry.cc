@@ -388,7 +388,7 @@ int64_t ConvGeometry::HeldWindowBytes(int64_t channel_bytes) const {
          int64_t{groups()} * 64 * channel_bytes;
 }
 // Where eight pixels side by side are not one sector of memory. What is read
-// beside them is better spread over more threads (docs/kernel-notes.md).
+// beside them is better spread over more threads (docs/kernel-notes).
 bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
   if (channel_rows || !demands.stores || demands.reads > 0) return false;
   if (demands.reduces_images) return false;

@@ -14,7 +14,7 @@ namespace {
 
 // In cycles and instructions of a multiprocessor, fitted to the times of 1,064
 // tiles of 31 plans in both grades on an H100, if nothing else is said
-// (docs/kernel-notes.md); those of sums, rounds and octets since to 1,281,
+// (docs/kernel-notes); those of sums, rounds and octets since to 1,281,
 // some, which say so, to what 243 plans took whose tiles new ones replaced, and
 // some to 1,658 tiles of 384 plans, small and large. Groups take turns, so that
 // a tile takes as long as what is busiest, and a share of the rest.

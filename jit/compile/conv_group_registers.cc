@@ -1,5 +1,5 @@
 // Whether a tile of warpgroups fits in registers, by what ptxas refused
-// (docs/kernel-notes.md, A fifth survey).
+// (docs/kernel-notes, A fifth survey).
 #include <algorithm>
 
 #include "jit/compile/conv_tiles.h"

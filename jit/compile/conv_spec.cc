@@ -513,7 +513,7 @@ class ConvSpecWriter {
   // The columns of fragments whose values a warpgroup computes before the next
   // may multiply; 0 if it may at once. Groups are as far apart as they can be
   // if each holds its turn for a tile's time divided by their number. By what
-  // was measured of four groups (docs/kernel-notes.md) that is when half of the
+  // was measured of four groups (docs/kernel-notes) that is when half of the
   // values are there, and a quarter where the input has two parts, so that more
   // of the time has gone into products. Two groups won little, where a tail is
   // short they lost. Of channels as rows an eighth was best, and nothing where

@@ -18,7 +18,7 @@ constexpr int64_t kMaxStripOfStores = 16;
 constexpr int64_t kMaxStripOfMany = 4;
 constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
 // What tiles of warps take longer on an H100 than their model says, in the mean
-// of six that warpgroups could have had (docs/kernel-notes.md).
+// of six that warpgroups could have had (docs/kernel-notes).
 constexpr double kWarpsSlowedOnHopper = 1.5;
 // The same of operands of 16 bits with few channels, which warpgroups scale for
 // fuller octets: by hand, so that the faster of them are chosen for six plans.

@@ -8,7 +8,7 @@ namespace {
 
 // In cycles and instructions of a multiprocessor. The first two were measured
 // on an H100; the others are estimates by hand, made there while warps computed
-// the chains of docs/kernel-notes.md. No device below sm_90 has been timed.
+// the chains of docs/kernel-notes. No device below sm_90 has been timed.
 constexpr double kIssuedPerCycle = 2.1;    // instructions
 constexpr double kCyclesPerProduct = 1.6;  // of 16 x 8 x 8
 constexpr double kInstructionsPerCopy = 22.0;

@@ -16,7 +16,7 @@ namespace {
 
 // Vectors that a thread loads together. Those of a block's two warps are 12 KB
 // on their way, beside 18 to 24 KB of its producers; the L1 has room for 28
-// (docs/kernel-notes.md).
+// (docs/kernel-notes).
 constexpr int64_t kMostAtOnce = 12;
 // Half of that where more ops follow than these, by estimate: each element
 // takes a while itself then, and six ops behind P4 would be 18 % more code of

@@ -72,7 +72,7 @@ constexpr int64_t kMinClusterSlice = 2048;
 // That kernels count.
 constexpr int64_t kMaxSlice = int64_t{1} << 30;
 // From this on, rows of which two or three fit on a multiprocessor: 4 to 8 %
-// faster in turns, where four or more gain nothing (docs/kernel-notes.md).
+// faster in turns, where four or more gain nothing (docs/kernel-notes).
 constexpr int64_t kLargeRowBytes = 64 * kKiB;
 // Bytes of a chunk: large enough for the copy engine, small enough that many
 // are in flight.

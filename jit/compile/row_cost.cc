@@ -17,7 +17,7 @@ constexpr int kWarp = 32;
 constexpr double kBytesPerUs = 23'000;
 constexpr double kClockMhz = 1750;
 constexpr double kLaunchUs = 2.5;
-// The others by 645 times of 145 plans (docs/kernel-notes.md, "A sixth
+// The others by 645 times of 145 plans (docs/kernel-notes, "A sixth
 // survey"). From a kernel's start to its end, whatever it does.
 constexpr double kStartUs = 4.4;
 // Of the bandwidth, what a block alone on a multiprocessor gets, which loads,
@@ -65,7 +65,7 @@ constexpr int64_t kCachedBytes = 30'000'000;
 constexpr double kCachedCost = 0.3;
 // What a team takes for a row at least, however short, and until its ring is
 // full and behind its last row: for each member, and of what a slice takes. By
-// 60 times of seven plans in teams of 8 to 132 (docs/kernel-notes.md).
+// 60 times of seven plans in teams of 8 to 132 (docs/kernel-notes).
 constexpr double kTeamRowUs = 0.4;
 constexpr double kExchangeUs = 10;
 constexpr double kTeamFillUs = 8;

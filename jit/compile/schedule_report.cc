@@ -14,7 +14,7 @@ namespace kiln {
 namespace {
 
 // Of the data sheet's rate, what a plain copy reaches: 3.00 of 3.35 TB/s on an
-// H100 (docs/kernel-notes.md).
+// H100 (docs/kernel-notes).
 constexpr double kCopyShare = 0.9;
 // Of those that fit; plans have up to a dozen.
 constexpr int kShownCandidates = 6;

@@ -9,7 +9,7 @@ namespace kiln {
 // their one tensor so that caches give it up first, where it is large and no
 // other kernel reads it: to keep it would cost what caches hold for others. Of
 // two tensors at once, or where results as large are written, that does not pay
-// (docs/kernel-notes.md, "What a reduction waits for").
+// (docs/kernel-notes, "What a reduction waits for").
 void StreamReads(Schedule* schedule);
 
 }  // namespace kiln
