@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jit/plan/attribute_fields.h"
+#include "jit/plan/composed_ops.h"
 #include "jit/plan/errors.h"
 #include "jit/plan/nearest_name.h"
 #include "jit/plan/op_table.h"
@@ -138,9 +139,10 @@ class Parser {
     if (!name.ok()) return name.status();
     const OpInfo* const info = FindOpByName(name->text);
     if (info == nullptr) {
-      return TextError(*name,
-                       "is not an op" + DidYouMean(name->text, OpNames()),
-                       Describe(*name), "an op of docs/plan-language.md");
+      std::string hint = HowToWrite(name->text);
+      if (hint.empty()) hint = DidYouMean(name->text, OpNames());
+      return TextError(*name, "is not an op" + hint, Describe(*name),
+                       "an op of docs/plan-language.md");
     }
     Call call{*info, *name, {}, {}};
     call.op.kind = info->kind;

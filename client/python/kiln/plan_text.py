@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from kiln.composed_ops import how_to_write
 from kiln.errors import PlanError
 from kiln.nearest_name import did_you_mean
 from kiln.plan_lexer import Token
@@ -133,9 +134,9 @@ class _Parser:
         called = self._reader.name("an op name")
         kind = ALIASES.get(called.text, called.text)
         if kind not in OPS:
-            called.fail("is not an op" +
-                        did_you_mean(called.text, [*OPS, *ALIASES]),
-                        "an op of docs/plan-language.md")
+            hint = (how_to_write(called.text) or
+                    did_you_mean(called.text, [*OPS, *ALIASES]))
+            called.fail("is not an op" + hint, "an op of docs/plan-language.md")
         op = Op(kind, result.text, [None] * len(OPS[kind].operands), {})
         self._arguments(called, op)
         self._plan.ops.append(op)

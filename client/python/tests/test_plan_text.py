@@ -11,6 +11,7 @@ import sys
 import unittest
 
 from kiln import KilnError, plan_text
+from kiln.composed_ops import COMPOSED_OPS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 EXAMPLES = sorted((ROOT / "examples" / "plans").glob("*.kiln"))
@@ -31,6 +32,7 @@ STATEMENTS = [
     "3 = relu(x)", "y = (x)", "y = ]\n)", "y = relu(x) # é\nz = relu(é)",
 ]
 CALLS = [
+    *(f"{name}(x)" for name in COMPOSED_OPS),
     "tanhh(x)", "relu x", "relu(x, x)", "relu(2)", "relu(xx)", "relu(x x)",
     "relu(x, dim=1)", "relu(x, input=x)", "relu([x])", "relu(x, 3=4)",
     "conv2d(x, w, weight=x)", "conv2d(x, w, stride=1, stride=2)",

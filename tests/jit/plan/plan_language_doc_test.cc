@@ -3,19 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "jit/plan/canonical.h"
+#include "jit/plan/composed_ops.h"
 #include "jit/plan/op_table.h"
 #include "jit/plan/plan_text.h"
 
 namespace kiln {
 namespace {
 
-std::string Page() {
-  std::ifstream file(KILN_SOURCE_DIR "/docs/plan-language.md");
+std::string Page(const std::string& name = "plan-language.md") {
+  std::ifstream file(KILN_SOURCE_DIR "/docs/" + name);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
@@ -63,6 +65,28 @@ TEST(PlanLanguageDocTest, TableListsEveryOp) {
     const std::string row =
         fmt::format("| {} | `{}` ", static_cast<int>(info.kind), info.name);
     EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
+}
+
+TEST(PlanLanguageDocTest, OpsListsWhatOtherOpsMake) {
+  const std::string page = Page("ops.md");
+  for (const ComposedOp& op : ComposedOps()) {
+    const std::string row =
+        fmt::format("| `{}` | `{}` | {} |", op.name, op.statements, op.where);
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
+}
+
+TEST(PlanLanguageDocTest, WhatOtherOpsMakeIsValid) {
+  for (const ComposedOp& op : ComposedOps()) {
+    const std::string text = fmt::format(
+        "input x: f32[2,4,1,8]\nparam w: f32[6,4,1,1]\nparam g: f32[4,1,1]\n"
+        "{}\noutput y\n",
+        std::regex_replace(std::string(op.statements), std::regex("; "), "\n"));
+    const auto plan = ParsePlanText(text);
+    ASSERT_TRUE(plan.ok()) << plan.status() << "\n" << text;
+    EXPECT_TRUE(Canonicalize(*plan).ok()) << text;
+    EXPECT_EQ(FindOpByName(op.name), nullptr) << op.name;
   }
 }
 

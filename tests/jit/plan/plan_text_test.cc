@@ -143,6 +143,9 @@ TEST(ParsePlanTextTest, ErrorsSayWhereAndWhat) {
       {"input x: f32[2]\ny = tanhh(x)",
        "line 2, column 5: is not an op; did you mean 'tanh'? (got 'tanhh', "
        "allowed: an op of docs/plan-language.md)"},
+      {"input x: f32[2]\ny = swish(x)",
+       "line 2, column 5: is not an op; write y = silu(x) (got 'swish', "
+       "allowed: an op of docs/plan-language.md)"},
       {"input x f32[2]",
        "line 1, column 9: unexpected token (got 'f32', allowed: ':')"},
       {"input x: f64[2]",
