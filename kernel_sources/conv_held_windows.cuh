@@ -97,7 +97,7 @@ class ConvHeldWindows {
   // What is made of an image's windows, of the warp's channels.
   __device__ void Know(const ConvBlock<Spec>& block) const {
     const int lane = threadIdx.x % 32;
-#pragma unroll 1
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Point<Index> at = places_.PointOfChannel(block, half);
       const Moments state = states_.template Merged<4>(
