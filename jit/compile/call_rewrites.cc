@@ -160,12 +160,7 @@ constexpr const char* kAsExactAsHalf =
 // else. There an infinity makes NaN of all, as a NaN does.
 bool IsOnlyNormalized(const LoweredPlan& plan, int value) {
   const auto normalizes = [value](const Node& node) {
-    const auto& operands = node.operands;
-    return node.op == OpKind::kGroupNorm && ValueOf(operands[0]) == value &&
-           std::count_if(operands.begin(), operands.end(),
-                         [value](const Operand& operand) {
-                           return ValueOf(operand) == value;
-                         }) == 1;
+    return node.op == OpKind::kGroupNorm && ValueOf(node.operands[0]) == value;
   };
   return !plan.AnyIsOutput({value}) &&
          std::all_of(plan.nodes.begin(), plan.nodes.end(),
@@ -190,7 +185,7 @@ Rewrite RewriteGelu(const LoweredPlan& plan, const Node& node,
   if (IsOnlyNormalized(plan, value)) {
     function += "<kiln::OfInfinity::kNaN>";
     change += change.empty() ? "" : ", ";
-    change += "infinities as NaN, of which a norm makes the same";
+    change += "by one multiply-add, infinities as NaN, as a norm makes them";
   }
   if (change.empty()) return {};
   return CallRewrite{Call(function, text), change};

@@ -12,7 +12,8 @@ namespace kiln {
 // A pointwise call that is cheaper for what is known of its operands' ranges
 // (value_ranges.h) and of how exact its result has to be (value_demands.h). The
 // same results to the bit, NaN for NaN included, but where `change` names
-// another formula: then within the errors that math.cuh states.
+// another formula: then within the errors that math.cuh states, and with the
+// infinities that `change` says.
 struct CallRewrite {
   std::string expression;  // that takes the call's place
   std::string change;      // "only its upper bound can bind"; for people

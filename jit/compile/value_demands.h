@@ -26,8 +26,9 @@ namespace kiln {
 // its error what neighbours share; what they do not, such as a rounding, is
 // left, and so much larger beside the rest. An error of 2^-15 of the value that
 // changes little from one to the next does not show in a result of 16 bits:
-// kSmooth is what such a norm makes results of 16 bits of. Not so in tf32: of a
-// value that is nearly all bias the products' error is as small as they are.
+// kSmooth is what such a norm makes results of 16 bits of. Of others it is not,
+// in tf32 either: of a value that is nearly all bias the products' error is as
+// small as they are.
 //
 // Fills in LoweredValue::exactness. FindRanges must have run.
 void FindDemands(Grade grade, LoweredPlan* plan);

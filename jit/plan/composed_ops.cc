@@ -9,34 +9,39 @@ namespace kiln {
 const std::vector<ComposedOp>& ComposedOps() {
   static const auto* const ops = new std::vector<ComposedOp>{
       {"instance_norm", "y = group_norm(x, num_groups=4)",
-       "as many groups as channels"},
+       "the number of channels in place of 4"},
       {"layer_norm",
        "m = mean(x, dim=-1, keepdim=true); d = sub(x, m); s = mul(d, d); "
        "v = mean(s, dim=-1, keepdim=true); e = add(v, 1e-5); r = sqrt(e); "
        "y = div(d, r)",
-       "the dimensions to normalise in place of -1"},
+       "the dimensions to normalise in place of -1; a weight by mul, a "
+       "bias by add"},
       {"rms_norm",
-       "s = mul(x, x); v = mean(s, dim=-1, keepdim=true); e = add(v, 1e-6); "
-       "r = sqrt(e); y = div(x, r)",
-       "the dimensions to normalise in place of -1"},
+       "s = mul(x, x); v = mean(s, dim=-1, keepdim=true); "
+       "e = add(v, 1e-6); r = sqrt(e); y = div(x, r)",
+       "the dimensions to normalise in place of -1, its eps in place of "
+       "1e-6; a weight by mul"},
       {"normalize",
        "s = mul(x, x); t = sum(s, dim=1, keepdim=true); n = sqrt(t); "
        "m = maximum(n, 1e-12); y = div(x, m)",
-       ""},
-      {"log_softmax", "l = logsumexp(x, dim=1, keepdim=true); y = sub(x, l)",
-       ""},
-      {"conv1d", "y = conv2d(x, w)",
-       "x of [N, C, 1, L], w of [O, C, 1, K], padding=[0, p]"},
-      {"linear", "y = conv2d(x, w)", "x of [N, C, 1, L], w of [O, C, 1, 1]"},
+       "its dimension in place of 1"},
+      {"log_softmax",
+       "m = amax(x, dim=1, keepdim=true); d = sub(x, m); "
+       "l = logsumexp(d, dim=1, keepdim=true); y = sub(d, l)",
+       "its dimension in place of 1"},
+      {"conv1d", "y = conv2d(x, w, padding=[0, 1])",
+       "x of [N, C, 1, L], w of [O, C, 1, K], its padding in place of 1"},
+      {"linear", "y = conv2d(x, w)", "x of [M, C, 1, 1], w of [O, C, 1, 1]"},
       {"adaptive_avg_pool2d", "y = mean(x, dim=[2, 3], keepdim=true)",
        "an output of 1 x 1"},
       {"adaptive_max_pool2d", "y = amax(x, dim=[2, 3], keepdim=true)",
        "an output of 1 x 1"},
       {"relu6", "y = clamp(x, min=0, max=6)", ""},
       {"prelu", "a = relu(x); b = minimum(x, 0); c = mul(b, g); y = add(a, c)",
-       "g of a shape that broadcasts to x, [C, 1, 1]"},
+       "its weight g of [C, 1, 1]"},
       {"selu",
-       "e = elu(x, alpha=1.6732632423543772); y = mul(e, 1.0507009873554805)",
+       "e = elu(x, alpha=1.6732632423543772); "
+       "y = mul(e, 1.0507009873554805)",
        ""},
       {"swish", "y = silu(x)", ""},
       {"softsign", "a = abs(x); b = add(a, 1); y = div(x, b)", ""},

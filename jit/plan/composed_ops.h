@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-// What PyTorch has a function for and plans write with several ops, or with one
-// of another name.
+// What PyTorch has a function for, or people a name, and plans write with
+// several ops or with one of another name.
 struct ComposedOp {
-  std::string_view name;        // torch.nn.functional's, or torch's
+  std::string_view name;
   std::string_view statements;  // from x to y, separated by "; "
   std::string_view where;       // what they take for granted; may be empty
 };
@@ -18,7 +18,7 @@ struct ComposedOp {
 // In the order of docs/ops.md.
 const std::vector<ComposedOp>& ComposedOps();
 
-// "; write l = logsumexp(x, dim=1, keepdim=true); y = sub(x, l)", or nothing.
+// "; write r = sqrt(x); y = div(1, r)", or nothing.
 std::string HowToWrite(std::string_view name);
 
 }  // namespace kiln

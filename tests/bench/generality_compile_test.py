@@ -19,7 +19,8 @@ import host_times
 _TARGET = ("--target", "h100-sxm")
 # Of the plain path, which takes what no other kernel does.
 _PLAIN = {"kiln_conv2d", "kiln_conv_transpose2d"}
-# Whose first choice ptxas gives too few registers, so that another is compiled.
+# Whose first choice needs more registers than it has, by this NVRTC's ptxas, so
+# that another is compiled.
 _COMPILED_AGAIN = {("transpose_softmax", "fp32")}
 _CONSTANT = re.compile(r"\b(kSharedBytes|kProducerRegisters|kOctetsAtOnce)"
                        r" = (\d+)")
@@ -29,7 +30,7 @@ _MANY_REGISTERS = 80
 
 
 def plans_with_convolutions():
-    """(name, grade, plan text) of each whose grade makes a difference."""
+    """(name, grade, plan text) of each, of f32 in both grades."""
     for name, text in generality_rows.plan_texts().items():
         if "conv" not in text:
             continue
@@ -39,7 +40,7 @@ def plans_with_convolutions():
 
 
 def compile_plan(daemon, text):
-    """(symbols of its kernels, constants of each source of a convolution)."""
+    """(symbols of its kernels, constants of each source for warpgroups)."""
     with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
         (result,) = daemon.kiln("compile", "-", *_TARGET, "-o", folder,
                                 plan_text=text)["results"]

@@ -6,6 +6,7 @@
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import unittest
@@ -100,6 +101,12 @@ class RefusedTextTest(unittest.TestCase):
         for call in CALLS:
             with self.subTest(call):
                 self.check(f"{INPUTS}y = {call}\noutput y\n")
+
+    def test_composed_ops_are_those_of_the_page(self):
+        page = (ROOT / "docs" / "ops.md").read_text()
+        section = page.split("## What other ops make")[1].split("\n## ")[0]
+        self.assertEqual(re.findall(r"^\| `(\w+)` \|", section, re.M),
+                         list(COMPOSED_OPS))
 
     def test_too_long_a_text(self):
         self.check("#" * ((1 << 20) + 1))
