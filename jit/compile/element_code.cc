@@ -1,4 +1,3 @@
-// Longer than 400 lines because one class writes an element's code, op by op.
 #include "jit/compile/element_code.h"
 
 #include <algorithm>
@@ -10,31 +9,12 @@
 #include "jit/compile/call_rewrites.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_states.h"
+#include "jit/compile/element_index.h"
 #include "jit/compile/pointwise_call.h"
 #include "jit/compile/spec_text.h"
 
 namespace kiln {
 namespace {
-
-constexpr std::string_view kAxes[] = {"at.n", "at.c", "at.h", "at.w"};
-
-// Position of the element at `at` in a tensor broadcast over `domain`.
-std::string IndexOf(const Dims4& dims, const Dims4& domain) {
-  if (dims == domain) return "at.i";
-  std::string index;
-  int64_t stride = 1;
-  for (int axis = 3; axis >= 0; --axis) {
-    if (dims[axis] == 1) continue;
-    std::string term(kAxes[axis]);
-    if (stride != 1) term += fmt::format(" * {}", stride);
-    index = index.empty() ? term : term + " + " + index;
-    stride *= dims[axis];
-  }
-  return index.empty() ? "0" : index;
-}
-
-// The coordinate that counts channels in a tensor of this rank.
-std::string_view ChannelAxis(size_t rank) { return kAxes[4 - rank + 1]; }
 
 constexpr std::string_view kOfChannel = "channel.";
 
@@ -66,54 +46,6 @@ bool Mentions(const std::string& line, const std::string& text) {
 }
 
 }  // namespace
-
-bool IsOfChannel(const std::string& index) {
-  return !index.empty() && index.find("at.i") == std::string::npos &&
-         index.find("at.h") == std::string::npos &&
-         index.find("at.w") == std::string::npos;
-}
-
-bool RunsWithW(const std::string& index) {
-  return index == "at.w" || index.ends_with(" + at.w");
-}
-
-std::string KernelTensors::Read(int value, const std::string& name) {
-  const Place& place = schedule_.homes[value].value();
-  // Where the kernel also writes it reads through the same pointer.
-  for (const Store& store : kernel_.stores) {
-    if (store.place == place) return ReadWritten(store);
-  }
-  return Add({name, StorageTypeName(place.dtype), false, place});
-}
-
-std::string KernelTensors::Read(int value) {
-  return Read(value, schedule_.lowered.values[value].name);
-}
-
-std::string KernelTensors::Write(const Store& store) {
-  const std::string name =
-      store.place.slot < 0
-          ? schedule_.lowered.values[store.value].name
-          : fmt::format("output{}",
-                        store.place.slot - schedule_.lowered.num_inputs);
-  return Add({name, StorageTypeName(store.place.dtype), true, store.place});
-}
-
-std::string KernelTensors::ReadWritten(const Store& store) {
-  std::string field = Write(store);
-  for (KernelTensor& tensor : list_) {
-    if (tensor.place == store.place) tensor.is_read = true;
-  }
-  return field;
-}
-
-std::string KernelTensors::Add(KernelTensor tensor) {
-  const bool known = std::any_of(
-      list_.begin(), list_.end(),
-      [&](const KernelTensor& other) { return other.name == tensor.name; });
-  if (!known) list_.push_back(tensor);
-  return "t." + tensor.name;
-}
 
 ElementCode::ElementCode(const Schedule& schedule, const Dims& domain,
                          KernelTensors* tensors)
@@ -180,7 +112,7 @@ std::vector<std::string> ElementCode::ChannelFields() const {
 std::string ElementCode::ChannelLocal(int value) {
   const Dims& dims = schedule_.lowered.values[value].desc.dims;
   const bool is_vector = dims.size() == 1 && dims[0] == domain_[1];
-  return InChannel(is_vector ? LocalAt(value, std::string(kAxes[1]))
+  return InChannel(is_vector ? LocalAt(value, std::string(AxisOf(4, 1)))
                              : Local(value));
 }
 
@@ -285,7 +217,7 @@ std::string ElementCode::ChannelVector(const Operand& operand, const Node& node,
   }
   const int input = ValueOf(node.operands[0]);
   const size_t rank = schedule_.lowered.values[input].desc.dims.size();
-  return LocalAt(value, std::string(ChannelAxis(rank)));
+  return LocalAt(value, std::string(AxisOf(rank, 1)));
 }
 
 // A statistic of the group that the element belongs to.
@@ -293,8 +225,8 @@ std::string ElementCode::GroupValue(int value, const Node& node) {
   const auto& norm = std::get<GroupNormAttributes>(node.attributes);
   const Dims& dims =
       schedule_.lowered.values[ValueOf(node.operands[0])].desc.dims;
-  const std::string_view channel = ChannelAxis(dims.size());
-  const std::string_view sample = kAxes[4 - dims.size()];
+  const std::string_view channel = AxisOf(dims.size(), 1);
+  const std::string_view sample = AxisOf(dims.size(), 0);
   const int64_t channels_per_group = dims[1] / norm.num_groups;
   const std::string index =
       fmt::format("{} * {} + {} / {}", sample, norm.num_groups, channel,
@@ -463,18 +395,6 @@ std::string FloatLiteral(float value) {
                        std::bit_cast<uint32_t>(value));
   }
   return fmt::format("{:a}f", value);
-}
-
-std::string StorageTypeName(DataType type) {
-  switch (type) {
-    case DataType::kF32:
-      return "float";
-    case DataType::kF16:
-      return "kiln::Float16";
-    case DataType::kBF16:
-      return "kiln::BFloat16";
-  }
-  return "float";
 }
 
 }  // namespace kiln

@@ -8,45 +8,10 @@
 #include <vector>
 
 #include "jit/compile/folded_factors.h"
+#include "jit/compile/kernel_tensors.h"
 #include "jit/compile/schedule.h"
 
 namespace kiln {
-
-// A pointer parameter of a kernel, and a field of its Spec::Tensors.
-struct KernelTensor {
-  std::string name;  // "input", "v3", "output0"
-  std::string type;  // of an element: "float", "kiln::Float16"
-  bool is_output = false;
-  Place place;
-  bool is_read = false;  // of an output: elements are loaded, then replaced
-};
-
-// The tensors of one kernel, each listed once, in order of first use.
-class KernelTensors {
- public:
-  KernelTensors(const Schedule& schedule, const Kernel& kernel)
-      : schedule_(schedule), kernel_(kernel) {}
-
-  // The field that a value is read from: named `name`, or as it is where the
-  // kernel writes it. The value must have a home.
-  std::string Read(int value, const std::string& name);
-  std::string Read(int value);  // named like the value
-
-  // The field that `store` goes to.
-  std::string Write(const Store& store);
-
-  // A field of any type in the workspace.
-  std::string Add(KernelTensor tensor);
-
-  const std::vector<KernelTensor>& list() const { return list_; }
-
- private:
-  std::string ReadWritten(const Store& store);
-
-  const Schedule& schedule_;
-  const Kernel& kernel_;
-  std::vector<KernelTensor> list_;
-};
 
 // Writes the straight-line code of one element: loads, one line for each
 // pointwise node without what its operands' ranges make dead, stores. `t` is a
@@ -168,18 +133,9 @@ class ElementCode {
   std::map<int, std::string> divisors_;
 };
 
-// Whether what is read at `index`, not empty, is the same for all pixels of a
-// channel.
-bool IsOfChannel(const std::string& index);
-// Whether it runs with w, so that neighbours in a row are neighbours there.
-bool RunsWithW(const std::string& index);
-
 // "0x1.4p+3f": exactly `value`, whatever the locale; infinities and NaN by
 // their bits.
 std::string FloatLiteral(float value);
-
-// "float", "kiln::Float16", "kiln::BFloat16".
-std::string StorageTypeName(DataType type);
 
 }  // namespace kiln
 

@@ -8,6 +8,7 @@
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_constants.h"
 #include "jit/compile/conv_finish.h"
+#include "jit/compile/element_index.h"
 #include "jit/compile/held_text.h"
 #include "jit/compile/spec_text.h"
 

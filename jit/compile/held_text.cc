@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "jit/compile/element_index.h"
 
 namespace kiln {
 namespace {

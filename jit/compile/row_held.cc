@@ -4,6 +4,7 @@
 #include <set>
 
 #include "fmt/format.h"
+#include "jit/compile/element_index.h"
 #include "jit/compile/held_text.h"
 
 namespace kiln {
