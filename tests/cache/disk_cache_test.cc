@@ -8,48 +8,15 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <thread>
 
-#include "cache/entry_format.h"
-#include "tests/cache/scratch_directory.h"
+#include "tests/cache/disk_cache_testing.h"
 
 namespace kiln {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-class DiskCacheTest : public ::testing::Test {
- protected:
-  std::unique_ptr<DiskCache> Open(int64_t limit_bytes = 1 << 30) {
-    DiskCache::Options options;
-    options.directory = directory_;
-    options.limit_bytes = limit_bytes;
-    options.now_unix_ms = [this] { return now_ms_; };
-    auto cache = DiskCache::Open(options);
-    EXPECT_TRUE(cache.ok()) << cache.status();
-    return cache.ok() ? *std::move(cache) : nullptr;
-  }
-  std::string OpenError(const fs::path& directory) {
-    DiskCache::Options options;
-    options.directory = directory;
-    const absl::Status status = DiskCache::Open(options).status();
-    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-    return std::string(status.message());
-  }
-
-  ScratchDirectory scratch_;
-  const fs::path directory_ = scratch_.path() / "cache";
-  int64_t now_ms_ = std::chrono::duration_cast<std::chrono::milliseconds>(
-                        std::chrono::system_clock::now().time_since_epoch())
-                        .count();
-};
-
-// The size of the file of an entry with an empty key text.
-int64_t FileBytes(int64_t payload_bytes) {
-  return static_cast<int64_t>(kEntryOverheadBytes) + payload_bytes;
-}
 
 TEST_F(DiskCacheTest, GivesBackWhatWasPut) {
   const auto cache = Open();
@@ -254,155 +221,6 @@ TEST_F(DiskCacheTest, VerifyReportsProgressAndStops) {
                   })
                   .empty());
   EXPECT_EQ(calls, 3);
-}
-
-TEST_F(DiskCacheTest, OneWritesTheOthersRead) {
-  const auto writer = Open();
-  const auto reader = Open();
-  EXPECT_FALSE(reader->counters().writable);
-  reader->Put(TestKey(1), "", "x");
-  EXPECT_FALSE(reader->Contains(TestKey(1)));
-  EXPECT_EQ(reader->counters().store_failures, 0);
-
-  writer->Put(TestKey(2), "text", "y");
-  ASSERT_TRUE(reader->Get(TestKey(2)));
-  EXPECT_EQ(reader->List().size(), 1);
-  EXPECT_EQ(reader->Purge({}).status().code(),
-            absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(reader->Gc(0).status().code(),
-            absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(writer->Contains(TestKey(2)));
-}
-
-// Prevents that nobody finds the process that has to end.
-TEST_F(DiskCacheTest, WhoOnlyReadsSaysWhoWrites) {
-  const auto writer = Open();
-  const auto reader = Open();
-  EXPECT_THAT(std::string(reader->Purge({}).status().message()),
-              HasSubstr("(pid " + std::to_string(getpid()) + ")"));
-  // Prevents that a process is stopped which only has the id of one that was
-  // killed: the last id is that of no process, the one before of another.
-  for (const char* text : {"", "x", "1", "4194305"}) {
-    WriteFile(directory_ / "lock", text);
-    EXPECT_THAT(std::string(reader->Gc(0).status().message()),
-                HasSubstr("(pid unknown)"))
-        << text;
-  }
-}
-
-TEST_F(DiskCacheTest, ALockThatCannotBeOpenedIsSaid) {
-  fs::create_directories(directory_ / "lock");
-  const auto cache = Open();
-  EXPECT_FALSE(cache->counters().writable);
-  EXPECT_THAT(std::string(cache->Gc(0).status().message()),
-              HasSubstr("cannot be taken (Is a directory)"));
-}
-
-// Prevents a cache from staying read-only after the writer has gone.
-TEST_F(DiskCacheTest, AReaderTakesOverWhenTheWriterEnds) {
-  auto writer = Open();
-  const auto reader = Open();
-  writer->Put(TestKey(1), "", "x");
-  writer.reset();
-  reader->Put(TestKey(2), "", "y");
-  EXPECT_TRUE(reader->counters().writable);
-  EXPECT_EQ(reader->counters().entries, 2);
-  EXPECT_TRUE(reader->Get(TestKey(2)));
-}
-
-TEST_F(DiskCacheTest, AnEntryThatSomeoneRemovedIsAMiss) {
-  const auto cache = Open();
-  cache->Put(TestKey(1), "", "x");
-  fs::remove(EntryPath(directory_, TestKey(1)));
-  EXPECT_FALSE(cache->Get(TestKey(1)));
-  EXPECT_EQ(cache->counters().damaged, 0);
-  EXPECT_EQ(cache->counters().entries, 0);
-  cache->Put(TestKey(1), "", "again");
-  EXPECT_TRUE(cache->Get(TestKey(1)));
-  // What only the index knows does not count as stored.
-  fs::remove(EntryPath(directory_, TestKey(1)));
-  cache->Put(TestKey(1), "", "once more");
-  EXPECT_TRUE(cache->Contains(TestKey(1)));
-  EXPECT_EQ(cache->counters().entries, 1);
-}
-
-// Prevents evictions for files that are no longer there.
-TEST_F(DiskCacheTest, WhatSomeoneRemovedMakesRoom) {
-  const auto cache = Open(FileBytes(1000) * 3);
-  for (const int number : {1, 2, 3}) {
-    cache->Put(TestKey(number), "", std::string(1000, 'x'));
-  }
-  fs::remove(EntryPath(directory_, TestKey(2)));
-  fs::remove(EntryPath(directory_, TestKey(3)));
-  cache->Put(TestKey(4), "", std::string(1000, 'x'));
-  EXPECT_TRUE(cache->Contains(TestKey(1)));
-  EXPECT_EQ(cache->counters().entries, 2);
-  EXPECT_EQ(cache->counters().size_bytes, FileBytes(1000) * 2);
-  EXPECT_EQ(cache->counters().evictions, 0);
-}
-
-// Prevents that a full cache stays full when someone has emptied its folder.
-TEST_F(DiskCacheTest, OneMissingFileTellsOfOthers) {
-  const auto cache = Open();
-  for (const bool reads : {false, true}) {
-    for (int number = 0; number < 9; ++number) {
-      cache->Put(TestKey(number), "", "x");
-    }
-    ASSERT_EQ(cache->counters().entries, 9);
-    fs::remove_all(directory_ / "entries");
-    EXPECT_FALSE(reads ? cache->Get(TestKey(4)).has_value()
-                       : cache->Contains(TestKey(4)));
-    EXPECT_EQ(cache->counters().entries, 0);
-    EXPECT_EQ(cache->counters().size_bytes, 0);
-  }
-}
-
-TEST_F(DiskCacheTest, RefreshCountsFilesAndKeepsTheOrderOfUse) {
-  const auto cache = Open(FileBytes(1000) * 5);
-  for (const int number : {1, 2, 3, 4}) {
-    cache->Put(TestKey(number), "", std::string(1000, 'x'));
-  }
-  EXPECT_TRUE(cache->Get(TestKey(1)));
-  // Of use within an hour the file tells nothing.
-  fs::last_write_time(EntryPath(directory_, TestKey(1)),
-                      fs::file_time_type::clock::now() - std::chrono::hours(1));
-  fs::remove(EntryPath(directory_, TestKey(3)));
-  const fs::path copied = EntryPath(directory_, TestKey(5));
-  fs::create_directories(copied.parent_path());
-  WriteFile(copied, SerializeEntry(TestKey(5), "", "x", "elsewhere"));
-  fs::last_write_time(copied,
-                      fs::file_time_type::clock::now() - std::chrono::hours(2));
-  cache->Refresh();
-  EXPECT_EQ(cache->counters().entries, 4);
-  EXPECT_EQ(cache->counters().size_bytes, FileBytes(1000) * 3 + FileBytes(1));
-  const auto entries = cache->List();
-  ASSERT_EQ(entries.size(), 4u);
-  for (const auto& [place, number] :
-       {std::pair(0, 1), std::pair(1, 4), std::pair(2, 2), std::pair(3, 5)}) {
-    EXPECT_EQ(entries[place].key, TestKey(number)) << place;
-  }
-  EXPECT_EQ(cache->Gc(FileBytes(1000) * 2)->entries, 2);
-  EXPECT_TRUE(cache->Contains(TestKey(1)));
-  EXPECT_TRUE(cache->Contains(TestKey(4)));
-}
-
-TEST_F(DiskCacheTest, SurvivesRemovalOfItsDirectories) {
-  const auto cache = Open();
-  cache->Put(TestKey(1), "", "x");
-  fs::remove_all(directory_ / "entries");
-  EXPECT_FALSE(cache->Get(TestKey(1)));
-  cache->Put(TestKey(1), "", "again");
-  EXPECT_TRUE(cache->Get(TestKey(1)));
-}
-
-TEST_F(DiskCacheTest, AnEntryThatSomeoneCopiedInIsAHit) {
-  const auto cache = Open();
-  const std::string bytes = SerializeEntry(TestKey(1), "", "x", "elsewhere");
-  fs::create_directories(EntryPath(directory_, TestKey(1)).parent_path());
-  WriteFile(EntryPath(directory_, TestKey(1)), bytes);
-  EXPECT_TRUE(cache->Get(TestKey(1)));
-  EXPECT_EQ(cache->counters().entries, 1);
-  EXPECT_EQ(cache->counters().size_bytes, static_cast<int64_t>(bytes.size()));
 }
 
 // Prevents a crash loop from filling the disk with half-written files.
