@@ -14,6 +14,8 @@ constexpr int64_t kRegistersOfCopies = 40;  // behind the threads' backs
 // Of one that turns lines; of three eights of matrices at once.
 constexpr int64_t kRegistersOfTurning = 64;
 constexpr int64_t kMostRegistersOfTurning = 72;
+// Of two beside two groups; and where coordinates take more, in a phase of a
+// transposed convolution, as of one that brings all.
 constexpr int64_t kProducerRegisters = 80;
 constexpr int64_t kMostProducerRegisters = 88;
 // Of two beside one group, which has all that it can take, or beside two whose
@@ -43,6 +45,7 @@ int64_t ConvGeometry::producer_registers() const {
       : producers == 1                        ? kMostProducerRegisters
       : groups() == 1                         ? kAmpleProducerRegisters
       : groups() == 2 && takes_eight_octets() ? kAmpleProducerRegisters
+      : groups() == 2 && phases(1) > 1        ? kMostProducerRegisters
       : groups() == 2                         ? kProducerRegisters
                                               : kFewestProducerRegisters;
   return LeftForConsumers(wanted) > launch_registers() ? wanted : 0;
