@@ -40,6 +40,22 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_lines_reshaped": _conv("2,160,28,28", "136,160,1,1", "bf16")
     + "y = silu(c)\noutput y\n",
+    # Blocks of a cluster share the chunks of a tile: in parts, from registers
+    # and in planes; lines; over channels; with windows; in both phases.
+    "conv_shared_sums": _conv("1,512,10,12", "64,512,3,3", padding=1)
+    + "y = relu(c)\noutput y\n",
+    "conv_shared_sums_moments": _conv("2,512,14,14", "128,512,3,3", padding=1)
+    + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    "conv_shared_sums_lines": _conv("1,2048,8,12", "64,2048,1,1", "f16")
+    + "y = relu(c)\noutput y\n",
+    "conv_shared_sums_softmax": _conv("1,512,10,12", "40,512,3,3", padding=1)
+    + "y = softmax(c, dim=1)\noutput y\n",
+    "conv_shared_sums_pool": _conv("1,512,14,14", "64,512,3,3", padding=1)
+    + "r = silu(c)\n"
+    "y = avg_pool2d(r, kernel_size=3, stride=2, padding=1)\noutput y\n",
+    "conv_shared_sums_phases": _conv("1,512,7,7", "512,64,4,4", padding=1,
+                                     stride=2, transposed=1)
+    + "y = relu(c)\noutput y\n",
     # Rows of eight pixels: of 16 bits, and in both phases of their columns; of
     # octets that lie apart; with statistics.
     "conv_eights": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)
@@ -339,7 +355,7 @@ PLANS = {
     "conv_laid_results": "grade tf32\n"
     + _laid_results("4,384,13,16", "1536,384,1,1", "200,1536,1,1"),
     "conv_laid_results_parts":
-        _laid_results("1,500,12,20", "2000,500,1,1", "500,2000,1,1"),
+        _laid_results("3,500,12,20", "2000,500,1,1", "500,2000,1,1"),
     "runs_warp_chain": "input x: bf16[64,200,7,7]\n"
     + "m = mean(x, dim=[0,2,3], keepdim=true)\nd = sub(x, m)\n"
     + "q = mul(d, d)\nv = mean(q, dim=[0,2,3], keepdim=true)\n"

@@ -96,11 +96,12 @@ class ConvLines {
     const ConvBlock<Spec> block = tiles_.BlockOf(number);
     const int top = Positions::TopOf(block, tiles_.TileOf(number));
     const int left = Positions::LeftOf(block);
-    const Index first =
-        (static_cast<Index>(block.n) * Spec::Input::kC +
-         block.group * Tile::kInputs + chunk * Spec::kChunk + set_) *
-        kPlane;
-    const int channels = Tile::kInputs - chunk * Spec::kChunk - set_;
+    const Index first = (static_cast<Index>(block.n) * Spec::Input::kC +
+                         block.group * Tile::kInputs +
+                         block.OfAllChunks(chunk) * Spec::kChunk + set_) *
+                        kPlane;
+    const int channels =
+        Tile::kInputs - block.OfAllChunks(chunk) * Spec::kChunk - set_;
 #pragma unroll
     for (int pass = 0; pass < kAcross; pass += kLanes) {
       const int piece = thread_ % kLanes + pass;

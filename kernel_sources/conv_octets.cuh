@@ -59,8 +59,13 @@ class ConvOctets {
   // The first element of a chunk's first channel.
   static __device__ Index FirstOf(const ConvBlock<Spec>& block, int chunk) {
     return (static_cast<Index>(block.n) * Spec::Input::kC +
-            block.group * Tile::kInputs + chunk * Spec::kChunk) *
+            block.group * Tile::kInputs +
+            block.OfAllChunks(chunk) * Spec::kChunk) *
            kPlane;
+  }
+  // From the first of a chunk on.
+  static __device__ int ChannelsFrom(const ConvBlock<Spec>& block, int chunk) {
+    return Tile::kInputs - block.OfAllChunks(chunk) * Spec::kChunk;
   }
 
   // Whether two pixels are one word: the tensor may begin between words.

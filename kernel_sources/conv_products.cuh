@@ -48,12 +48,12 @@ class StageProducts {
     const uint4* const pixels =
         stages_.pixels(stage) + Group::UnitsTo(FirstPosition());
     const Descriptor weights =
-        MatrixAt(stages_.weights(stage, chunk) + channel_part_ * kChannels);
+        At(stages_.weights(stage, chunk) + channel_part_ * kChannels);
     Hold(sums);
     BeginProducts();
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
-      const Descriptor run = MatrixAt(pixels + Group::UnitsTo(PositionsTo(m)));
+      const Descriptor run = At(pixels + Group::UnitsTo(PositionsTo(m)));
       AddPairs(run, weights + WeightsTo(m), AbsentOf(m), keep, only_large,
                sums[m]);
     }
@@ -67,6 +67,9 @@ class StageProducts {
   }
 
  private:
+  static __device__ Descriptor At(const uint4* units) {
+    return MatrixAt<(Spec::kSumBlocks > 1)>(units);
+  }
   // Of the patch, where what this warpgroup multiplies begins.
   __device__ int FirstPosition() const {
     if constexpr (Spec::kImages > 1) {
@@ -159,7 +162,7 @@ class StageProducts {
   // What to add to a matrix whose second half is the zeros: their distance.
   __device__ Descriptor Empty(Descriptor run) const {
     if constexpr (!Group::kHasEmptyHalf) return 0;
-    return (MatrixAt(stages_.zeros()) - run) << 16;
+    return (At(stages_.zeros()) - run) << 16;
   }
 
   const ConvStages<Spec>& stages_;

@@ -22,6 +22,9 @@
 // Where kCountsOnce, elements that several tiles have count in that one alone
 // whose step they lie in.
 //
+// Where there are several kSumBlocks, they are a cluster, of which each goes
+// through its part of the chunks of one tile (conv_cluster_sums.cuh).
+//
 // Where kImageStep > 0 a block computes every kImageStep-th image, one behind
 // the other. Where there are kTeams (conv_held.cuh), as many, all blocks of an
 // image, with a tile each, are a team.
@@ -43,7 +46,10 @@ struct ConvTile {
   static constexpr int kBlockChannels = Spec::kBlockChannels;
   static constexpr int kChannelBlocks =
       (kOutputs + kBlockChannels - 1) / kBlockChannels;
-  static constexpr int kChunks = (kInputs + Spec::kChunk - 1) / Spec::kChunk;
+  static constexpr int kAllChunks = (kInputs + Spec::kChunk - 1) / Spec::kChunk;
+  static constexpr int kChunks = kAllChunks / Spec::kSumBlocks;  // of a block
+  static_assert(kAllChunks % Spec::kSumBlocks == 0,
+                "Blocks of a cluster have as many chunks each.");
 
   static constexpr int kPhases = Spec::kPhasesH * Spec::kPhasesW;
   static constexpr int kWeightPhases = kPhases / Spec::kInterleave;
@@ -85,6 +91,7 @@ template <typename Spec>
 struct ConvBlock {
   using Tile = ConvTile<Spec>;
 
+  int sum_part;          // which of a tile's chunks, among kSumBlocks parts
   int n;                 // image; where the block has several, one of them
   int group;             // of the convolution
   int phase_h, phase_w;  // of the output, the first of a tile's
@@ -95,6 +102,8 @@ struct ConvBlock {
   // Of the block's image `image`.
   __device__ explicit ConvBlock(unsigned number, int image = 0) {
     unsigned rest = number;
+    sum_part = rest % Spec::kSumBlocks;
+    rest /= Spec::kSumBlocks;
     column = rest % Tile::kTilesAcross;
     rest /= Tile::kTilesAcross;
     strip = rest % Tile::kStrips;
@@ -159,12 +168,17 @@ struct ConvBlock {
     other.n = n / Spec::kImages * Spec::kImages + image;
     return other;
   }
+  // Number among all chunks of the block's `chunk`.
+  __device__ int OfAllChunks(int chunk) const {
+    return sum_part * Tile::kChunks + chunk;
+  }
   // Number of the packed weights of `chunk`, of one of the tile's phases.
   __device__ int weights(int chunk, int of_tile = 0) const {
     const int phase =
         phase_h / Spec::kInterleave * Spec::kPhasesW + phase_w + of_tile;
     const int own = group * Tile::kWeightPhases + phase;
-    return (own * Tile::kChannelBlocks + channel_block) * Tile::kChunks + chunk;
+    return (own * Tile::kChannelBlocks + channel_block) * Tile::kAllChunks +
+           OfAllChunks(chunk);
   }
 };
 

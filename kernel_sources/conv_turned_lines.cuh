@@ -168,10 +168,10 @@ class ConvTurnedLines {
 
   __device__ void FindChunk(Ahead* ahead) const {
     const int chunk = ahead->chunk % Tile::kChunks;
-    ahead->first = ConvOctets<Spec>::FirstOf(
-        tiles_.BlockOf(ahead->chunk / Tile::kChunks), chunk);
+    const ConvBlock<Spec> block = tiles_.BlockOf(ahead->chunk / Tile::kChunks);
+    ahead->first = ConvOctets<Spec>::FirstOf(block, chunk);
     ahead->channels =
-        Tile::kInputs - chunk * Spec::kChunk - (threadIdx.x % 32 / 8);
+        ConvOctets<Spec>::ChannelsFrom(block, chunk) - (threadIdx.x % 32 / 8);
   }
 
   // Of a batch of a tile. Lanes side by side have neighbours of a channel.

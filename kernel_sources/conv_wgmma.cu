@@ -26,6 +26,7 @@
 // addition.
 #include "conv_beside.cuh"
 #include "conv_channel_runs.cuh"
+#include "conv_cluster_sums.cuh"
 #include "conv_finish.cuh"
 #include "conv_held.cuh"
 #include "conv_held_windows.cuh"
@@ -83,12 +84,20 @@ class ConvConsumer {
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
   // Whether stages have scales of their own.
   static constexpr bool kScalesStages = Spec::kScales && !Spec::kLaysLines;
+  // Whether sums are known to be whole, and their scale, once a tile's only
+  // products are begun.
+  static constexpr bool kPreparesBeside =
+      Tile::kChunks == 1 && Spec::kSumBlocks == 1;
   // Whether the tail says when the next group may multiply. None follows a
   // stage that comes again.
   static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
   static_assert(Spec::kSplitPixels == 0 || Spec::kRoundsSums,
                 "Other tails store images side by side.");
-  static_assert(!kHoldsTurn || Tile::kChunks == 1, "A tail follows each turn.");
+  static_assert(!kHoldsTurn || kPreparesBeside, "A tail follows each turn.");
+  static_assert(Spec::kSumBlocks == 1 ||
+                    (Spec::kTilesPerBlock == 1 && Spec::kImageStep == 0 &&
+                     Spec::kFinishWarps == 0),
+                "A block of a cluster has one tile.");
   static_assert(!kHoldsTurn || Spec::kTail == Tail::kChannels ||
                     Spec::kTail == Tail::kSoftmax,
                 "Others do not pass it.");
@@ -302,7 +311,8 @@ class ConvConsumer {
     }
   }
 
-  // Goes through the stages of a tile. Where chunks are summed by the tensor
+  // Goes through the stages of a tile, of which other blocks may have the rest;
+  // then it returns in one of them alone. Where chunks are summed by the tensor
   // cores, the sums have the scale of the newest. Returns what undoes it, and
   // calls prepare(that) before: of a single chunk while its products are on
   // their way, which may be more than once.
@@ -336,7 +346,7 @@ class ConvConsumer {
           }
         }
         Multiply(stage, chunk, !is_first, note, sums_.d, [&] {
-          if (Tile::kChunks == 1) prepare(stage_factor);
+          if (kPreparesBeside) prepare(stage_factor);
           beside(chunk);
         });
       }
@@ -351,8 +361,13 @@ class ConvConsumer {
       is_first = false;
     }
     if (kSumsChunks) factor = 1.0f;
+    if constexpr (Spec::kSumBlocks > 1) {
+      if (factor != 1.0f) Rescale(factor, 1.0f);
+      factor = 1.0f;
+      AddClusterSums<Spec>(block.sum_part, stages_.pixels(0), sums_.d);
+    }
     if constexpr (Spec::kLaysLines) ScalePixels(block, tile);
-    if (Tile::kChunks > 1) prepare(factor);
+    if (!kPreparesBeside) prepare(factor);
     return factor;
   }
 

@@ -25,6 +25,16 @@ __device__ inline float LoadFromCluster(unsigned address) {
   return value;
 }
 
+// The same of four, at a multiple of 16 bytes.
+__device__ inline float4 LoadFourFromCluster(unsigned address) {
+  float4 values;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(values.x), "=f"(values.y), "=f"(values.z), "=f"(values.w)
+               : "r"(address)
+               : "memory");
+  return values;
+}
+
 // What this thread wrote before is seen behind the matching ClusterWait.
 __device__ inline void ClusterArrive() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");

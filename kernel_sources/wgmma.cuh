@@ -26,9 +26,15 @@ using Descriptor = unsigned;
 
 // The matrix at `address`, the same in the whole warp. The tensor cores take
 // descriptors from uniform registers: all of a product's are computed there
-// where the compiler knows `address` to be the same.
-__device__ inline Descriptor MatrixAt(const void* address) {
-  return static_cast<Descriptor>(__cvta_generic_to_shared(address)) >> 4;
+// where the compiler knows `address` to be the same. In a cluster addresses
+// have their block's rank, too, in bits of a descriptor that mean something
+// else.
+template <bool kInCluster>
+__device__ Descriptor MatrixAt(const void* address) {
+  constexpr Descriptor kUnits = (1 << 14) - 1;
+  const auto unit =
+      static_cast<Descriptor>(__cvta_generic_to_shared(address)) >> 4;
+  return kInCluster ? unit & kUnits : unit;
 }
 
 // Of half `half` of row `row`, from the begin of rows that is a multiple of 256

@@ -24,6 +24,18 @@ int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
+// The unit with as many registers for a thread as leave room for three quarters
+// of a multiprocessor's threads. Where nothing is said, ptxas may put a word
+// aside for the sake of all of them. Empty if more is said of an entry.
+std::string WithMoreRegisters(KernelSpec spec) {
+  constexpr int kFewestThreads = 1536;
+  for (EntrySpec& entry : spec.entries) {
+    if (entry.min_blocks > 0 || entry.threads > kFewestThreads) return "";
+    entry.min_blocks = kFewestThreads / entry.threads;
+  }
+  return WriteUnit(spec);
+}
+
 // By identity. Attempts to compile a plan have units in common.
 using KnownUnits = std::map<std::string, CompiledUnit>;
 
@@ -83,7 +95,8 @@ class Compilation {
         numbers_.emplace(UnitIdentity(source), static_cast<int>(units_.size()));
     if (is_new) {
       identities_.push_back(place->first);
-      units_.push_back({spec.entries, std::move(source)});
+      units_.push_back(
+          {spec.entries, std::move(source), WithMoreRegisters(spec)});
     }
     return place->second;
   }

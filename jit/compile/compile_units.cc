@@ -27,22 +27,22 @@ std::vector<NvrtcCompiler::Header> Headers() {
   return headers;
 }
 
-absl::StatusOr<CompiledUnit> CompileUnit(
-    const Unit& unit, const std::string& arch,
+absl::StatusOr<CompiledUnit> CompileSource(
+    const std::string& source, const Unit& unit, const std::string& arch,
     const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
   absl::StatusOr<NvrtcCompiler::Output> output =
-      nvrtc->Compile(unit.source, headers, arch);
+      nvrtc->Compile(source, headers, arch);
   CompiledUnit compiled;
   if (!output.ok()) {
     compiled.log = DetailOf(output.status()).compile_log;
     if (!IsRefused(compiled.log)) return output.status();
     compiled.refused = unit.entries.front().symbol;
-    compiled.module.source = unit.source;
+    compiled.module.source = source;
     return compiled;
   }
   for (const EntrySpec& spec : unit.entries) {
     const auto usage = FindKernelUsage(output->log, spec.symbol);
-    if (!usage) return NoKernelInfo(spec.symbol, unit.source, output->log);
+    if (!usage) return NoKernelInfo(spec.symbol, source, output->log);
     if (usage->stack_bytes > 0) compiled.refused = spec.symbol;
     KernelEntry entry;
     entry.symbol = spec.symbol;
@@ -55,8 +55,19 @@ absl::StatusOr<CompiledUnit> CompileUnit(
   compiled.log = std::move(output->log);
   compiled.module.cubin = std::move(output->cubin);
   compiled.module.sha256 = Sha256Hex(compiled.module.cubin);
-  compiled.module.source = unit.source;
+  compiled.module.source = source;
   return compiled;
+}
+
+absl::StatusOr<CompiledUnit> CompileUnit(
+    const Unit& unit, const std::string& arch,
+    const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
+  absl::StatusOr<CompiledUnit> compiled =
+      CompileSource(unit.source, unit, arch, headers, nvrtc);
+  if (!compiled.ok() || compiled->refused.empty() || unit.roomier.empty()) {
+    return compiled;
+  }
+  return CompileSource(unit.roomier, unit, arch, headers, nvrtc);
 }
 
 }  // namespace

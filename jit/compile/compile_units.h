@@ -16,6 +16,9 @@ class NvrtcCompiler;
 struct Unit {
   std::vector<EntrySpec> entries;
   std::string source;
+  // The same with more registers for each thread, which is compiled where these
+  // do not suffice; empty: there is no such thing.
+  std::string roomier = {};
 };
 
 struct CompiledUnit {

@@ -59,7 +59,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           IntsText("kTeams", g.teams, "kImageStep",
                    g.holds_images() ? g.teams : g.image_step),
           IntText("kHeldLag", ConvGeometry::kHeldLag),
-          IntText("kImages", g.images)});
+          IntsText("kImages", g.images, "kSumBlocks", g.sum_blocks)});
   return lines;
 }
 

@@ -80,11 +80,20 @@ class Fusing {
     const double together = CyclesOf(gathered, anchor);
     const double apart = CyclesOf(fusion_, anchor);
     if (together == 0.0 || apart == 0.0) return false;
+    return apart + CyclesThroughMemory(anchor) < together;
+  }
+
+  // Of a kernel more, which reads what the convolution has written.
+  double CyclesThroughMemory(int anchor) const {
     const Dims& dims = DimsOf(NodeAt(anchor).results[0]);
     const double bytes = 2.0 * sizeof(float) * NumElements(dims);
-    const double moving =
-        bytes / (kMovedBytesPerCycle * options_.target.sm_count);
-    return apart + kCyclesOfLaunch + moving < together;
+    return kCyclesOfLaunch +
+           bytes / (kMovedBytesPerCycle * options_.target.sm_count);
+  }
+  double CyclesOf(const ConvGeometry& geometry,
+                  const ConvDemands& demands) const {
+    return ConvCycles(geometry, TileCycles(geometry, demands),
+                      options_.target.sm_count);
   }
 
   // Of the kernel of a convolution; 0 where there is not one.
@@ -94,9 +103,7 @@ class Fusing {
     for (const auto& [nodes, geometry] : fusion.geometry) {
       if (nodes.first != anchor) continue;
       ++kernels;
-      cycles =
-          ConvCycles(geometry, TileCycles(geometry, fusion.demands.at(nodes)),
-                     options_.target.sm_count);
+      cycles = CyclesOf(geometry, fusion.demands.at(nodes));
     }
     return kernels == 1 ? cycles : 0.0;
   }
@@ -216,6 +223,10 @@ class Fusing {
               : ChooseBeside(problem, geometries.front(), &demands.back());
       if (!geometry.has_value()) return false;
       if (!SuitsWindows(*geometry, demands.back())) return false;
+      if (joining.size() == 1 && !stores &&
+          IsSlowerThanAlone(conv, problem, *geometry, demands.back())) {
+        return false;
+      }
       geometries.push_back(*geometry);
     }
     const KernelGroup source = Group(conv);
@@ -226,6 +237,21 @@ class Fusing {
     }
     Group(conv) = {};
     return true;
+  }
+
+  // Whether warps alone can compute the convolution with what is behind it, and
+  // warpgroups it alone in so much less time that elements may go through
+  // memory.
+  bool IsSlowerThanAlone(int conv, const ConvProblem& problem,
+                         const ConvGeometry& joined,
+                         const ConvDemands& demands) const {
+    if (joined.has_groups()) return false;
+    const ConvDemands of_elements = DemandsOf(conv, {}, false);
+    const auto alone = Choose(problem, of_elements);
+    if (!alone.has_value() || !alone->has_groups()) return false;
+    return CyclesOf(*alone, of_elements) +
+               CyclesThroughMemory(fusion_.groups[conv].anchor) <
+           CyclesOf(joined, demands);
   }
 
   // Elements that windows of several tiles share are computed by each of these.

@@ -115,9 +115,10 @@ int64_t ConvGeometry::block_channels() const {
 int64_t ConvGeometry::channel_blocks() const {
   return CeilDiv(problem.group_outputs(), block_channels());
 }
-int64_t ConvGeometry::chunks() const {
+int64_t ConvGeometry::all_chunks() const {
   return CeilDiv(problem.group_inputs(), chunk);
 }
+int64_t ConvGeometry::chunks() const { return all_chunks() / sum_blocks; }
 int64_t ConvGeometry::steps() const {
   const int64_t step = has_groups() ? 16 : 8;
   return CeilDiv(chunk * taps(0) * taps(1), step);
@@ -155,7 +156,7 @@ int64_t ConvGeometry::blocks_of_image() const {
 int64_t ConvGeometry::blocks() const {
   if (holds_images()) return teams * blocks_of_image();
   if (image_step > 0) return image_step * blocks_of_image();
-  return problem.output[0] / images * blocks_of_image();
+  return problem.output[0] / images * blocks_of_image() * sum_blocks;
 }
 int64_t ConvGeometry::rounds() const {
   const int64_t step = holds_images() ? teams : image_step;
@@ -172,9 +173,12 @@ Requirements ConvGeometry::requirements(int64_t dynamic_shared_bytes) const {
 int64_t ConvGeometry::threads() const {
   return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
 }
+int64_t ConvGeometry::sum_bytes() const {
+  return int64_t{groups()} * 128 * tiles_m * tiles_n * 4 * 4;
+}
 int64_t ConvGeometry::packed_bytes() const {
   const int64_t count = problem.groups * weight_phases(0) * weight_phases(1) *
-                        channel_blocks() * chunks();
+                        channel_blocks() * all_chunks();
   return has_groups() ? count * weight_units() * 16 + scale_count() * 4
                       : count * weight_words() * 4;
 }
@@ -183,15 +187,18 @@ int64_t ConvGeometry::shared_bytes() const {
     return 4 * ((1 + input_parts()) * patch_words() +
                 (chunks() > 1 ? 2 : 1) * weight_words() + steps() * 8);
   }
-  const int64_t weights = tile_phases() * weight_units();
-  const int64_t stage = pixel_units() + (keeps_weights ? 0 : weights);
-  const int64_t kept = keeps_weights ? chunks() * weights : 0;
+  const int64_t kept =
+      keeps_weights ? chunks() * tile_phases() * weight_units() : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
   const int64_t barriers = 1 + groups() + (holds_images() ? 2 : 0);
   const int64_t notes = stages * (1 + CeilDiv(4 * images + 8, 16)) +
                         CeilDiv(barriers, 2) + 2 * images * producers;
-  return 16 * (stages * stage + kept + zeros + notes + scale_units() +
-               place_units());
+  return ring_bytes() +
+         16 * (kept + zeros + notes + scale_units() + place_units());
+}
+int64_t ConvGeometry::ring_bytes() const {
+  const int64_t weights = keeps_weights ? 0 : tile_phases() * weight_units();
+  return 16 * stages * (pixel_units() + weights);
 }
 int64_t ConvGeometry::scale_units() const {
   if (channel_rows || problem.takes_as_stored()) return 0;

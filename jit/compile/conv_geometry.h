@@ -124,6 +124,9 @@ struct ConvGeometry {
   int groups_n = 0;
   int64_t octet_columns = 1;  // the problem's: the search asks for it often
   int images = 1;  // of a block; several: each has a warpgroup's rows
+  // Blocks of a cluster that share the chunks of a tile
+  // (conv_cluster_sums.cuh).
+  int sum_blocks = 1;
   // Whether a dilated filter's rows make phases of the image: those rows whose
   // numbers have the same remainder modulo the dilation, and in which the
   // filter's rows are neighbours.
@@ -213,8 +216,9 @@ struct ConvGeometry {
   int64_t halo(size_t axis) const;   // pixels of the patch beyond the tile's
   int64_t block_channels() const;
   int64_t channel_blocks() const;  // of one group
-  int64_t chunks() const;
-  int64_t steps() const;  // through the depth of one chunk, of 8 or 16
+  int64_t all_chunks() const;
+  int64_t chunks() const;  // that a block goes through
+  int64_t steps() const;   // through the depth of one chunk, of 8 or 16
   // Pixels of a phase that tiles are laid over, and how many lie between the
   // first of one tile and the first of the next.
   int64_t extent(size_t axis) const;
@@ -242,7 +246,9 @@ struct ConvGeometry {
   // Of the device, by blocks that wait for each other.
   Requirements requirements(int64_t dynamic_shared_bytes) const;
   int64_t threads() const;       // of a block
+  int64_t sum_bytes() const;     // of all that these multiply
   int64_t packed_bytes() const;  // of all weights
+  int64_t ring_bytes() const;    // of the stages of warpgroups
   int64_t shared_bytes() const;  // without what the tail needs
   // Blocks that leave partial statistics of the same group, for groups of
   // `group_channels`.

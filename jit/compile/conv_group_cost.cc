@@ -99,6 +99,12 @@ constexpr double kCyclesPerPlaneRead = 25.2;
 constexpr double kCyclesPerRead = 3.88;
 // The same of what is read ahead; by hand, from 40 tiles.
 constexpr double kCyclesPerReadAhead = 16.0;
+// Of blocks that share a tile's sums: until all are there, those that come from
+// each other block, and how much longer all takes than with chunks that are
+// fewer for another reason. By hand, from 50 tiles of 40 plans.
+constexpr double kCyclesOfSharing = 5000.0;
+constexpr double kSharedBytesPerCycle = 32.0;
+constexpr double kSlowedBySharing = 1.15;
 // Of pooling from pixel rows, for each eight channels that all lay down; by
 // hand, from four tiles.
 constexpr double kCyclesPerSlice = 250.0;
@@ -280,7 +286,8 @@ class GroupTileCost {
                         Products(), Stored(), ThroughL2()};
     const double most = std::max(parts);
     const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
-    return Slowed() * (most + ShareOfOthers() * (all - most)) + Meetings();
+    return Slowed() * (most + ShareOfOthers() * (all - most)) + Meetings() +
+           Sharing();
   }
 
  private:
@@ -353,6 +360,13 @@ class GroupTileCost {
     const double of_whole = is_alone ? kStoredOfSums : 1.0;
     return (is_half ? of_half : of_whole) * bytes_ / kStoredBytesPerCycle;
   }
+  // In which blocks of a cluster bring their sums together.
+  double Sharing() const {
+    if (g_.sum_blocks == 1) return 0.0;
+    const auto bytes = static_cast<double>(g_.sum_bytes());
+    return kCyclesOfSharing +
+           (g_.sum_blocks - 1) * bytes / kSharedBytesPerCycle;
+  }
   // In which threads of all groups wait for each other.
   double Meetings() const {
     if (!demands_.pools_in_a_loop() || g_.channel_rows) return 0.0;
@@ -393,7 +407,9 @@ class GroupTileCost {
         g_.stores_sums && is_plain ? kSlowedByStoringSums : 1.0;
     const bool are_late = g_.reduces_runs(demands_) && g_.producers > 1;
     const double bringing = are_late ? kRunsSlowedByTwoProducers : 1.0;
-    return storing * bringing * (is_raw_ ? RawSlowed() : ScaledSlowed());
+    const double sharing = g_.sum_blocks > 1 ? kSlowedBySharing : 1.0;
+    return storing * bringing * sharing *
+           (is_raw_ ? RawSlowed() : ScaledSlowed());
   }
   double ScaledSlowed() const {
     const bool meet =

@@ -20,6 +20,7 @@ constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
+constexpr int64_t kMaxProductsOfSixteen = 160;
 // Columns of products that rows of eight pixels save where they pay, of those
 // that whole rows take, halo included (30 plans on an H100: a ninth does not
 // pay, a fifth does).
@@ -391,28 +392,67 @@ class GroupTiles {
     int before = 0;
     for (const int chunk : {8, 16, 32, 64, 128}) {
       if (chunk > 8 && before >= inputs) break;
-      before = chunk;
       // Of the last chunk no more than there is.
       g.chunk = static_cast<int>(std::min(RoundUp(inputs, 8), int64_t{chunk}));
+      if (!HalvesFollow(g)) {
+        if (chunk > 8 || !CanHaveEmptyHalves(g)) continue;
+        g.chunk = 16;
+      }
+      before = chunk;
       if (g.takes_lines && g.octets_of_row() != 2) continue;
       // A product takes channels of one tap, which its phase may lack.
       if (g.has_uneven_phases() && g.octets_of_row() != 2) continue;
-      if (g.steps() * g.tiles_m * g.products() > kMaxProducts) break;
-      if (!GroupSumsFit(tiles_, g)) {
-        tiles_.Refuse(g);
-        continue;
-      }
-      if (g.problem.stride != Pair{1, 1} && !HalvesFollow(g)) continue;
-      for (const bool keeps : {true, false}) {
-        g.keeps_weights = keeps;
-        if (TryStages(g) && g.chunks() == 1) break;
+      if (HasTooManyProducts(g)) break;
+      for (const int blocks : {1, 2, 4, 8}) {
+        g.sum_blocks = blocks;
+        // If two blocks cannot, more can neither.
+        if (blocks > 1 && !CanShareSums(g)) break;
+        TryChunk(g);
       }
     }
   }
 
+  // Where there are eight channels in all: of a large filter twice the products
+  // take less time than warps do.
+  static bool CanHaveEmptyHalves(const ConvGeometry& g) {
+    constexpr int64_t kFewestTaps = 25;
+    return g.problem.group_inputs() <= 8 && g.octet_columns == 1 &&
+           g.problem.taps() >= kFewestTaps;
+  }
+
+  // With a stride, eight channels of a large filter may be none that follow
+  // each other (HalvesFollow), so sixteen are the fewest.
+  static bool HasTooManyProducts(const ConvGeometry& g) {
+    const int64_t products = g.steps() * g.tiles_m * g.products();
+    if (products <= kMaxProducts) return false;
+    if (products > kMaxProductsOfSixteen || g.chunk != 16) return true;
+    ConvGeometry of_eight = g;
+    of_eight.chunk = 8;
+    return HalvesFollow(of_eight);
+  }
+
+  void TryChunk(ConvGeometry g) {
+    if (!GroupSumsFit(tiles_, g)) return tiles_.Refuse(g);
+    for (const bool keeps : {true, false}) {
+      g.keeps_weights = keeps;
+      if (TryStages(g) && g.chunks() == 1) break;
+    }
+  }
+
+  // Blocks of a cluster may, while all of them are on the device at once. A
+  // cluster lies in one part of the device: of four or eight, blocks found room
+  // on 120 of an H100's 132 multiprocessors, and other chips have other parts.
+  bool CanShareSums(const ConvGeometry& g) const {
+    if (demands_.holds_images || g.images > 1) return false;
+    if (g.all_chunks() % g.sum_blocks != 0) return false;
+    const int64_t all = tiles_.sm_count();
+    const int64_t usable = g.sum_blocks > 2 ? all * 6 / 7 : all;
+    return g.blocks() <= usable * g.resident_blocks;
+  }
+
   // A matrix's second half lies behind its first.
   static bool HalvesFollow(const ConvGeometry& g) {
-    if (g.octets_of_row() == 2) return true;
+    if (g.octets_of_row() == 2 || g.problem.stride == Pair{1, 1}) return true;
     for (int64_t step = 0; step < g.steps(); ++step) {
       if (g.has_empty_half() && step == g.steps() - 1) break;
       if (g.OffsetOf(2 * step + 1) <= g.OffsetOf(2 * step)) return false;
@@ -424,6 +464,7 @@ class GroupTiles {
   bool TryStages(ConvGeometry g) {
     for (g.stages = MostStages(g); g.stages >= 2; --g.stages) {
       if (g.stages % g.chunk_producers() != 0) continue;
+      if (g.sum_blocks > 1 && g.sum_bytes() > g.ring_bytes()) return false;
       if (tiles_.Offer(g)) return true;
     }
     return false;

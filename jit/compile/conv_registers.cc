@@ -14,8 +14,8 @@ constexpr int64_t kRegistersOfCopies = 40;  // behind the threads' backs
 // Of one that turns lines; of three eights of matrices at once.
 constexpr int64_t kRegistersOfTurning = 64;
 constexpr int64_t kMostRegistersOfTurning = 72;
-// Of two beside two groups; and where coordinates take more, in a phase of a
-// transposed convolution, as of one that brings all.
+// Of two beside two groups; and where they keep more places, in a phase of a
+// transposed convolution whose pixels are rows, as of one that brings all.
 constexpr int64_t kProducerRegisters = 80;
 constexpr int64_t kMostProducerRegisters = 88;
 // Of two beside one group, which has all that it can take, or beside two whose
@@ -40,12 +40,13 @@ int64_t ConvGeometry::producer_registers() const {
     return turning().at_once < 3 ? kRegistersOfTurning
                                  : kMostRegistersOfTurning;
   }
+  const bool has_many_places = !channel_rows && phases(1) > 1;
   const int64_t wanted =
       holds_images() && groups() > 2          ? kFewestProducerRegisters
       : producers == 1                        ? kMostProducerRegisters
       : groups() == 1                         ? kAmpleProducerRegisters
       : groups() == 2 && takes_eight_octets() ? kAmpleProducerRegisters
-      : groups() == 2 && phases(1) > 1        ? kMostProducerRegisters
+      : groups() == 2 && has_many_places      ? kMostProducerRegisters
       : groups() == 2                         ? kProducerRegisters
                                               : kFewestProducerRegisters;
   return LeftForConsumers(wanted) > launch_registers() ? wanted : 0;

@@ -523,7 +523,7 @@ class ConvSpecWriter {
     constexpr int64_t kShareOfRuns = 8;
     const bool computes_values = tail == "kChannels" || tail == "kSoftmax";
     if (!computes_values || !geometry_.has_groups()) return 0;
-    if (geometry_.groups() < kFewest || geometry_.chunks() > 1) return 0;
+    if (geometry_.groups() < kFewest || geometry_.all_chunks() > 1) return 0;
     if (geometry_.channel_rows) {
       return geometry_.input_parts() > 1
                  ? 0
@@ -606,6 +606,7 @@ class ConvSpecWriter {
         static_cast<int>(geometry_.threads())};
     entry.grid = {static_cast<uint32_t>(geometry_.blocks() + kernel_.lag), 1,
                   1};
+    entry.cluster[0] = static_cast<uint32_t>(geometry_.sum_blocks);
     entry.dynamic_shared_bytes = bytes;
     entry.min_blocks = geometry_.resident_blocks;
     entry.awaits_itself = geometry_.has_groups();

@@ -192,7 +192,7 @@ double ConvTiles::WarpsSlowed(const ConvProblem& problem) const {
 void ConvTiles::Compare(ConvGeometry g) {
   const double slowed = SlowedBeyondModel(g);
   const auto cycles = [&] { return TileCycles(g, demands_) * slowed; };
-  const int64_t longest = LongestStrip(g);
+  const int64_t longest = g.sum_blocks > 1 ? 1 : LongestStrip(g);
   // No strip's tiles cost less than those of the longest.
   g.tiles_per_block = static_cast<int>(longest);
   const double fewest_cycles = cycles();
@@ -217,7 +217,7 @@ void ConvTiles::Compare(ConvGeometry g) {
 // Blocks that compute several images bring the next while they store one.
 void ConvTiles::CompareRounds(ConvGeometry g, double tile_cycles) {
   const int64_t images = g.problem.output[0];
-  if (!g.rounds_sums) return;
+  if (!g.rounds_sums || g.sum_blocks > 1) return;
   for (int64_t rounds = 2; rounds <= images; rounds *= 2) {
     g.image_step = static_cast<int>(CeilDiv(images, rounds));
     Take(g, ConvCycles(g, tile_cycles, sm_count_));

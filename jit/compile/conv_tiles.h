@@ -22,6 +22,7 @@ class ConvTiles {
   const ConvDemands& demands() const { return demands_; }
   const ConvOptions& options() const { return options_; }
   const std::optional<ConvGeometry>& best() const { return best_; }
+  int sm_count() const { return sm_count_; }
 
   // Registers of a thread that are to stay free for what the plan computes.
   int64_t spare_registers() const { return options_.spare_registers; }

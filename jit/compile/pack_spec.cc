@@ -15,7 +15,8 @@ constexpr int64_t kMaxPackBlocks = 1024;
 }  // namespace
 
 KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel) {
-  const ConvGeometry& geometry = *kernel.conv;
+  ConvGeometry geometry = *kernel.conv;
+  geometry.sum_blocks = 1;  // whoever reads it, weights lie the same way
   const Node& node = schedule.lowered.nodes[kernel.group.anchor];
   KernelTensors tensors(schedule, kernel);
   tensors.Read(ValueOf(node.operands[1]), "weight");

@@ -28,12 +28,16 @@ std::string KindOf(const ConvGeometry& g) {
 std::string DetailOf(const ConvGeometry& g) {
   return fmt::format(
       "tile {} x {}{}{}, {} of {} channels, chunks of {} of {}, {} blocks "
-      "of {} tile{}, {} resident{}",
+      "of {} tile{}{}, {} resident{}",
       g.tile_h, g.tile_w, g.merges_phases ? " in both phases" : "",
       g.images == 1 ? "" : fmt::format(" of {} images", g.images),
       std::min(g.block_channels(), g.problem.group_outputs()),
       g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),
-      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s", g.resident_blocks,
+      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s",
+      g.sum_blocks == 1
+          ? ""
+          : fmt::format(", whose chunks {} blocks share", g.sum_blocks),
+      g.resident_blocks,
       g.holds_images() || g.rounds() > 1
           ? fmt::format(", in each of {} rounds", g.rounds())
           : "");

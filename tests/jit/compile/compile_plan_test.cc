@@ -92,6 +92,27 @@ output z
       AllOf(HasSubstr("conv_mma.cu"), HasSubstr("kiln_conv_statistics")));
 }
 
+// ptxas puts 8 bytes of the norm's kernel aside to have 32 registers. Prevents
+// that the plan is therefore compiled again, with a convolution by warps.
+TEST(CompilePlanTest, AKernelThatSpillsGetsMoreRegistersAndOthersStay) {
+  const auto artifact = CompileText(R"(
+input x: f32[3,80,128,128]
+param w: f32[960,80,3,3]
+param g: f32[960]
+param b: f32[960]
+c = conv2d(x, w, stride=3, padding=1)
+y = group_norm(c, g, b, num_groups=32)
+output y
+)",
+                                    "sm_90a/132");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  ASSERT_EQ(artifact->modules.size(), 3u);
+  EXPECT_THAT(artifact->modules[1].source, HasSubstr("conv_wgmma.cu"));
+  EXPECT_THAT(artifact->modules[2].source,
+              HasSubstr("__launch_bounds__(256, 6)"));
+  EXPECT_EQ(artifact->modules[2].entries.front().local_bytes, 0);
+}
+
 TEST(CompilePlanTest, EqualKernelsShareAModule) {
   const auto artifact = CompileText(R"(
 input a: f32[4,8]

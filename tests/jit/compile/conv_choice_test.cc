@@ -87,7 +87,7 @@ void ExpectSound(const ConvGeometry& g, const Target& target) {
   EXPECT_GE(g.strips() * g.tiles_per_block * g.tile_h * g.phases(0),
             p.output[2]);
   EXPECT_GE(g.channel_blocks() * g.block_channels(), p.group_outputs());
-  EXPECT_GE(g.chunks() * g.chunk, p.group_inputs());
+  EXPECT_GE(g.all_chunks() * g.chunk, p.group_inputs());
   if (g.has_groups()) {
     EXPECT_EQ(target.arch, "sm_90a");
     ExpectSoundGroups(g);
@@ -435,8 +435,13 @@ TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {
       choose(Problem(128, 8, 48, 128, 3, 1, 0), channels).channel_rows);
   // Of few channels a unit holds those of two columns.
   EXPECT_TRUE(choose(Problem(32, 3, 64, 224, 7, 2, 3), {}).has_groups());
-  // Of eight, a step's second tap would lie in front of its first.
-  EXPECT_FALSE(choose(Problem(32, 8, 64, 224, 7, 2, 3), {}).has_groups());
+  // Of eight, a step's second tap would lie in front of its first, so there are
+  // sixteen, whatever products that takes.
+  for (const int64_t inputs : {8, 320}) {
+    const ConvGeometry large = choose(Problem(4, inputs, 320, 56, 7, 2, 3), {});
+    EXPECT_TRUE(large.has_groups());
+    EXPECT_EQ(large.chunk, 16);
+  }
   // Rows of seven pixels would leave half of each run of eights empty.
   EXPECT_FALSE(choose(Problem(128, 256, 256, 7, 3, 1, 1), {}).channel_rows);
   // One image: strips are short, so that there are blocks for all.

@@ -239,6 +239,17 @@ TEST(ConvFusionTest, OtherReductionsOverImagesHaveAKernelOfTheirOwn) {
   }
 }
 
+// All channels of a pixel with so many taps are more weights than warpgroups
+// have room for. Prevents that warps compute the convolution, six times slower.
+TEST(ConvFusionTest, ReductionsThatOnlyWarpsCanJoinHaveAKernelOfTheirOwn) {
+  EXPECT_THAT(Symbols("input x: bf16[2,160,100,100]\n"
+                      "param w: bf16[192,160,5,5]\n"
+                      "c = conv2d(x, w, stride=2, padding=2)\n"
+                      "y = amin(c, dim=1)\noutput y\n",
+                      kH100),
+              ElementsAre("kiln_pack_weights", "kiln_conv", "kiln_reduce"));
+}
+
 TEST(ConvFusionTest, WeightsThatAreParametersArePackedOnce) {
   const Schedule schedule = Fastest(kResidualChain, kH100);
   EXPECT_TRUE(schedule.kernels[0].prepares);

@@ -1,0 +1,78 @@
+// Blocks of a cluster that share the chunks of a tile. Prevents that a
+// convolution with few tiles and many channels leaves most of the device idle,
+// and clusters for which there is no room at once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "fmt/format.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+std::string Chain(const std::string& x, const std::string& w,
+                  const std::string& rest = "y = relu(c)") {
+  return fmt::format(
+      "input x: f32[{}]\nparam w: f32[{}]\nc = conv2d(x, w, padding=1)\n{}\n"
+      "output y\n",
+      x, w, rest);
+}
+
+const char kFewTiles[] = "1,960,13,13";
+const char kFilter[] = "56,960,3,3";
+
+const Kernel& ConvolutionOf(const Schedule& schedule) {
+  return *std::find_if(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [](const Kernel& kernel) { return kernel.conv && kernel.computes(); });
+}
+
+int SumBlocks(const std::string& text, const Target& target = kH100) {
+  const Schedule schedule = Fastest(text, target);
+  return ConvolutionOf(schedule).conv->sum_blocks;
+}
+
+TEST(ClusterSumsTest, FewTilesOfManyChannelsShareThem) {
+  const std::string text = Chain(kFewTiles, kFilter);
+  EXPECT_GT(SumBlocks(text), 1);
+  EXPECT_GT(SumBlocks("grade tf32\n" + text), 1);
+  EXPECT_GT(
+      SumBlocks(Chain(kFewTiles, kFilter, "y = group_norm(c, num_groups=8)")),
+      1);
+}
+
+TEST(ClusterSumsTest, OthersDoNot) {
+  EXPECT_EQ(SumBlocks(Chain("64,960,13,13", kFilter)), 1) << "many tiles";
+  EXPECT_EQ(SumBlocks(Chain("1,16,13,13", "56,16,3,3")), 1) << "few channels";
+  EXPECT_EQ(SumBlocks(Chain(kFewTiles, kFilter), kA100), 1);
+}
+
+TEST(ClusterSumsTest, AllBlocksAreOnTheDeviceAtOnce) {
+  for (const int count : {132, 78, 16, 4}) {
+    const Schedule schedule =
+        Fastest(Chain(kFewTiles, kFilter), {"sm_90a", count});
+    const ConvGeometry& g = *ConvolutionOf(schedule).conv;
+    if (g.sum_blocks == 1) continue;
+    EXPECT_LE(g.blocks(), count * g.resident_blocks);
+    if (g.sum_blocks > 2) {
+      EXPECT_LE(g.blocks(), count * 6 / 7 * g.resident_blocks);
+    }
+  }
+}
+
+TEST(ClusterSumsTest, TheLaunchHasClustersAndPackingKnowsOfNone) {
+  const Schedule schedule = Fastest(Chain(kFewTiles, kFilter));
+  for (const Kernel& kernel : schedule.kernels) {
+    if (!kernel.conv) continue;
+    const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+    const uint32_t expected =
+        kernel.computes() ? static_cast<uint32_t>(kernel.conv->sum_blocks) : 1;
+    EXPECT_EQ(spec.entries.front().cluster[0], expected);
+    EXPECT_EQ(spec.entries.front().grid[0] % expected, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace kiln
