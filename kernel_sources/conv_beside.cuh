@@ -21,7 +21,7 @@ class BesideTail {
   __device__ BesideTail(const typename Spec::Tensors& t,
                         const ConvBlock<Spec>& block, float* scratch)
       : is_aligned_(Spec::ArePairsAligned(t)) {
-    FetchFirst(t, block, 0, Run(scratch, 0));
+    if (block.sum_part == 0) FetchFirst(t, block, 0, Run(scratch, 0));
   }
 
   // Stores what is made of the sums of half a warp's channels; behind the

@@ -41,7 +41,9 @@ class RoundedTail {
       : rows_(reinterpret_cast<uint4*>(scratch) +
               threadIdx.x / 32 * (kParts * kPartUnits + kScaleUnits)),
         is_aligned_(AreAligned(t)) {
-    if constexpr (Spec::kReadsBeside) Fetch(t, tiles, 0);
+    if constexpr (Spec::kReadsBeside) {
+      if (tiles.block().sum_part == 0) Fetch(t, tiles, 0);
+    }
   }
 
   // Brings the scales of the `number`-th tile's pixels.

@@ -96,7 +96,7 @@ class ConvConsumer {
   static_assert(!kHoldsTurn || kPreparesBeside, "A tail follows each turn.");
   static_assert(Spec::kSumBlocks == 1 ||
                     (Spec::kTilesPerBlock == 1 && Spec::kImageStep == 0 &&
-                     Spec::kFinishWarps == 0),
+                     Spec::kFinishWarps == 0 && Spec::kImages == 1),
                 "A block of a cluster has one tile.");
   static_assert(!kHoldsTurn || Spec::kTail == Tail::kChannels ||
                     Spec::kTail == Tail::kSoftmax,
@@ -362,9 +362,9 @@ class ConvConsumer {
     }
     if (kSumsChunks) factor = 1.0f;
     if constexpr (Spec::kSumBlocks > 1) {
-      if (factor != 1.0f) Rescale(factor, 1.0f);
-      factor = 1.0f;
-      AddClusterSums<Spec>(block.sum_part, stages_.pixels(0), sums_.d);
+      const ClusterSums<Spec, Spec::kTilesM, kCount> shared(block.sum_part,
+                                                            stages_.pixels(0));
+      factor = shared.Add(factor, sums_.d);
     }
     if constexpr (Spec::kLaysLines) ScalePixels(block, tile);
     if (!kPreparesBeside) prepare(factor);

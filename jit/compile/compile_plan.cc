@@ -24,9 +24,9 @@ int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// The unit with as many registers for a thread as leave room for three quarters
-// of a multiprocessor's threads. Where nothing is said, ptxas may put a word
-// aside for the sake of all of them. Empty if more is said of an entry.
+// The unit with as many registers for a thread as leave room for 1,536 threads
+// of a multiprocessor. Where nothing is said, ptxas may put a word aside for
+// the sake of 2,048. Empty if something is said of an entry.
 std::string WithMoreRegisters(KernelSpec spec) {
   constexpr int kFewestThreads = 1536;
   for (EntrySpec& entry : spec.entries) {

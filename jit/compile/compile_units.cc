@@ -59,15 +59,30 @@ absl::StatusOr<CompiledUnit> CompileSource(
   return compiled;
 }
 
+// Whether ptxas kept to as many as let all threads of a multiprocessor run.
+bool HasFewRegisters(const CompiledUnit& compiled) {
+  constexpr int kRegistersOfMany = 32;
+  const std::vector<KernelEntry>& entries = compiled.module.entries;
+  return !entries.empty() &&
+         std::all_of(entries.begin(), entries.end(),
+                     [](const KernelEntry& entry) {
+                       return entry.registers <= kRegistersOfMany;
+                     });
+}
+
 absl::StatusOr<CompiledUnit> CompileUnit(
     const Unit& unit, const std::string& arch,
     const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
   absl::StatusOr<CompiledUnit> compiled =
       CompileSource(unit.source, unit, arch, headers, nvrtc);
-  if (!compiled.ok() || compiled->refused.empty() || unit.roomier.empty()) {
+  if (!compiled.ok() || compiled->refused.empty() || unit.roomier.empty() ||
+      !HasFewRegisters(*compiled)) {
     return compiled;
   }
-  return CompileSource(unit.roomier, unit, arch, headers, nvrtc);
+  absl::StatusOr<CompiledUnit> again =
+      CompileSource(unit.roomier, unit, arch, headers, nvrtc);
+  const bool helped = again.ok() && again->refused.empty();
+  return helped ? std::move(again) : std::move(compiled);
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ class NvrtcCompiler;
 struct Unit {
   std::vector<EntrySpec> entries;
   std::string source;
-  // The same with more registers for each thread, which is compiled where these
-  // do not suffice; empty: there is no such thing.
+  // The same with more registers for each thread than ptxas takes for the sake
+  // of many threads, which is compiled where it puts words aside for that;
+  // empty: there is no such thing.
   std::string roomier = {};
 };
 

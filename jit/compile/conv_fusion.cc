@@ -245,7 +245,7 @@ class Fusing {
   bool IsSlowerThanAlone(int conv, const ConvProblem& problem,
                          const ConvGeometry& joined,
                          const ConvDemands& demands) const {
-    if (joined.has_groups()) return false;
+    if (joined.has_groups() || options_.target.arch != "sm_90a") return false;
     const ConvDemands of_elements = DemandsOf(conv, {}, false);
     const auto alone = Choose(problem, of_elements);
     if (!alone.has_value() || !alone->has_groups()) return false;

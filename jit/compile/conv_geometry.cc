@@ -174,7 +174,7 @@ int64_t ConvGeometry::threads() const {
   return has_groups() ? (groups() + producers) * 128 : warps_m * warps_n * 32;
 }
 int64_t ConvGeometry::sum_bytes() const {
-  return int64_t{groups()} * 128 * tiles_m * tiles_n * 4 * 4;
+  return int64_t{groups()} * 128 * (tiles_m * tiles_n * 4 + 1) * 4;
 }
 int64_t ConvGeometry::packed_bytes() const {
   const int64_t count = problem.groups * weight_phases(0) * weight_phases(1) *

@@ -246,7 +246,8 @@ struct ConvGeometry {
   // Of the device, by blocks that wait for each other.
   Requirements requirements(int64_t dynamic_shared_bytes) const;
   int64_t threads() const;       // of a block
-  int64_t sum_bytes() const;     // of all that these multiply
+  // Of all that threads of warpgroups sum, and a factor for each thread.
+  int64_t sum_bytes() const;
   int64_t packed_bytes() const;  // of all weights
   int64_t ring_bytes() const;    // of the stages of warpgroups
   int64_t shared_bytes() const;  // without what the tail needs

@@ -19,8 +19,8 @@ constexpr int kPixelsOfSector = 8;         // of f32
 constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
-constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
-constexpr int64_t kMaxProductsOfSixteen = 160;
+constexpr int64_t kMaxProducts = 96;            // of a chunk, in a loop or not
+constexpr int64_t kMaxProductsOfSixteen = 160;  // 7 x 7 of three pairs: 147
 // Columns of products that rows of eight pixels save where they pay, of those
 // that whole rows take, halo included (30 plans on an H100: a ninth does not
 // pay, a fifth does).
@@ -441,7 +441,8 @@ class GroupTiles {
 
   // Blocks of a cluster may, while all of them are on the device at once. A
   // cluster lies in one part of the device: of four or eight, blocks found room
-  // on 120 of an H100's 132 multiprocessors, and other chips have other parts.
+  // on 120 of an H100's 132 multiprocessors. Other chips have other parts, so
+  // there is a margin.
   bool CanShareSums(const ConvGeometry& g) const {
     if (demands_.holds_images || g.images > 1) return false;
     if (g.all_chunks() % g.sum_blocks != 0) return false;

@@ -66,6 +66,8 @@ std::vector<NamedPlan> PlansOfHalves() {
   return {
       {"f16",
        Conv("1,512,10,12", "64,512,3,3", "padding=1", "y = relu(c)", "f16")},
+      {"f16_residual",
+       Conv("1,512,8,12", "512,512,3,3", "padding=1", "y = add(c, x)", "f16")},
       {"f16_lines",
        Conv("1,2048,8,12", "64,2048,1,1", "", "y = relu(c)", "f16")},
       {"bf16_eights",

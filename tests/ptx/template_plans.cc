@@ -82,6 +82,9 @@ std::vector<std::pair<std::string, std::string>> Stores() {
   return {
       {"conv_bf16_k1",
        Conv("2,64,14,14", "128,64,1,1", "", "y = silu(c)", "bf16")},
+      // Chunks of sixteen channels of eight.
+      {"conv_half_of_a_chunk",
+       Conv("2,8,19,22", "40,8,7,7", "stride=2, padding=3", "y = relu(c)")},
       {"conv_tiny_input", Tiny(1e-36, 1)},
       {"conv_tiny_both", Tiny(1e-17, 1e-17)},
       {"conv_finished_pool",
