@@ -245,7 +245,7 @@ struct ConvGeometry {
   int64_t rounds() const;  // images of a team, or of a block
   // Of the device, by blocks that wait for each other.
   Requirements requirements(int64_t dynamic_shared_bytes) const;
-  int64_t threads() const;       // of a block
+  int64_t threads() const;  // of a block
   // Of all that threads of warpgroups sum, and a factor for each thread.
   int64_t sum_bytes() const;
   int64_t packed_bytes() const;  // of all weights
