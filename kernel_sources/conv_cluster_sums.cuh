@@ -1,8 +1,8 @@
 // Sums of a tile whose chunks the blocks of a cluster share: where there are
 // few tiles and many chunks, more multiprocessors have something to do.
 //
-//   const kiln::ClusterSums<Spec, kTiles, kCount> shared(block.sum_part,
-//   units); factor = shared.Add(factor, sums);
+//   const kiln::ClusterSums<Spec, kTiles, kCount> shared(part, stages);
+//   factor = shared.Add(factor, sums);
 #ifndef KILN_KERNEL_SOURCES_CONV_CLUSTER_SUMS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_CLUSTER_SUMS_CUH_
 
