@@ -1,7 +1,7 @@
 """The plans of bench/generality.py: what users do beyond the four chains.
 
 Each row is the last value of a plan. Names say what is
-special; sizes are such that eager takes 0.05 to 5 ms on an H100.
+special; sizes are such that eager takes 0.02 to 5 ms on an H100.
 """
 
 from plan_chain import Chain
@@ -262,6 +262,16 @@ ROWS = {
         256, 7, dilation=3).leaky_relu(),
     "signal_f16_norm": Chain("f16", 8, 64, 1, 32768).conv_signal(
         64, 3).group_norm(8).silu(),
+    # Of one or two images deep in a network: few tiles, of many channels.
+    "deep_f16_resnet_batch_1": Chain("f16", 1, 512, 7, 7).conv(
+        512, 3, padding=1, bias=False).batch_norm().relu(),
+    "deep_f16_diffusion_batch_2": Chain("f16", 2, 1280, 8, 8).conv(
+        1280, 3, padding=1).group_norm(32).silu(),
+    "deep_f16_aspp_batch_1": Chain("f16", 1, 2048, 33, 33).conv(
+        256, 3, padding=12, dilation=12, bias=False).batch_norm().relu(),
+    "deep_f32_detector_batch_1": Chain("f32", 1, 512, 20, 20).conv(
+        256, 3, padding=1, bias=False).batch_norm().silu(),
+    "deep_f32_pyramid_batch_1": Chain("f32", 1, 2048, 25, 25).conv(256, 1),
     # Cheap convolutions in front of a norm, and others.
     "conv_f16_k1_norm": Chain("f16", 32, 64, 56, 56).conv(
         256, 1).group_norm(32).relu(),

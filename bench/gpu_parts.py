@@ -41,6 +41,7 @@ def _every_part():
     yield _part("latency", 20, False)
     yield _part("sanitize", 110, False)
     yield _part("repeat", 40, True, BOTH)
+    yield _part("random", 75, True, BOTH)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
@@ -79,8 +80,9 @@ def _meaning(word, grade):
             } - _NOT_IN_GROUPS
 
 
-def run(part, scratch, budget_s, max_autotune):
-    """(lines, ok, report). No new plan is started after `budget_s`."""
+def run(part, scratch, budget_s, max_autotune, first_seed=1):
+    """(lines, ok, report). No new plan is started after `budget_s`.
+    `first_seed` is of the part "random"."""
     if part.kind == "bench":
         import gpu_bench
 
@@ -102,6 +104,10 @@ def run(part, scratch, budget_s, max_autotune):
         import gpu_repeat
 
         return gpu_repeat.run(scratch, budget_s)
+    if part.kind == "random":
+        import gpu_random
+
+        return gpu_random.run(scratch, budget_s, first_seed)
     if part.kind == "sanitize":
         return _check_sanitizer(scratch, budget_s)
     return _check_plans(part, scratch, budget_s)

@@ -49,6 +49,11 @@ def _repeats(results):
     return f"{_plans(results)}; {results['launches']:,} launches"
 
 
+def _random(results):
+    return (f"{_plans(results)}; {results['times_eager']:.2f} x eager "
+            f"PyTorch, {len(results['slower'])} slower")
+
+
 def _failures(results):
     failed = [name for name, why in results.items() if why]
     return f"{len(results)} runs, {len(failed)} not clean"
@@ -85,5 +90,5 @@ def _latency(results):
 
 
 _LINES = {"tests": _plans, "matrix": _plans, "sanitize": _failures,
-          "repeat": _repeats, "faults": _faults, "bench": _chains,
-          "generality": _generality, "latency": _latency}
+          "repeat": _repeats, "random": _random, "faults": _faults,
+          "bench": _chains, "generality": _generality, "latency": _latency}

@@ -62,6 +62,12 @@ def checks(files):
                      f"least {results['fewest_launches']} times on the same "
                      f"inputs: {len(results['wrong'])} failed or differed "
                      "from their first results in any bit.")
+    for results in files.of_kind("random"):
+        lines.append(f"- {results['run']} of {results['plans']} plans at "
+                     f"random: {len(results['wrong'])} wrong; "
+                     f"{markdown.times(results['times_eager'])} × as fast as "
+                     "eager PyTorch in the geometric mean, "
+                     f"{len(results['slower'])} slower.")
     for results in files.of_kind("faults"):
         bad = [name for name, fact in results.items() if not fact["ok"]]
         lines.append(f"- Faults ({markdown.listing(results)}): "

@@ -104,13 +104,13 @@ def time_torch(plan, sets, mode_name):
         torch.cuda.synchronize()
         first_result_s = time.monotonic() - begin
         runs = [lambda i=i: function(*sets[i]) for i in range(len(sets))]
-        _warm_up_beside(runs)
+        warm_up_beside(runs)
         times = gpu_time.measure([gpu_time.graph_of(run) for run in runs])
     torch.cuda.empty_cache()
     return times, first_result_s
 
 
-def _warm_up_beside(runs):
+def warm_up_beside(runs):
     """On a stream of its own, as captures need: libraries allocate there."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())

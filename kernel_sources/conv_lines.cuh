@@ -100,8 +100,7 @@ class ConvLines {
                          block.group * Tile::kInputs +
                          block.OfAllChunks(chunk) * Spec::kChunk + set_) *
                         kPlane;
-    const int channels =
-        Tile::kInputs - block.OfAllChunks(chunk) * Spec::kChunk - set_;
+    const int channels = block.ChannelsFrom(chunk) - set_;
 #pragma unroll
     for (int pass = 0; pass < kAcross; pass += kLanes) {
       const int piece = thread_ % kLanes + pass;

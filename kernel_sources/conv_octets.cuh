@@ -63,10 +63,6 @@ class ConvOctets {
             block.OfAllChunks(chunk) * Spec::kChunk) *
            kPlane;
   }
-  // From the first of a chunk on.
-  static __device__ int ChannelsFrom(const ConvBlock<Spec>& block, int chunk) {
-    return Tile::kInputs - block.OfAllChunks(chunk) * Spec::kChunk;
-  }
 
   // Whether two pixels are one word: the tensor may begin between words.
   static __device__ bool IsAligned(const Tensors& t) {

@@ -283,7 +283,7 @@ class ConvProducer {
     const ConvBlock<Spec> block =
         tiles_.BlockOf(chunk_of_block / Tile::kChunks);
     const int chunk = chunk_of_block % Tile::kChunks;
-    const int channels = min(Spec::kChunk, Octets::ChannelsFrom(block, chunk));
+    const int channels = min(Spec::kChunk, block.ChannelsFrom(chunk));
     const auto* const first = t_.input + Octets::FirstOf(block, chunk);
 #pragma unroll 1
     for (int i = thread_; i < channels * kRows * kLines; i += kThreads) {
@@ -318,7 +318,7 @@ class ConvProducer {
     const ConvBlock<Spec> block = tiles_.BlockOf(number);
     const int top = Positions::TopOf(block, tiles_.TileOf(number));
     const int left = Positions::LeftOf(block);
-    const int channels = Octets::ChannelsFrom(block, chunk);
+    const int channels = block.ChannelsFrom(chunk);
     const Index first = Octets::FirstOf(block, chunk);
 #pragma unroll
     for (int n = 0; n < Batches::kAtOnce; ++n) {

@@ -172,6 +172,10 @@ struct ConvBlock {
   __device__ int OfAllChunks(int chunk) const {
     return sum_part * Tile::kChunks + chunk;
   }
+  // Of the group's inputs, from the first of `chunk` on.
+  __device__ int ChannelsFrom(int chunk) const {
+    return Tile::kInputs - OfAllChunks(chunk) * Spec::kChunk;
+  }
   // Number of the packed weights of `chunk`, of one of the tile's phases.
   __device__ int weights(int chunk, int of_tile = 0) const {
     const int phase =

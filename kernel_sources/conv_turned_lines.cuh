@@ -170,8 +170,7 @@ class ConvTurnedLines {
     const int chunk = ahead->chunk % Tile::kChunks;
     const ConvBlock<Spec> block = tiles_.BlockOf(ahead->chunk / Tile::kChunks);
     ahead->first = ConvOctets<Spec>::FirstOf(block, chunk);
-    ahead->channels =
-        ConvOctets<Spec>::ChannelsFrom(block, chunk) - (threadIdx.x % 32 / 8);
+    ahead->channels = block.ChannelsFrom(chunk) - (threadIdx.x % 32 / 8);
   }
 
   // Of a batch of a tile. Lanes side by side have neighbours of a channel.

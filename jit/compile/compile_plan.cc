@@ -1,5 +1,6 @@
 #include "jit/compile/compile_plan.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -24,16 +25,31 @@ int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// The unit with as many registers for a thread as leave room for 1,536 threads
-// of a multiprocessor. Where nothing is said, ptxas may put a word aside for
-// the sake of 2,048. Empty if something is said of an entry.
-std::string WithMoreRegisters(KernelSpec spec) {
-  constexpr int kFewestThreads = 1536;
+// Threads of a multiprocessor that leave more registers for each than 2,048,
+// for whose sake ptxas may put a word aside where nothing is said.
+constexpr int kFewerThreads = 1536;
+
+// Whether nothing is said of any entry.
+bool LeavesRegistersToPtxas(const KernelSpec& spec) {
+  return std::all_of(
+      spec.entries.begin(), spec.entries.end(), [](const EntrySpec& entry) {
+        return entry.min_blocks == 0 && entry.threads <= kFewerThreads;
+      });
+}
+
+std::string WriteWithMoreRegisters(KernelSpec spec) {
   for (EntrySpec& entry : spec.entries) {
-    if (entry.min_blocks > 0 || entry.threads > kFewestThreads) return "";
-    entry.min_blocks = kFewestThreads / entry.threads;
+    entry.min_blocks = kFewerThreads / entry.threads;
   }
   return WriteUnit(spec);
+}
+
+Unit UnitWith(const KernelSpec& spec, std::string source) {
+  Unit unit = {spec.entries, std::move(source)};
+  if (LeavesRegistersToPtxas(spec)) {
+    unit.write_roomier = [spec] { return WriteWithMoreRegisters(spec); };
+  }
+  return unit;
 }
 
 // By identity. Attempts to compile a plan have units in common.
@@ -95,8 +111,7 @@ class Compilation {
         numbers_.emplace(UnitIdentity(source), static_cast<int>(units_.size()));
     if (is_new) {
       identities_.push_back(place->first);
-      units_.push_back(
-          {spec.entries, std::move(source), WithMoreRegisters(spec)});
+      units_.push_back(UnitWith(spec, std::move(source)));
     }
     return place->second;
   }

@@ -75,12 +75,12 @@ absl::StatusOr<CompiledUnit> CompileUnit(
     const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
   absl::StatusOr<CompiledUnit> compiled =
       CompileSource(unit.source, unit, arch, headers, nvrtc);
-  if (!compiled.ok() || compiled->refused.empty() || unit.roomier.empty() ||
+  if (!compiled.ok() || compiled->refused.empty() || !unit.write_roomier ||
       !HasFewRegisters(*compiled)) {
     return compiled;
   }
   absl::StatusOr<CompiledUnit> again =
-      CompileSource(unit.roomier, unit, arch, headers, nvrtc);
+      CompileSource(unit.write_roomier(), unit, arch, headers, nvrtc);
   const bool helped = again.ok() && again->refused.empty();
   return helped ? std::move(again) : std::move(compiled);
 }

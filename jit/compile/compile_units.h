@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_COMPILE_UNITS_H_
 #define KILN_JIT_COMPILE_COMPILE_UNITS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,10 @@ class NvrtcCompiler;
 struct Unit {
   std::vector<EntrySpec> entries;
   std::string source;
-  // The same with more registers for each thread than ptxas takes for the sake
-  // of many threads, which is compiled where it puts words aside for that;
-  // empty: there is no such thing.
-  std::string roomier = {};
+  // Writes the same with more registers for each thread than ptxas takes for
+  // the sake of many threads, which is compiled where it puts words aside for
+  // that; null: there is no such thing. Any thread may call it.
+  std::function<std::string()> write_roomier = nullptr;
 };
 
 struct CompiledUnit {

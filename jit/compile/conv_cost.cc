@@ -1,5 +1,7 @@
 #include "jit/compile/conv_cost.h"
 
+#include <algorithm>
+
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -19,11 +21,26 @@ double LayingCycles(const ConvGeometry& g, int sm_count) {
   return kCyclesOfLaying + bytes / (kLaidBytesPerCycle * sm_count);
 }
 
+// What tiles of warps take longer on an H100 than their model says, in the mean
+// of six that warpgroups could have had (docs/kernel-notes).
+constexpr double kWarpsSlowedOnHopper = 1.5;
+// The same of operands of 16 bits with few channels, which warpgroups scale for
+// fuller octets: by hand, so that the faster of them are chosen for six plans.
+constexpr double kWarpsSlowedByFewHalves = 4.5;
+
+double WarpsSlowed(const ConvProblem& problem, const Target& target) {
+  if (target.arch != "sm_90a") return 1.0;
+  return problem.scales_few_halves() ? kWarpsSlowedByFewHalves
+                                     : kWarpsSlowedOnHopper;
+}
+
 }  // namespace
 
-double TileCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  return g.has_groups() ? GroupTileCycles(g, demands)
-                        : WarpTileCycles(g, demands);
+double TileCycles(const ConvGeometry& g, const ConvDemands& demands,
+                  const Target& target) {
+  return g.has_groups()
+             ? GroupTileCycles(g, demands)
+             : WarpTileCycles(g, demands) * WarpsSlowed(g.problem, target);
 }
 
 double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
@@ -36,6 +53,12 @@ double ConvCycles(const ConvGeometry& g, double tile_cycles, int sm_count) {
                                                          g.rounds())) +
          (g.lays_lines && !g.problem.input_is_laid ? LayingCycles(g, sm_count)
                                                    : 0.0);
+}
+
+double ConvCycles(const ConvGeometry& g, const ConvDemands& demands,
+                  const Target& target) {
+  return ConvCycles(g, TileCycles(g, demands, target),
+                    std::max(target.sm_count, 1));
 }
 
 }  // namespace kiln

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_CONV_COST_H_
 #define KILN_JIT_COMPILE_CONV_COST_H_
 
+#include "jit/artifact/target.h"
 #include "jit/compile/conv_geometry.h"
 
 namespace kiln {
@@ -13,13 +14,20 @@ inline constexpr double kMovedBytesPerCycle = 13.0;
 // A kernel more, the gap before it, and merging states for it, on an H100.
 inline constexpr double kCyclesOfLaunch = 7000.0;
 
-// Cycles of a multiprocessor for one tile of each of its resident blocks.
-double TileCycles(const ConvGeometry& geometry, const ConvDemands& demands);
+// Cycles of a multiprocessor of `target` for one tile of each of its resident
+// blocks.
+double TileCycles(const ConvGeometry& geometry, const ConvDemands& demands,
+                  const Target& target);
 
 // Cycles until the last block of a convolution is done on a device with
 // `sm_count` multiprocessors, where a tile takes `tile_cycles`.
 double ConvCycles(const ConvGeometry& geometry, double tile_cycles,
                   int sm_count);
+
+// The same on `target`, of which one multiprocessor is counted where it has
+// not been said how many there are.
+double ConvCycles(const ConvGeometry& geometry, const ConvDemands& demands,
+                  const Target& target);
 
 // The same where blocks hold images (conv_held_cost.cc).
 double HeldCycles(const ConvGeometry& geometry, const ConvDemands& demands);

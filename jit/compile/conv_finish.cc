@@ -138,8 +138,7 @@ class Finishing {
   double CyclesOf(const KernelGroup& conv) const {
     const std::pair<int, int> key = {conv.anchor, conv.tail};
     const ConvGeometry& geometry = fusion_.geometry.at(key);
-    return ConvCycles(geometry, TileCycles(geometry, fusion_.demands.at(key)),
-                      target_.sm_count);
+    return ConvCycles(geometry, fusion_.demands.at(key), target_);
   }
 
   // Of a pointwise kernel of its own.
@@ -210,8 +209,7 @@ class Finishing {
   bool LeavesMemory(const KernelGroup& conv, const ConvGeometry& geometry,
                     const KernelGroup& user) const {
     const ConvDemands& demands = fusion_.demands.at({conv.anchor, conv.tail});
-    const double computing =
-        ConvCycles(geometry, TileCycles(geometry, demands), target_.sm_count);
+    const double computing = ConvCycles(geometry, demands, target_);
     const int input = ValueOf(NodeAt(conv.anchor).operands[0]);
     const auto bytes =
         static_cast<double>(SizeBytes(DescOf(input)) + BytesAround(conv, user));

@@ -92,8 +92,7 @@ class Fusing {
   }
   double CyclesOf(const ConvGeometry& geometry,
                   const ConvDemands& demands) const {
-    return ConvCycles(geometry, TileCycles(geometry, demands),
-                      options_.target.sm_count);
+    return ConvCycles(geometry, demands, options_.target);
   }
 
   // Of the kernel of a convolution; 0 where there is not one.

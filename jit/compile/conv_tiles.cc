@@ -17,12 +17,6 @@ constexpr int64_t kMaxStrip = 64;
 constexpr int64_t kMaxStripOfStores = 16;
 constexpr int64_t kMaxStripOfMany = 4;
 constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
-// What tiles of warps take longer on an H100 than their model says, in the mean
-// of six that warpgroups could have had (docs/kernel-notes).
-constexpr double kWarpsSlowedOnHopper = 1.5;
-// The same of operands of 16 bits with few channels, which warpgroups scale for
-// fuller octets: by hand, so that the faster of them are chosen for six plans.
-constexpr double kWarpsSlowedByFewHalves = 4.5;
 
 // Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
 // `pool` is more than tails without windows need: the choices that have been
@@ -178,20 +172,16 @@ void ConvTiles::CompareHeld(const ConvGeometry& g) { Take(g, HeldRank(g)); }
 // are stored, which have not been timed so.
 double ConvTiles::SlowedBeyondModel(const ConvGeometry& g) const {
   constexpr double kSlowedByLittleL1 = 1.25;
-  if (!g.has_groups()) return WarpsSlowed(g.problem);
-  const bool is_timed = !g.problem.takes_as_stored() && g.octet_columns == 1;
+  const bool is_timed =
+      g.has_groups() && !g.problem.takes_as_stored() && g.octet_columns == 1;
   return is_timed && LacksL1(g) ? kSlowedByLittleL1 : 1.0;
-}
-
-double ConvTiles::WarpsSlowed(const ConvProblem& problem) const {
-  if (options_.target.arch != "sm_90a") return 1.0;
-  return problem.scales_few_halves() ? kWarpsSlowedByFewHalves
-                                     : kWarpsSlowedOnHopper;
 }
 
 void ConvTiles::Compare(ConvGeometry g) {
   const double slowed = SlowedBeyondModel(g);
-  const auto cycles = [&] { return TileCycles(g, demands_) * slowed; };
+  const auto cycles = [&] {
+    return TileCycles(g, demands_, options_.target) * slowed;
+  };
   const int64_t longest = g.sum_blocks > 1 ? 1 : LongestStrip(g);
   // No strip's tiles cost less than those of the longest.
   g.tiles_per_block = static_cast<int>(longest);

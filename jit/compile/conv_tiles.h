@@ -45,7 +45,6 @@ class ConvTiles {
   int64_t LongestStrip(const ConvGeometry& geometry) const;
   bool LacksL1(const ConvGeometry& geometry) const;
   double SlowedBeyondModel(const ConvGeometry& geometry) const;
-  double WarpsSlowed(const ConvProblem& problem) const;
   void Compare(ConvGeometry geometry);
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
   void Take(const ConvGeometry& geometry, double cycles);

@@ -178,8 +178,7 @@ double ConvolutionCycles(const Schedule& schedule, const Target& target) {
   double cycles = 0.0;
   for (const Kernel& kernel : schedule.kernels) {
     if (!kernel.computes() || !kernel.conv) continue;
-    cycles += ConvCycles(*kernel.conv, TileCycles(*kernel.conv, kernel.demands),
-                         std::max(target.sm_count, 1));
+    cycles += ConvCycles(*kernel.conv, kernel.demands, target);
   }
   return cycles;
 }

@@ -113,8 +113,7 @@ double FewestCycles(const ConvProblem& problem, const Kernel& kernel,
   const std::optional<ConvGeometry> g =
       ChooseConvGeometry(problem, kernel.demands, options);
   if (!g) return std::numeric_limits<double>::infinity();
-  return ConvCycles(*g, TileCycles(*g, kernel.demands),
-                    std::max(options.target.sm_count, 1));
+  return ConvCycles(*g, kernel.demands, options.target);
 }
 
 // How many cycles more a convolution would take whose images are as they are.

@@ -237,8 +237,7 @@ class Scheduling {
         CorrelationFor(schedule_, kernel, plan_.plan.grade, target_);
     if (correlating_ == Correlating::kAlways) return correlation;
     const ConvGeometry& g = *kernel.conv;
-    const double direct =
-        ConvCycles(g, TileCycles(g, kernel.demands), target_.sm_count);
+    const double direct = ConvCycles(g, kernel.demands, target_);
     if (correlation && correlation->cycles >= direct) correlation.reset();
     return correlation;
   }

@@ -13,31 +13,28 @@ namespace {
 std::string KindOf(const ConvGeometry& g) {
   if (!g.has_groups())
     return fmt::format("{} x {} warps", g.warps_m, g.warps_n);
-  return fmt::format("{} x {} warpgroups, {}{}", g.groups_m, g.groups_n,
-                     g.lays_lines    ? "channels by laid lines"
-                     : g.takes_lines ? "channels by lines"
-                     : g.channel_rows && g.rows_of_eight()
-                         ? "channels by eights"
-                     : g.channel_rows    ? "channels"
-                     : g.rows_of_eight() ? "pixels by eights"
-                     : g.run_columns > 0 ? "pixels by rows"
-                                         : "pixels",
-                     g.turns_lines ? ", lines turned" : "");
+  return fmt::format(
+      "{} x {} warpgroups, {}{}{}", g.groups_m, g.groups_n,
+      g.lays_lines                          ? "channels by laid lines"
+      : g.takes_lines                       ? "channels by lines"
+      : g.channel_rows && g.rows_of_eight() ? "channels by eights"
+      : g.channel_rows                      ? "channels"
+      : g.rows_of_eight()                   ? "pixels by eights"
+      : g.run_columns > 0                   ? "pixels by rows"
+                                            : "pixels",
+      g.turns_lines ? ", lines turned" : "",
+      g.sum_blocks == 1 ? "" : fmt::format(", {} share sums", g.sum_blocks));
 }
 
 std::string DetailOf(const ConvGeometry& g) {
   return fmt::format(
       "tile {} x {}{}{}, {} of {} channels, chunks of {} of {}, {} blocks "
-      "of {} tile{}{}, {} resident{}",
+      "of {} tile{}, {} resident{}",
       g.tile_h, g.tile_w, g.merges_phases ? " in both phases" : "",
       g.images == 1 ? "" : fmt::format(" of {} images", g.images),
       std::min(g.block_channels(), g.problem.group_outputs()),
       g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),
-      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s",
-      g.sum_blocks == 1
-          ? ""
-          : fmt::format(", whose chunks {} blocks share", g.sum_blocks),
-      g.resident_blocks,
+      g.tiles_per_block, g.tiles_per_block == 1 ? "" : "s", g.resident_blocks,
       g.holds_images() || g.rounds() > 1
           ? fmt::format(", in each of {} rounds", g.rounds())
           : "");

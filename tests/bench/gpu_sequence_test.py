@@ -113,7 +113,7 @@ class NamedTest(unittest.TestCase):
     def test_all_is_everything_but_a_second_p1(self):
         names = self.names("all")
         self.assertEqual(names[0], "tests")
-        self.assertEqual(len(names), 4 + 5 + 7 + 4)
+        self.assertEqual(len(names), 4 + 6 + 7 + 4)
         self.assertNotIn("bench-P1-tf32", names)
 
     def test_groups_have_the_asked_grade(self):

@@ -51,12 +51,12 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                     symbols = [kernel["symbol"] for kernel in kernels]
                     if name in _KERNELS:
                         self.assertIn(_KERNELS[name], symbols)
-                    if name.startswith("conv_shared_sums"):
-                        self.assertTrue(any("blocks share" in one
-                                            for one in self._tiles(kernels)))
                     chosen = [candidate["kind"] for kernel in kernels
                               for candidate in kernel["candidates"]
                               if candidate["chosen"]]
+                    if name.startswith("conv_shared_sums"):
+                        self.assertTrue(any("share sums" in kind
+                                            for kind in chosen))
                     if name == "rows_cluster":
                         self.assertIn("clusters", chosen[0])
                     if name == "rows_chain_splits":
@@ -72,11 +72,6 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                         if name.startswith(start):
                             self.assertTrue(any(tile in one for one in chosen),
                                             chosen)
-
-    @staticmethod
-    def _tiles(kernels):
-        return [candidate["detail"] for kernel in kernels
-                for candidate in kernel["candidates"] if candidate["chosen"]]
 
     @staticmethod
     def _kernels(daemon, text):

@@ -134,6 +134,14 @@ class TablesTest(unittest.TestCase):
                       "least 30 times on the same inputs: 1 failed or differed",
                       self.text("checks"))
 
+    def test_plans_at_random_are_counted(self):
+        self.keep("random", {"plans": 5, "run": 5, "wrong": {},
+                             "times_eager": 3.218,
+                             "slower": {"fp32/7": {"times_eager": 0.9}}})
+        self.assertIn("5 of 5 plans at random: 0 wrong; 3.22 × as fast as "
+                      "eager PyTorch in the geometric mean, 1 slower",
+                      self.text("checks"))
+
     def test_latency_without_mps(self):
         self.keep("latency", {"plain": {"Unregister": 216.0}, "mps": {}})
         self.assertIn("| `Unregister` | 216 | – |", self.text("latency"))

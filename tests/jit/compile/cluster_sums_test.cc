@@ -3,7 +3,6 @@
 // and clusters for which there is no room at once.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
 #include "fmt/format.h"
@@ -22,12 +21,6 @@ std::string Chain(const std::string& x, const std::string& w,
 
 const char kFewTiles[] = "1,960,13,13";
 const char kFilter[] = "56,960,3,3";
-
-const Kernel& ConvolutionOf(const Schedule& schedule) {
-  return *std::find_if(
-      schedule.kernels.begin(), schedule.kernels.end(),
-      [](const Kernel& kernel) { return kernel.conv && kernel.computes(); });
-}
 
 int SumBlocks(const std::string& text, const Target& target = kH100) {
   const Schedule schedule = Fastest(text, target);
@@ -63,6 +56,13 @@ TEST(ClusterSumsTest, AllBlocksAreOnTheDeviceAtOnce) {
     }
   }
   EXPECT_GE(sharing, 2);
+}
+
+TEST(ClusterSumsTest, ATuningMayHaveThemAddedByOneBlock) {
+  EXPECT_TRUE(FindConvRank(
+      Chain(kFewTiles, kFilter), kH100, [](const Schedule& schedule) {
+        return ConvolutionOf(schedule).conv->sum_blocks == 1;
+      }));
 }
 
 TEST(ClusterSumsTest, TheLaunchHasClustersAndPackingKnowsOfNone) {

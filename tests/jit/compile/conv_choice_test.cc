@@ -452,10 +452,10 @@ TEST(ConvCostTest, TwiceTheImagesCostMore) {
   const Target h100 = {"sm_90a", 132};
   auto geometry = *ChooseConvGeometry(Problem(128, 8, 64, 128, 3, 1, 0), {},
                                       {Grade::kFp32, h100, 0});
-  const double tile = TileCycles(geometry, {});
-  const double once = ConvCycles(geometry, tile, 132);
+  const double tile = TileCycles(geometry, {}, h100);
+  const double once = ConvCycles(geometry, tile, h100.sm_count);
   geometry.problem.input[0] = geometry.problem.output[0] = 256;
-  EXPECT_GT(ConvCycles(geometry, tile, 132), 1.5 * once);
+  EXPECT_GT(ConvCycles(geometry, tile, h100.sm_count), 1.5 * once);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #ifndef KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
 #define KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,13 @@ inline Schedule Fastest(const std::string& text, const Target& target = kH100,
   return MakeSchedules(*Canonicalize(*ParsePlanText(text)), target,
                        Room::kTight, tuning)
       .front();
+}
+
+// The first kernel that computes a convolution, of which there must be one.
+inline const Kernel& ConvolutionOf(const Schedule& schedule) {
+  return *std::find_if(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [](const Kernel& kernel) { return kernel.conv && kernel.computes(); });
 }
 
 // The first rank of convolutions' candidates (Tuning::conv) for which `has` of

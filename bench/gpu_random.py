@@ -1,0 +1,97 @@
+"""Plans that nobody has chosen (random_plans.py): whether each is right, and
+the same whenever it is launched, and which of them eager PyTorch is faster at.
+Eager alone, for torch.compile takes half a minute for some.
+"""
+
+import re
+
+import generality_summary
+import gpu_cases
+import gpu_daemon
+import gpu_matrix
+import gpu_report
+import random_plans
+
+PLANS = 300
+# More is not what clocks and the order of runs do.
+_SLOWER = 0.95
+
+_CONVOLUTION = re.compile(r"= conv(_transpose)?2d\(")
+
+
+def case_named(name):
+    """The plan of "fp32/17", seed 17 in the grade fp32."""
+    grade, seed = name.split("/")
+    text = random_plans.text(int(seed))
+    return gpu_cases.Case(name, f"grade tf32\n{text}" if grade == "tf32"
+                          else text)
+
+
+def names_of(first_seed, plans):
+    """Each plan in both grades, where there are operands that one rounds."""
+    names = []
+    for seed in random_plans.seeds_of_plans(first_seed, plans):
+        names.append(f"fp32/{seed}")
+        text = random_plans.text(seed)
+        if "x: f32" in text and _CONVOLUTION.search(text):
+            names.append(f"tf32/{seed}")
+    return names
+
+
+def run(scratch, budget_s, first_seed):
+    """(lines, ok, report)."""
+    names = names_of(first_seed, PLANS)
+    with gpu_daemon.running() as daemon:
+        results = gpu_matrix.run(daemon, names, scratch, budget_s,
+                                 "gpu_random_worker.py")
+        found = {"first_seed": first_seed, **counts(names, results)}
+        lines, ok = summarise(names, results)
+        log = scratch / "worker.log"
+        if not results and log.exists():
+            lines.insert(0, log.read_text()[-1500:])
+        with daemon.connect() as client:
+            report = gpu_report.report("random", client, ok, found)
+    return lines, ok, report
+
+
+def counts(names, results):
+    """What the result file says of a run. Plans that are wrong, or slower than
+    eager PyTorch, are there with their text."""
+    timed = {name: fact for name, fact in results.items()
+             if "times_eager" in fact}
+    slower = {name: fact for name, fact in timed.items()
+              if fact["times_eager"] < _SLOWER}
+    return {"plans": len(names), "run": len(results),
+            "launches": sum(fact.get("launches", 0)
+                            for fact in results.values()),
+            "times_eager": generality_summary.geometric_mean(
+                [fact["times_eager"] for fact in timed.values()]),
+            "ill-conditioned": sum(gpu_matrix.is_ill_conditioned(fact)
+                                   for fact in results.values()),
+            "slower": {name: _with_plan(name, fact)
+                       for name, fact in sorted(
+                           slower.items(),
+                           key=lambda item: item[1]["times_eager"])},
+            "wrong": {name: _with_plan(name, fact)
+                      for name, fact in results.items() if "error" in fact}}
+
+
+def _with_plan(name, fact):
+    return {**fact, "plan": case_named(name).text}
+
+
+def summarise(names, results):
+    """(lines, ok): plans that are slower than eager PyTorch, wrong, or were
+    not run, then how many there are. Only the first are ok."""
+    found = counts(names, results)
+    missing = [name for name in names if name not in results]
+    lines = [f"{name}: {fact['times_eager']:.2f} x as fast as eager PyTorch, "
+             f"{fact['ms']:.4f} ms" for name, fact in found["slower"].items()]
+    lines += [f"{name}: {fact['error']}"
+              for name, fact in found["wrong"].items()]
+    lines += [f"not run, out of time: {name}" for name in missing]
+    lines.append(f"{found['run']} of {found['plans']} plans, "
+                 f"{found['launches']:,} launches: {len(found['wrong'])} wrong;"
+                 f" {found['times_eager']:.2f} x as fast as eager PyTorch in "
+                 f"the geometric mean, {len(found['slower'])} slower")
+    return lines, not missing and not found["wrong"]

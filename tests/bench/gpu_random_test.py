@@ -1,0 +1,92 @@
+"""Which plans at random there are, and what is said of them."""
+
+import math
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "client" / "python")]
+
+import gpu_random
+import headline
+import random_plans
+
+from kiln import plan_text
+
+
+class PlansTest(unittest.TestCase):
+
+    SEEDS = random_plans.seeds_of_plans(1, 200)
+
+    def test_a_seed_is_a_plan(self):
+        first = random_plans.text(self.SEEDS[0])
+        self.assertEqual(first, random_plans.text(self.SEEDS[0]))
+        self.assertNotEqual(first, random_plans.text(self.SEEDS[1]))
+
+    def test_plans_can_be_read_and_are_of_a_size_to_be_judged(self):
+        for seed in self.SEEDS:
+            with self.subTest(seed):
+                plan = plan_text.parse(random_plans.text(seed))
+                for declared in plan.inputs:
+                    self.assertLess(math.prod(declared.dims), 1 << 27)
+
+    def test_every_kind_of_op_is_among_them(self):
+        texts = "".join(map(random_plans.text, self.SEEDS))
+        for op in ("conv2d", "conv_transpose2d", "group_norm", "batch_norm",
+                   "max_pool2d", "avg_pool2d", "softmax", "logsumexp", "mean",
+                   "amax", "clamp", "mish"):
+            self.assertIn(f"= {op}(", texts)
+        for dtype in ("f32", "f16", "bf16"):
+            self.assertIn(f"x: {dtype}[", texts)
+
+
+class NamesTest(unittest.TestCase):
+
+    def test_both_grades_of_convolutions_of_f32_alone(self):
+        names = gpu_random.names_of(1, 100)
+        self.assertEqual(sum(name.startswith("fp32/") for name in names), 100)
+        for name in names:
+            case = gpu_random.case_named(name)
+            self.assertEqual(plan_text.parse(case.text).grade,
+                             name.split("/")[0])
+            if name.startswith("tf32/"):
+                self.assertIn("x: f32", case.text)
+                self.assertIn("= conv", case.text)
+
+
+class SummaryTest(unittest.TestCase):
+
+    NAMES = gpu_random.names_of(1, 3)[:3]
+
+    def fact(self, times_eager):
+        return {"launches": 30, "ms": 0.1, "eager_ms": 0.1 * times_eager,
+                "times_eager": times_eager}
+
+    def test_slower_plans_are_named_and_ok(self):
+        results = dict(zip(self.NAMES, map(self.fact, (4.0, 0.5, 4.0))))
+        lines, ok = gpu_random.summarise(self.NAMES, results)
+        self.assertTrue(ok)
+        self.assertEqual(lines, [
+            f"{self.NAMES[1]}: 0.50 x as fast as eager PyTorch, 0.1000 ms",
+            "3 of 3 plans, 90 launches: 0 wrong; 2.00 x as fast as eager "
+            "PyTorch in the geometric mean, 1 slower"])
+        found = gpu_random.counts(self.NAMES, results)
+        self.assertIn("output v", found["slower"][self.NAMES[1]]["plan"])
+        self.assertEqual(
+            headline.of_report({"part": "random", "results": found}),
+            "3 of 3 plans, 0 wrong; 2.00 x eager PyTorch, 1 slower")
+
+    def test_wrong_and_missing_plans_are_not_ok(self):
+        results = {self.NAMES[0]: self.fact(4.0),
+                   self.NAMES[1]: {"error": "the process died"}}
+        lines, ok = gpu_random.summarise(self.NAMES, results)
+        self.assertFalse(ok)
+        self.assertEqual(lines[:2], [f"{self.NAMES[1]}: the process died",
+                                     f"not run, out of time: {self.NAMES[2]}"])
+        wrong = gpu_random.counts(self.NAMES, results)["wrong"]
+        self.assertIn("output v", wrong[self.NAMES[1]]["plan"])
+
+
+if __name__ == "__main__":
+    unittest.main()
