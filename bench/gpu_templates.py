@@ -56,6 +56,14 @@ PLANS = {
     "conv_shared_sums_phases": _conv("1,512,7,7", "512,64,4,4", padding=1,
                                      stride=2, transposed=1)
     + "y = relu(c)\noutput y\n",
+    # Parts of a large filter's rows: of which two have a row; with statistics;
+    # of few channels.
+    "conv_row_parts": _conv("1,32,21,30", "40,32,7,7", stride=7, padding=3)
+    + "y = relu(c)\noutput y\n",
+    "conv_row_parts_moments": _conv("2,16,24,24", "64,16,9,9", padding=4)
+    + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
+    "conv_row_parts_few": _conv("8,3,200,40", "64,3,11,11", stride=4,
+                                padding=2) + "y = relu(c)\noutput y\n",
     # Rows of eight pixels: of 16 bits, and in both phases of their columns; of
     # octets that lie apart; with statistics.
     "conv_eights": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)

@@ -94,12 +94,12 @@ class ConvLines {
     const int chunk = chunk_of_block % Tile::kChunks;
     const int number = chunk_of_block / Tile::kChunks;
     const ConvBlock<Spec> block = tiles_.BlockOf(number);
-    const int top = Positions::TopOf(block, tiles_.TileOf(number));
+    const int top = Positions::TopOf(block, tiles_.TileOf(number), 0);
     const int left = Positions::LeftOf(block);
-    const Index first = (static_cast<Index>(block.n) * Spec::Input::kC +
-                         block.group * Tile::kInputs +
-                         block.OfAllChunks(chunk) * Spec::kChunk + set_) *
-                        kPlane;
+    const Index first =
+        (static_cast<Index>(block.n) * Spec::Input::kC +
+         block.group * Tile::kInputs + block.FirstOfChunk(chunk) + set_) *
+        kPlane;
     const int channels = block.ChannelsFrom(chunk) - set_;
 #pragma unroll
     for (int pass = 0; pass < kAcross; pass += kLanes) {

@@ -59,8 +59,7 @@ class ConvOctets {
   // The first element of a chunk's first channel.
   static __device__ Index FirstOf(const ConvBlock<Spec>& block, int chunk) {
     return (static_cast<Index>(block.n) * Spec::Input::kC +
-            block.group * Tile::kInputs +
-            block.OfAllChunks(chunk) * Spec::kChunk) *
+            block.group * Tile::kInputs + block.FirstOfChunk(chunk)) *
            kPlane;
   }
 

@@ -28,13 +28,15 @@ struct PatchPositions {
            static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
   }
 
-  // Where the patch of a tile begins in the input. Of a phase of a transposed
-  // convolution the padding is one less from some phase on.
-  static __device__ int TopOf(const ConvBlock<Spec>& block, int tile) {
-    if constexpr (Spec::kInterleave > 1) {
-      return block.y(tile, 0) - Spec::kPaddingH;
-    }
-    return block.top(tile) * Spec::kStrideH - Spec::kPaddingH +
+  // Where the patch of a tile begins in the input, for a part of the filter's
+  // rows. Of a phase of a transposed convolution the padding is one less from
+  // some phase on.
+  static __device__ int TopOf(const ConvBlock<Spec>& block, int tile,
+                              int row_part) {
+    const int above = Spec::kPaddingH -
+                      ConvTile<Spec>::RowOfPart(row_part) * Spec::kDilationH;
+    if constexpr (Spec::kInterleave > 1) return block.y(tile, 0) - above;
+    return block.top(tile) * Spec::kStrideH - above +
            (block.phase_h + Spec::kPhaseStartH) / Spec::kPhasesH;
   }
   static __device__ int LeftOf(const ConvBlock<Spec>& block) {

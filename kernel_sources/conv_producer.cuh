@@ -283,11 +283,12 @@ class ConvProducer {
     const ConvBlock<Spec> block =
         tiles_.BlockOf(chunk_of_block / Tile::kChunks);
     const int chunk = chunk_of_block % Tile::kChunks;
+    const int top = Positions::TopOf(block, 0, block.row_part(chunk));
     const int channels = min(Spec::kChunk, block.ChannelsFrom(chunk));
     const auto* const first = t_.input + Octets::FirstOf(block, chunk);
 #pragma unroll 1
     for (int i = thread_; i < channels * kRows * kLines; i += kThreads) {
-      const int row = Positions::TopOf(block, 0) + i / kLines % kRows;
+      const int row = top + i / kLines % kRows;
       const int column = Positions::LeftOf(block) + i % kLines * kLine;
       const int channel = i / (kLines * kRows);
       if (!Positions::IsRow(row)) continue;
@@ -316,7 +317,8 @@ class ConvProducer {
     const int number = chunk_of_block / Tile::kChunks;
     const int chunk = chunk_of_block % Tile::kChunks;
     const ConvBlock<Spec> block = tiles_.BlockOf(number);
-    const int top = Positions::TopOf(block, tiles_.TileOf(number));
+    const int top =
+        Positions::TopOf(block, tiles_.TileOf(number), block.row_part(chunk));
     const int left = Positions::LeftOf(block);
     const int channels = block.ChannelsFrom(chunk);
     const Index first = Octets::FirstOf(block, chunk);

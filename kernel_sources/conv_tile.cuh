@@ -22,6 +22,11 @@
 // Where kCountsOnce, elements that several tiles have count in that one alone
 // whose step they lie in.
 //
+// Where there are several kRowParts, the rows of a filter are as many filters,
+// each of a part of them, and a chunk has channels of one: chunks go through
+// the parts before they go on to other channels. The last part has as many rows
+// as the others, if need be some that the part before has, too.
+//
 // Where there are several kSumBlocks, they are a cluster, of which each goes
 // through its part of the chunks of one tile (conv_cluster_sums.cuh).
 //
@@ -46,7 +51,8 @@ struct ConvTile {
   static constexpr int kBlockChannels = Spec::kBlockChannels;
   static constexpr int kChannelBlocks =
       (kOutputs + kBlockChannels - 1) / kBlockChannels;
-  static constexpr int kAllChunks = (kInputs + Spec::kChunk - 1) / Spec::kChunk;
+  static constexpr int kAllChunks =
+      (kInputs + Spec::kChunk - 1) / Spec::kChunk * Spec::kRowParts;
   static constexpr int kChunks = kAllChunks / Spec::kSumBlocks;  // of a block
   static_assert(kAllChunks % Spec::kSumBlocks == 0,
                 "Blocks of a cluster have as many chunks each.");
@@ -69,6 +75,18 @@ struct ConvTile {
   static constexpr int kBlocksOfImage = kTilesAcross * kStrips *
                                         kChannelBlocks * Spec::kPhasesH *
                                         kColumnStep * Spec::kGroups;
+
+  // The row of the filter with which a part of them begins, and whether the
+  // last part and the one before have a row.
+  static __device__ int RowOfPart(int part) {
+    if constexpr (Spec::kRowParts == 1) return 0;
+    return min(part * Spec::kTapsH, Spec::kKernelH - Spec::kTapsH);
+  }
+  static __device__ bool IsInTwoParts(int row) {
+    if constexpr (Spec::kRowParts == 1) return false;
+    return row >= Spec::kKernelH - Spec::kTapsH &&
+           row < (Spec::kRowParts - 1) * Spec::kTapsH;
+  }
 
   // Waits for the threads of a warpgroup that multiplies, at a barrier of its
   // own.
@@ -172,9 +190,17 @@ struct ConvBlock {
   __device__ int OfAllChunks(int chunk) const {
     return sum_part * Tile::kChunks + chunk;
   }
-  // Of the group's inputs, from the first of `chunk` on.
+  // Which of the filter's rows `chunk` has.
+  __device__ int row_part(int chunk) const {
+    return OfAllChunks(chunk) % Spec::kRowParts;
+  }
+  // The first channel of `chunk`, among the group's, and how many there are
+  // from it on.
+  __device__ int FirstOfChunk(int chunk) const {
+    return OfAllChunks(chunk) / Spec::kRowParts * Spec::kChunk;
+  }
   __device__ int ChannelsFrom(int chunk) const {
-    return Tile::kInputs - OfAllChunks(chunk) * Spec::kChunk;
+    return Tile::kInputs - FirstOfChunk(chunk);
   }
   // Number of the packed weights of `chunk`, of one of the tile's phases.
   __device__ int weights(int chunk, int of_tile = 0) const {

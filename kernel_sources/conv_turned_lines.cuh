@@ -177,7 +177,7 @@ class ConvTurnedLines {
   __device__ void FindRows(Ahead* ahead) const {
     constexpr int kStep = Spec::kStrideH * Spec::kInterleave;
     const int top = Positions::TopOf(
-        tiles_.block(), tiles_.TileOf(ahead->chunk / Tile::kChunks));
+        tiles_.block(), tiles_.TileOf(ahead->chunk / Tile::kChunks), 0);
     const int left = Positions::LeftOf(tiles_.block()) - Before();
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {

@@ -4,7 +4,8 @@
 // together), for each output channel of the block, eight 16-bit numbers: of
 // eight input channels, or of all of kOctetColumns columns of the filter. Of
 // these the last eight may begin early; columns that two have count half in
-// each, so that no weight of 0 meets an infinity. For the same reason, where
+// each, so that no weight of 0 meets an infinity, and so do rows of the filter
+// that two parts of it have (conv_tile.cuh). For the same reason, where
 // infinities lie among other numbers (lay_lines.cu), parts of a weight have its
 // sign and are not 0 unless it is. Behind them stand the factors
 // that undo the scales of the output channels. Runs when the weights change,
@@ -103,21 +104,24 @@ class ChannelPacker {
     constexpr bool kByOctets = Group::kOctetsOfRow == 1;
     const int octet = kByOctets ? eight / Group::kTaps : eight % Group::kOctets;
     const int tap = kByOctets ? eight % Group::kTaps : eight / Group::kOctets;
+    const int row =
+        tap / Spec::kTapsW + Tile::RowOfPart(chunk % Spec::kRowParts);
     float weights[8];
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const int input = kHasColumns ? k % Tile::kInputs
-                                    : chunk * Spec::kChunk + octet * 8 + k;
+      const int input =
+          kHasColumns ? k % Tile::kInputs
+                      : chunk / Spec::kRowParts * Spec::kChunk + octet * 8 + k;
       const int right = kHasColumns ? k / Tile::kInputs : 0;
       const int column = ColumnOfTap(tap) + right;
       const bool has_tap = octet < Group::kOctets && tap < Group::kTaps;
-      const int filter_tap =
-          has_tap ? FilterTap(phase, tap / Spec::kTapsW, column) : kTaps;
+      const int filter_tap = has_tap ? FilterTap(phase, row, column) : kTaps;
       const bool exists = filter_tap < kTaps && input < Tile::kInputs &&
                           right < Spec::kOctetColumns &&
                           output_ < Tile::kOutputs;
       const bool is_in_two = column >= kLastColumn && column < kSecondEnd;
-      const float share = kHasColumns && is_in_two ? 0.5f : 1.0f;
+      const float share = (kHasColumns && is_in_two ? 0.5f : 1.0f) *
+                          (Tile::IsInTwoParts(row) ? 0.5f : 1.0f);
       weights[k] =
           exists ? WeightAt(input, filter_tap) * (scale * share) : 0.0f;
     }

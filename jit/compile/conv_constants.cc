@@ -59,7 +59,8 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           IntsText("kTeams", g.teams, "kImageStep",
                    g.holds_images() ? g.teams : g.image_step),
           IntText("kHeldLag", ConvGeometry::kHeldLag),
-          IntsText("kImages", g.images, "kSumBlocks", g.sum_blocks)});
+          IntsText("kImages", g.images, "kRowParts", g.row_parts),
+          IntText("kSumBlocks", g.sum_blocks)});
   return lines;
 }
 

@@ -94,7 +94,7 @@ bool ConvGeometry::has_uneven_phases(size_t axis) const {
 }
 int64_t ConvGeometry::taps(size_t axis) const {
   const int64_t all = CeilDiv(problem.kernel[axis], weight_phases(axis));
-  return axis == 1 ? CeilDiv(all, octet_columns) : all;
+  return CeilDiv(all, axis == 1 ? octet_columns : row_parts);
 }
 int64_t ConvGeometry::ColumnOfTap(int64_t x) const {
   if (octet_columns == 1) return x;
@@ -116,7 +116,7 @@ int64_t ConvGeometry::channel_blocks() const {
   return CeilDiv(problem.group_outputs(), block_channels());
 }
 int64_t ConvGeometry::all_chunks() const {
-  return CeilDiv(problem.group_inputs(), chunk);
+  return CeilDiv(problem.group_inputs(), chunk) * row_parts;
 }
 int64_t ConvGeometry::chunks() const { return all_chunks() / sum_blocks; }
 int64_t ConvGeometry::steps() const {
@@ -350,7 +350,7 @@ int64_t ConvGeometry::scale_count() const {
 bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
   return has_groups() == other.has_groups() && chunk == other.chunk &&
          block_channels() == other.block_channels() &&
-         lays_lines == other.lays_lines;
+         row_parts == other.row_parts && lays_lines == other.lays_lines;
 }
 bool ConvGeometry::LaysLike(const ConvGeometry& other) const {
   return lays_lines && other.lays_lines && problem.input == other.problem.input;

@@ -124,6 +124,9 @@ struct ConvGeometry {
   int groups_n = 0;
   int64_t octet_columns = 1;  // the problem's: the search asks for it often
   int images = 1;  // of a block; several: each has a warpgroup's rows
+  // Parts of a large filter's rows: chunks have channels of one of them
+  // (conv_tile.cuh).
+  int row_parts = 1;
   // Blocks of a cluster that share the chunks of a tile
   // (conv_cluster_sums.cuh).
   int sum_blocks = 1;
@@ -209,7 +212,8 @@ struct ConvGeometry {
   bool has_uneven_phases() const {
     return has_uneven_phases(0) || has_uneven_phases(1);
   }
-  // Of a phase; across, those that have an octet to begin with.
+  // Of a phase, and of a part of the filter; across, those that have an octet
+  // to begin with.
   int64_t taps(size_t axis) const;
   int64_t ColumnOfTap(int64_t x) const;  // where its octet begins
   int64_t reach(size_t axis) const;  // of the last tap, in pixels of the input

@@ -49,6 +49,7 @@ class GroupTiles {
         if (producers == 1 && CanLayLines()) TryLaidLines(g);
         if (NeedsLaidLines()) continue;
         TryPhases(g);
+        if (RowParts() > 1) TryRowParts(g);
         if (producers == 1 && CanTakeLines()) TryLines(g);
         if (CanTurnLines()) TryTurnedLines(g);
       }
@@ -66,6 +67,19 @@ class GroupTiles {
       if (p.kernel[i] < p.insert[i] || p.dilation[i] != 1) return false;
     }
     return tiles_.options().target.arch == "sm_90a";
+  }
+
+  // Of a large filter whose operands are scaled, so many that products of a
+  // chunk of one are few enough to be written one by one, and weights leave
+  // room in shared memory; else 1.
+  int64_t RowParts() const {
+    constexpr int64_t kFewestTaps = 49;
+    constexpr int64_t kMostTapsOfPart = 33;
+    const ConvProblem& p = tiles_.base().problem;
+    const bool suits = p.insert == Pair{1, 1} && !p.wraps_rows;
+    if (!suits || p.takes_as_stored() || p.taps() < kFewestTaps) return 1;
+    const int64_t rows = std::max(kMostTapsOfPart / p.kernel[1], int64_t{1});
+    return CeilDiv(p.kernel[0], rows);
   }
 
   // Patches then have no rows that no tap reads. Of two phases alone tiles gain
@@ -151,6 +165,11 @@ class GroupTiles {
   bool CanHold(const ConvGeometry& g) const {
     return g.channel_rows && g.resident_blocks == 1 && !g.interleaves &&
            g.problem.insert == Pair{1, 1} && demands_.in_registers();
+  }
+
+  void TryRowParts(ConvGeometry g) {
+    g.row_parts = static_cast<int>(RowParts());
+    TryPhases(g);
   }
 
   void TryLines(ConvGeometry g) {
@@ -394,6 +413,7 @@ class GroupTiles {
       if (chunk > 8 && before >= inputs) break;
       // Of the last chunk no more than there is.
       g.chunk = static_cast<int>(std::min(RoundUp(inputs, 8), int64_t{chunk}));
+      if (ProductsOf(g) > kMaxProductsOfSixteen) break;
       if (!HalvesFollow(g)) {
         if (chunk > 8 || !CanHaveEmptyHalves(g)) continue;
         g.chunk = 16;
@@ -420,10 +440,15 @@ class GroupTiles {
            g.problem.taps() >= kFewestTaps;
   }
 
+  // Of a chunk, by a warpgroup.
+  static int64_t ProductsOf(const ConvGeometry& g) {
+    return g.steps() * g.tiles_m * g.products();
+  }
+
   // With a stride, eight channels of a large filter may be none that follow
   // each other (HalvesFollow), so sixteen are the fewest.
   static bool HasTooManyProducts(const ConvGeometry& g) {
-    const int64_t products = g.steps() * g.tiles_m * g.products();
+    const int64_t products = ProductsOf(g);
     if (products <= kMaxProducts) return false;
     if (products > kMaxProductsOfSixteen || g.chunk != 16) return true;
     ConvGeometry of_eight = g;

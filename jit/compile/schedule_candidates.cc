@@ -10,20 +10,26 @@ namespace kiln {
 namespace {
 
 // Rows by columns of the product, each a warpgroup or a warp.
+std::string InputOf(const ConvGeometry& g) {
+  if (g.lays_lines) return "channels by laid lines";
+  if (g.takes_lines) return "channels by lines";
+  if (g.rows_of_eight()) {
+    return g.channel_rows ? "channels by eights" : "pixels by eights";
+  }
+  if (g.channel_rows) return "channels";
+  return g.run_columns > 0 ? "pixels by rows" : "pixels";
+}
+
 std::string KindOf(const ConvGeometry& g) {
-  if (!g.has_groups())
+  if (!g.has_groups()) {
     return fmt::format("{} x {} warps", g.warps_m, g.warps_n);
-  return fmt::format(
-      "{} x {} warpgroups, {}{}{}", g.groups_m, g.groups_n,
-      g.lays_lines                          ? "channels by laid lines"
-      : g.takes_lines                       ? "channels by lines"
-      : g.channel_rows && g.rows_of_eight() ? "channels by eights"
-      : g.channel_rows                      ? "channels"
-      : g.rows_of_eight()                   ? "pixels by eights"
-      : g.run_columns > 0                   ? "pixels by rows"
-                                            : "pixels",
-      g.turns_lines ? ", lines turned" : "",
-      g.sum_blocks == 1 ? "" : fmt::format(", {} share sums", g.sum_blocks));
+  }
+  std::string kind =
+      fmt::format("{} x {} warpgroups, {}", g.groups_m, g.groups_n, InputOf(g));
+  if (g.turns_lines) kind += ", lines turned";
+  if (g.row_parts > 1) kind += fmt::format(", filter in {}", g.row_parts);
+  if (g.sum_blocks > 1) kind += fmt::format(", {} share sums", g.sum_blocks);
+  return kind;
 }
 
 std::string DetailOf(const ConvGeometry& g) {

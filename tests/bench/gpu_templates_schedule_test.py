@@ -57,6 +57,9 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                     if name.startswith("conv_shared_sums"):
                         self.assertTrue(any("share sums" in kind
                                             for kind in chosen))
+                    if name.startswith("conv_row_parts"):
+                        self.assertTrue(any("filter in" in kind
+                                            for kind in chosen))
                     if name == "rows_cluster":
                         self.assertIn("clusters", chosen[0])
                     if name == "rows_chain_splits":
