@@ -358,14 +358,17 @@ __device__ inline float SoftplusBelow(float x, float beta) {
   return QuotientByConstant(log, beta);
 }
 
-// The same; x itself once s > threshold.
+// The same; x itself once s > threshold. Computed in any case, here and below:
+// a branch would keep neighbours' instructions apart.
 __device__ inline float Softplus(float x, float beta, float threshold) {
-  return x * beta > threshold ? x : SoftplusBelow(x, beta);
+  const float below = SoftplusBelow(x, beta);
+  return x * beta > threshold ? x : below;
 }
 
 // x if x > 0, else alpha * (e^x - 1)
 __device__ inline float Elu(float x, float alpha) {
-  return x > 0.0f ? x : alpha * Expm1OfNegative(x);
+  const float below = alpha * Expm1OfNegative(x);
+  return x > 0.0f ? x : below;
 }
 
 __device__ inline float Abs(float x) { return fabsf(x); }

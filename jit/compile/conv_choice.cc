@@ -18,6 +18,12 @@ constexpr int kSpareOfWarps = 64;
 // Taps of a filter that depthwise_conv2d.cu is fast with.
 constexpr int64_t kMostTaps = 121;
 
+// Of a few channels of a few: tensor cores would mostly multiply zeros.
+bool HasSmallGroups(const ConvProblem& problem) {
+  return problem.groups > 1 && problem.group_inputs() < 4 &&
+         (problem.group_inputs() == 1 || problem.group_outputs() < 8);
+}
+
 // One channel of one: tensor cores would have one number of a hundred to
 // multiply.
 bool IsDepthwise(const ConvProblem& problem) {
@@ -32,7 +38,7 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
                                                const ConvDemands& demands,
                                                const ConvOptions& options) {
   if (ComputeCapability(options.target) < 80) return std::nullopt;
-  if (problem.groups > 1 && problem.group_inputs() < 4) return std::nullopt;
+  if (HasSmallGroups(problem)) return std::nullopt;
   if (IsDepthwise(problem)) return std::nullopt;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t reach = problem.output[2 + i] * problem.stride[i] +

@@ -29,6 +29,9 @@ double ConvCycles(const ConvGeometry& geometry, double tile_cycles,
 double ConvCycles(const ConvGeometry& geometry, const ConvDemands& demands,
                   const Target& target);
 
+// Of ops on each element of which models know (ConvDemands::instructions);
+// more of them cost more than models that were fitted to few say.
+inline constexpr int64_t kFewInstructionsOfOps = 21;
 // The same where blocks hold images (conv_held_cost.cc).
 double HeldCycles(const ConvGeometry& geometry, const ConvDemands& demands);
 

@@ -28,6 +28,9 @@ constexpr double kApartUnderestimated = 1.2;
 // in f32 and in 16 bits: from twelve plans and grades.
 constexpr double kAgainOverestimated = 0.85;
 constexpr double kHalfAgainOverestimated = 0.65;
+// The same in f32 with more ops: so that the faster are chosen of 13 chains of
+// three plans.
+constexpr double kLongAgainUnderestimated = 1.1;
 
 class Finishing {
  public:
@@ -107,14 +110,23 @@ class Finishing {
     const ConvGeometry& geometry =
         fusion_.geometry.at({group.anchor, group.tail});
     const double apart = CyclesOf(group) + kCyclesOfLaunch + CyclesOf(again);
-    const bool is_f32 = geometry.problem.input_type == DataType::kF32;
-    const double overestimated =
-        is_f32 ? kAgainOverestimated : kHalfAgainOverestimated;
-    if (!Hold(group, rest, apart * overestimated)) return;
+    if (!Hold(group, rest, apart * ShareOfAgain(geometry.problem, again))) {
+      return;
+    }
     group.finish = std::move(rest.epilogue);
     fusion_.geometry.erase({again.anchor, again.tail});
     fusion_.demands.erase({again.anchor, again.tail});
     fusion_.groups[user] = {};
+  }
+
+  // What both kernels take of what models say.
+  double ShareOfAgain(const ConvProblem& problem,
+                      const KernelGroup& again) const {
+    if (problem.input_type != DataType::kF32) return kHalfAgainOverestimated;
+    const ConvDemands& demands = fusion_.demands.at({again.anchor, again.tail});
+    return demands.instructions > kFewInstructionsOfOps
+               ? kLongAgainUnderestimated
+               : kAgainOverestimated;
   }
 
   // Gives `conv` a geometry whose blocks hold images and go on with `rest`, if
