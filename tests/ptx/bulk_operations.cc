@@ -4,6 +4,7 @@
 // run as far as they can, or where warps are interrupted at random, in any
 // order from then on; the others when a thread waits for them.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -41,10 +42,10 @@ void ChangeBarrier(Grid* grid, std::byte* place, Change change) {
 
 // The initialised barrier at an address. Fails and returns null otherwise.
 std::byte* FindBarrier(Warp& warp, const Instruction& i, int lane,
-                       const Place* operand, Space space) {
+                       const Place* operand) {
   std::byte* const place =
-      Find(warp, i, lane, space, AddressOf(warp, operand, lane),
-           sizeof(BarrierState), sizeof(BarrierState), true);
+      FindIn<Space::kShared>(warp, i, lane, AddressOf(warp, operand, lane),
+                             sizeof(BarrierState), sizeof(BarrierState), true);
   if (place == nullptr) return nullptr;
   BarrierState state;
   std::memcpy(&state, place, sizeof(state));
@@ -96,8 +97,7 @@ void ArriveAtPlace(Warp& warp, const Instruction& i, int lane, uint32_t bytes,
 
 void ArriveAt(Warp& warp, const Instruction& i, int lane, uint32_t bytes,
               const Place* barrier) {
-  ArriveAtPlace(warp, i, lane, bytes,
-                FindBarrier(warp, i, lane, barrier, Space::kShared));
+  ArriveAtPlace(warp, i, lane, bytes, FindBarrier(warp, i, lane, barrier));
 }
 
 void Arrive(Warp& warp, const Instruction& i, uint32_t mask) {
@@ -112,21 +112,29 @@ void ArriveExpecting(Warp& warp, const Instruction& i, uint32_t mask) {
   });
 }
 
-// True if the phase of this parity has ended.
+// True if the phase of this parity has ended. Lanes mostly ask the same.
 void TryWait(Warp& warp, const Instruction& i, uint32_t mask) {
+  const Place* const address = i.operands + 1;
+  const std::byte* const parities =
+      Source(warp, i.operands[1 + kAddressPlaces]);
+  std::optional<std::pair<uint64_t, uint32_t>> last;
+  bool has_ended = false;
   uint32_t ended = 0;
-  const Place parities = i.operands[1 + kAddressPlaces];
   ForLanes(mask, [&](int lane) {
-    const std::byte* const place =
-        FindBarrier(warp, i, lane, i.operands + 1, Space::kShared);
-    if (place == nullptr) return;
-    BarrierState state;
-    std::memcpy(&state, place, sizeof(state));
-    const auto parity = Get<uint32_t>(Source(warp, parities), lane);
-    if (state.phase != (parity & 1)) {
-      warp.block->races.Acquire(warp.index, OffsetOf(*warp.block, place));
+    const std::pair asked(AddressOf(warp, address, lane),
+                          Get<uint32_t>(parities, lane) & 1);
+    if (last != asked) {
+      const std::byte* const place = FindBarrier(warp, i, lane, address);
+      if (place == nullptr) return;
+      BarrierState state;
+      std::memcpy(&state, place, sizeof(state));
+      last = asked;
+      has_ended = state.phase != asked.second;
+      if (has_ended) {
+        warp.block->races.Acquire(warp.index, OffsetOf(*warp.block, place));
+      }
     }
-    ended |= static_cast<uint32_t>(state.phase != (parity & 1)) << lane;
+    ended |= static_cast<uint32_t>(has_ended) << lane;
   });
   PutMask(warp, i.operands[0], mask, ended);
 }
@@ -149,7 +157,7 @@ void BulkCopy(Warp& warp, const Instruction& i, uint32_t mask) {
     copy.from =
         Find(warp, i, lane, Space::kGlobal, AddressOf(warp, from_operand, lane),
              copy.size, kAlign, false);
-    copy.barrier = FindBarrier(warp, i, lane, barrier_operand, Space::kShared);
+    copy.barrier = FindBarrier(warp, i, lane, barrier_operand);
     if (!warp.grid->error.empty()) return;
     copy.block = warp.block;
     const int other = warp.block->races.BeginCopy(
@@ -182,12 +190,12 @@ void CopyAsync(Warp& warp, const Instruction& i, uint32_t mask) {
                     : copy.size;
     copy.read = std::min(copy.read, copy.size);
     copy.to =
-        Find(warp, i, lane, Space::kShared, AddressOf(warp, i.operands, lane),
-             copy.size, copy.size, true);
+        FindIn<Space::kShared>(warp, i, lane, AddressOf(warp, i.operands, lane),
+                               copy.size, copy.size, true);
     if (copy.read > 0) {
-      copy.from = Find(warp, i, lane, Space::kGlobal,
-                       AddressOf(warp, i.operands + kAddressPlaces, lane),
-                       copy.read, copy.size, false);
+      copy.from = FindIn<Space::kGlobal>(
+          warp, i, lane, AddressOf(warp, i.operands + kAddressPlaces, lane),
+          copy.read, copy.size, false);
     }
     if (!warp.grid->error.empty()) return;
     CheckOrder(warp, i, lane, Access::kWrite, copy.to, copy.size);
@@ -229,10 +237,9 @@ void WaitForAllCopies(Warp& warp, const Instruction& i, uint32_t mask) {
 // Arrives as soon as the lane's copies have.
 void ArriveWithCopies(Warp& warp, const Instruction& i, uint32_t mask) {
   ForLanes(mask, [&](int lane) {
-    warp.grid->arrivals.push_back(
-        {&warp, &i, lane,
-         FindBarrier(warp, i, lane, i.operands, Space::kShared),
-         std::exchange(warp.copies[lane], {})});
+    warp.grid->arrivals.push_back({&warp, &i, lane,
+                                   FindBarrier(warp, i, lane, i.operands),
+                                   std::exchange(warp.copies[lane], {})});
   });
   ++warp.grid->progress;
 }

@@ -19,6 +19,8 @@ struct InputOptions {
   std::vector<double> row_factors = {1};
   std::vector<double> channel_factors = {1};
   std::vector<double> image_factors = {1};
+
+  bool operator==(const InputOptions&) const = default;
 };
 
 // A plan's kernels against the reference in double, over all outputs.
@@ -39,7 +41,8 @@ struct ReferenceRun {
   std::vector<std::vector<double>> outputs;
 };
 
-// Errors: those of the reference.
+// The last runs are kept: grades have the same. Not thread-safe. Errors: those
+// of the reference.
 absl::StatusOr<ReferenceRun> RunReference(const CanonicalPlan& plan,
                                           const InputOptions& inputs = {});
 

@@ -104,29 +104,6 @@ void AddIntegerAndFloat(const std::string& type, OperationTable* table) {
 
 }  // namespace
 
-uint16_t HalfOf(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return 0x7fff;
-  // Halfway between the largest finite value and the next.
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;
-  if (magnitude < 0x38800000) {
-    // Denormals: adding 0.5 rounds to multiples of 2^-24.
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return sign | static_cast<uint16_t>(std::bit_cast<uint32_t>(shifted) -
-                                        std::bit_cast<uint32_t>(0.5f));
-  }
-  const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-  return sign | static_cast<uint16_t>((rounded - 0x38000000) >> 13);
-}
-
-uint16_t BFloat16Of(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (value != value) return 0x7fff;
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 void AddConversions(OperationTable* table) {
   AddIntegersTo<int8_t>("s8", table);
   AddIntegersTo<uint8_t>("u8", table);

@@ -1,9 +1,9 @@
 // Arithmetic of f32 (PTX ISA, section "Floating Point Instructions").
 // Approximations are the host's functions, which are more exact.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 #include "tests/ptx/lanes.h"
@@ -12,12 +12,7 @@ namespace kiln::ptx {
 namespace {
 
 // What an operation makes of NaNs.
-float CanonicalNan() {
-  constexpr uint32_t kBits = 0x7fffffff;
-  float value;
-  std::memcpy(&value, &kBits, sizeof(value));
-  return value;
-}
+float CanonicalNan() { return std::bit_cast<float>(0x7fffffff); }
 
 float Flushed(float x) {
   return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.f, x)
@@ -53,19 +48,33 @@ struct MultiplyAddDown {
   }
 };
 
-// Of a number and a NaN the number, and -0 is less than 0.
+// What two equal numbers have in common: of zeros, which alone may differ, the
+// sign.
+float CommonBits(float a, float b) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(a) &
+                              std::bit_cast<uint32_t>(b));
+}
+float AllBits(float a, float b) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(a) |
+                              std::bit_cast<uint32_t>(b));
+}
+
+// Of a number and a NaN the number, and -0 is less than 0. Without branches, so
+// that lanes are vectors.
 struct Minimum {
   static float Apply(float a, float b) {
-    if (a != a && b != b) return CanonicalNan();
-    if (a == b) return std::signbit(a) ? a : b;
-    return std::fmin(a, b);
+    float least = a < b ? a : b;
+    least = b != b ? a : least;
+    least = a == b ? AllBits(a, b) : least;
+    return least != least ? CanonicalNan() : least;
   }
 };
 struct Maximum {
   static float Apply(float a, float b) {
-    if (a != a && b != b) return CanonicalNan();
-    if (a == b) return std::signbit(a) ? b : a;
-    return std::fmax(a, b);
+    float largest = a > b ? a : b;
+    largest = b != b ? a : largest;
+    largest = a == b ? CommonBits(a, b) : largest;
+    return largest != largest ? CanonicalNan() : largest;
   }
 };
 struct MinimumOrNan {

@@ -23,8 +23,29 @@ inline float FloatOfHalf(uint16_t bits) {
 inline float FloatOfBFloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
-uint16_t HalfOf(float value);
-uint16_t BFloat16Of(float value);
+
+// Without branches, so that lanes are converted by vectors.
+inline uint16_t HalfOf(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const uint32_t magnitude = bits & 0x7fffffff;
+  // Denormals: adding 0.5 rounds to multiples of 2^-24.
+  const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+  const uint32_t denormal =
+      std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f);
+  const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+  uint32_t half = (rounded - 0x38000000) >> 13;
+  half = magnitude < 0x38800000 ? denormal : half;
+  // From halfway between the largest finite value and the next.
+  half = magnitude >= 0x477ff000 ? 0x7c00 : half;
+  half |= sign;
+  return static_cast<uint16_t>(magnitude > 0x7f800000 ? 0x7fff : half);
+}
+inline uint16_t BFloat16Of(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return static_cast<uint16_t>(value != value ? 0x7fff : rounded);
+}
 
 }  // namespace kiln::ptx
 

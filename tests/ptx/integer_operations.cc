@@ -221,20 +221,24 @@ void Predicate(Warp& warp, const Instruction& i, uint32_t mask) {
 // Splits a register into halves or joins them. `Half` lies in a word.
 template <typename Whole, typename Half>
 void Split(Warp& warp, const Instruction& i, uint32_t mask) {
-  ForLanes(mask, [&](int lane) {
-    const Whole whole = Get<Whole>(Source(warp, i.operands[2]), lane);
-    Put<Half>(Destination(warp, i.operands[0]), lane, static_cast<Half>(whole));
-    Put<Half>(Destination(warp, i.operands[1]), lane,
-              static_cast<Half>(whole >> (8 * sizeof(Half))));
+  std::byte* const low = Destination(warp, i.operands[0]);
+  std::byte* const high = Destination(warp, i.operands[1]);
+  const std::byte* const from = Source(warp, i.operands[2]);
+  ForVectors(mask, [&](int lane) {
+    const Whole whole = Get<Whole>(from, lane);
+    Put<Half>(low, lane, static_cast<Half>(whole));
+    Put<Half>(high, lane, static_cast<Half>(whole >> (8 * sizeof(Half))));
   });
 }
 template <typename Whole, typename Half>
 void Join(Warp& warp, const Instruction& i, uint32_t mask) {
-  ForLanes(mask, [&](int lane) {
-    const Whole low = Get<Half>(Source(warp, i.operands[1]), lane);
-    const Whole high = Get<Half>(Source(warp, i.operands[2]), lane);
-    Put<Whole>(Destination(warp, i.operands[0]), lane,
-               low | high << (8 * sizeof(Half)));
+  std::byte* const to = Destination(warp, i.operands[0]);
+  const std::byte* const from_low = Source(warp, i.operands[1]);
+  const std::byte* const from_high = Source(warp, i.operands[2]);
+  ForVectors(mask, [&](int lane) {
+    const Whole low = Get<Half>(from_low, lane);
+    const Whole high = Get<Half>(from_high, lane);
+    Put<Whole>(to, lane, low | high << (8 * sizeof(Half)));
   });
 }
 

@@ -41,6 +41,18 @@ std::array<uint32_t, 3> Position(uint32_t i,
           i / extents[0] / extents[1]};
 }
 
+// Where the furthest behind of some lanes are; behind all code if there are
+// none.
+uint32_t FirstPlace(const Warp& warp, uint32_t lanes) {
+  if (lanes == 0) return ~0u;
+  uint32_t first = ~0u;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const uint32_t at = warp.at[lane];
+    first = std::min(first, (lanes >> lane & 1) != 0 ? at : ~0u);
+  }
+  return first;
+}
+
 }  // namespace
 
 void Fail(Warp& warp, const Instruction& instruction, int lane,
@@ -201,27 +213,15 @@ void Machine::RunWarp(Warp* warp) {
   while (grid_->error.empty() && !warp->is_waiting && slice_ > 0) {
     const uint32_t ready = warp->live & ~warp->blocked & ~warp->yielded;
     if (ready == 0) return;
-    uint32_t first = ~0u;
-    uint32_t limit = ~0u;  // where the next of the others stand
-    uint32_t mask = 0;
-    for (uint32_t rest = ready; rest != 0; rest &= rest - 1) {
-      const int lane = __builtin_ctz(rest);
-      const uint32_t at = warp->at[lane];
-      if (at < first) {
-        limit = first;
-        first = at;
-        mask = 0;
-      } else if (at > first) {
-        limit = std::min(limit, at);
-      }
-      if (at == first) mask |= 1u << lane;
-    }
-    RunLanes(warp, mask, first, limit);
+    const uint32_t first = FirstPlace(*warp, ready);
+    const uint32_t mask = ready & LanesAt(*warp, first);
+    RunLanes(warp, mask, first, FirstPlace(*warp, ready & ~mask));
   }
 }
 
 void Machine::RunLanes(Warp* warp, uint32_t mask, uint32_t at, uint32_t limit) {
   const auto leave_at = [&](uint32_t place, uint32_t lanes) {
+    if (lanes == ~0u) return warp->at.fill(place);
     ForLanes(lanes, [&](int lane) { warp->at[lane] = place; });
   };
   for (; at < limit; ++at) {

@@ -173,6 +173,15 @@ inline void ForLanes(uint32_t mask, Body body) {
   }
 }
 
+// Lanes that are at an instruction, or have left there.
+inline uint32_t LanesAt(const Warp& warp, uint32_t at) {
+  uint32_t lanes = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    lanes |= static_cast<uint32_t>(warp.at[lane] == at) << lane;
+  }
+  return lanes;
+}
+
 // Stops the grid, unless it has failed before. `what` ends without a period.
 void Fail(Warp& warp, const Instruction& instruction, int lane,
           const std::string& what);

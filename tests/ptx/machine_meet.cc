@@ -10,17 +10,10 @@ namespace {
 
 // Lets the lanes of `mask` go on behind the instruction at which they are.
 void Advance(Warp* warp, uint32_t mask) {
-  ForLanes(mask, [&](int lane) { ++warp->at[lane]; });
+  for (int lane = 0; lane < kLanes; ++lane) {
+    warp->at[lane] += mask >> lane & 1;
+  }
   warp->blocked &= ~mask;
-}
-
-// Live lanes that are where `lane` is and ready, or blocked there.
-uint32_t LanesAt(const Warp& warp, uint32_t at) {
-  uint32_t lanes = 0;
-  ForLanes(warp.live, [&](int lane) {
-    if (warp.at[lane] == at) lanes |= 1u << lane;
-  });
-  return lanes;
 }
 
 }  // namespace

@@ -45,10 +45,11 @@ class GlobalMemory {
     return false;
   }
 
-  // Null unless all bytes lie in one range, at a multiple of `align`.
+  // Null unless all bytes lie in one range, at a multiple of `align`, a power
+  // of two.
   std::byte* Find(uint64_t address, uint64_t size_bytes, uint64_t align,
                   bool writes) const {
-    if (address % align != 0) return nullptr;
+    if ((address & (align - 1)) != 0) return nullptr;
     if (last_ < ranges_.size() && Holds(ranges_[last_], address, size_bytes)) {
       return Usable(ranges_[last_], address, size_bytes, writes);
     }

@@ -2,22 +2,58 @@
 // Memory is consistent: what a thread writes, all others see at once.
 #include "fmt/format.h"
 #include "tests/ptx/access.h"
+#include "tests/ptx/lanes.h"
 
 namespace kiln::ptx {
 namespace {
 
-// T is in memory, Register in the register.
+// The numbers of an instruction in memory, from where lane 0 has its own. T is
+// in memory, Register in the register.
+template <typename T, typename Register>
+void LoadNeighbours(Warp& warp, const Instruction& i, const std::byte* from) {
+  const size_t size = sizeof(T) * i.count;
+  for (int k = 0; k < i.count; ++k) {
+    std::byte* const to = Destination(warp, i.operands[k]);
+    ForVectors(~0u, [&](int lane) {
+      T value;
+      std::memcpy(&value, from + lane * size + k * sizeof(T), sizeof(T));
+      Put<Register>(to, lane, static_cast<Register>(value));
+    });
+  }
+}
+
+template <typename T, typename Register>
+void StoreNeighbours(Warp& warp, const Instruction& i, std::byte* to) {
+  const size_t size = sizeof(T) * i.count;
+  for (int k = 0; k < i.count; ++k) {
+    const std::byte* const from = Source(warp, i.operands[kAddressPlaces + k]);
+    ForVectors(~0u, [&](int lane) {
+      const auto value = static_cast<T>(Get<Register>(from, lane));
+      std::memcpy(to + lane * size + k * sizeof(T), &value, sizeof(T));
+    });
+  }
+}
+
+// Lanes behind one at the same place may read that if it may.
 template <Space kSpace, typename T, typename Register>
 void Load(Warp& warp, const Instruction& i, uint32_t mask) {
   const Place* const address = i.operands + i.count;
   const uint64_t size = sizeof(T) * i.count;
+  const std::byte* const all =
+      FindNeighbours<kSpace>(warp, address, mask, size, Access::kRead);
+  if (all != nullptr) return LoadNeighbours<T, Register>(warp, i, all);
+  const bool may_share = (mask & ~warp.settled) == 0;
+  const std::byte* from = nullptr;
+  uint64_t last = 0;  // where that is
   ForLanes(mask, [&](int lane) {
-    const std::byte* const from =
-        Find(warp, i, lane, kSpace, AddressOf(warp, address, lane), size, size,
-             false);
-    if (from == nullptr) return;
-    if constexpr (kSpace == Space::kShared) {
-      CheckOrder(warp, i, lane, Access::kRead, from, size);
+    const uint64_t at = AddressOf(warp, address, lane);
+    if (from == nullptr || at != last || !may_share) {
+      last = at;
+      from = FindIn<kSpace>(warp, i, lane, at, size, size, false);
+      if (from == nullptr) return;
+      if constexpr (kSpace == Space::kShared) {
+        CheckOrder(warp, i, lane, Access::kRead, from, size);
+      }
     }
     for (int k = 0; k < i.count; ++k) {
       T value;
@@ -30,11 +66,14 @@ void Load(Warp& warp, const Instruction& i, uint32_t mask) {
 
 template <Space kSpace, typename T, typename Register>
 void Store(Warp& warp, const Instruction& i, uint32_t mask) {
+  ++warp.grid->progress;
   const uint64_t size = sizeof(T) * i.count;
+  std::byte* const all =
+      FindNeighbours<kSpace>(warp, i.operands, mask, size, Access::kWrite);
+  if (all != nullptr) return StoreNeighbours<T, Register>(warp, i, all);
   ForLanes(mask, [&](int lane) {
-    std::byte* const to =
-        Find(warp, i, lane, kSpace, AddressOf(warp, i.operands, lane), size,
-             size, true);
+    std::byte* const to = FindIn<kSpace>(
+        warp, i, lane, AddressOf(warp, i.operands, lane), size, size, true);
     if (to == nullptr) return;
     if constexpr (kSpace == Space::kShared) {
       CheckOrder(warp, i, lane, Access::kWrite, to, size);
@@ -46,7 +85,6 @@ void Store(Warp& warp, const Instruction& i, uint32_t mask) {
       std::memcpy(to + k * sizeof(T), &value, sizeof(T));
     }
   });
-  ++warp.grid->progress;
 }
 
 void AtomicAdd(Warp& warp, const Instruction& i, uint32_t mask) {

@@ -1,6 +1,7 @@
 // Products on tensor cores (PTX ISA, sections "mma" and "wgmma"). All are
 // summed in f32. Those of warpgroups are computed as late as may be, when they
 // are waited for.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <span>
@@ -115,56 +116,148 @@ constexpr int kMaxColumns = 256;
 constexpr int kDepth = 16;  // of k
 constexpr int kEight = 8;   // neighbours in shared memory
 
-// Eight rows of a matrix, or columns of the right one, for each k. Even ones
-// come first: so registers have columns of a result.
 using Floats = float __attribute__((vector_size(kEight * sizeof(float))));
-using Eight = std::array<Floats, kDepth>;
+using HalfFloats = float __attribute__((vector_size(sizeof(Floats) / 2)));
 
-constexpr int PlaceInEight(int i) { return i % 2 * kEight / 2 + i / 2; }
+// Eight rows of a matrix.
+using Rows = std::array<std::array<float, kDepth>, kEight>;
 
-using Convert = float (*)(uint16_t);
+// Of the right matrix, eight columns for each k. Even ones come first: so
+// registers have columns of a result.
+using Columns = std::array<Floats, kDepth>;
+
+constexpr int ColumnAt(int place) {
+  return place < kEight / 2 ? 2 * place : 2 * place - kEight + 1;
+}
+
+// Numbers of 16 bits, and such in words.
+using Numbers = uint16_t __attribute__((vector_size(kEight * 2)));
+using Words = uint32_t __attribute__((vector_size(kEight * 4)));
+
+// As FloatOfHalf and FloatOfBFloat16.
+void ConvertHalves(const Words& bits, Floats* floats) {
+  constexpr uint32_t kInfinity = 0x1f << 23;
+  const Words none = {};
+  const Words rest = (bits & 0x7fff) << 13;
+  const Floats moved = reinterpret_cast<Floats>(rest) * 0x1p112f;
+  const Words special =
+      rest > kInfinity ? none + 0x7fc00000 : none + 0x7f800000;
+  const Words magnitude =
+      rest >= kInfinity ? special : reinterpret_cast<Words>(moved);
+  *floats = reinterpret_cast<Floats>((bits & 0x8000) << 16 | magnitude);
+}
+void ConvertBFloat16s(const Words& bits, Floats* floats) {
+  *floats = reinterpret_cast<Floats>(bits << 16);
+}
+
+using Convert = void (*)(const Words& bits, Floats* floats);
 
 // Eight numbers in shared memory; null if they may not be read.
 const std::byte* FindEight(Warp& warp, const Instruction& i,
-                           const SharedRaces::ProductOrder& order,
-                           uint32_t address) {
+                           SharedRaces::ProductOrder* order, uint32_t address) {
   constexpr uint64_t kSize = kEight * sizeof(uint16_t);
   const std::byte* const found =
-      Find(warp, i, 0, Space::kShared, address, kSize, kSize, false);
+      FindIn<Space::kShared>(warp, i, 0, address, kSize, kSize, false);
   if (found == nullptr) return nullptr;
   SharedRaces& races = warp.block->races;
   const int other =
-      races.ReadByProduct(order, found - warp.block->shared.data(), kSize);
+      races.ReadByProduct(order, found - warp.block->shared.data());
   if (other < 0) return found;
   FailOrder(warp, i, 0, found, other);
   return nullptr;
 }
 
-// Reads a matrix; false if it may not be read.
+// Reads eight numbers; false if they may not be read.
 template <Convert kConvert>
-bool ReadMatrix(Warp& warp, const Instruction& i, uint64_t bits,
-                bool is_transposed, std::span<Eight> matrix) {
+bool ReadEight(Warp& warp, const Instruction& i,
+               SharedRaces::ProductOrder* order, uint32_t address,
+               Floats* floats) {
+  const std::byte* const from = FindEight(warp, i, order, address);
+  if (from == nullptr) return false;
+  Numbers numbers;
+  std::memcpy(&numbers, from, sizeof(numbers));
+  kConvert(__builtin_convertvector(numbers, Words), floats);
+  return true;
+}
+
+// Reads a matrix whose rows, or columns of the right one, lie along k; false if
+// it may not be read.
+template <Convert kConvert>
+bool ReadRows(Warp& warp, const Instruction& i, uint64_t bits,
+              std::span<Rows> matrix) {
   const Descriptor descriptor(bits);
-  const auto order = warp.block->races.OrderOfProduct(warp.index);
-  uint16_t numbers[kEight];
+  auto order = warp.block->races.OrderOfProduct(warp.index);
   for (uint32_t eight = 0; eight < matrix.size(); ++eight) {
-    Eight& rows = matrix[eight];
     for (uint32_t n = 0; n < kDepth; ++n) {
       const uint32_t address =
-          is_transposed ? descriptor.TransposedAddressOf(eight, n)
-                        : descriptor.AddressOf(eight * kEight + n / 2, n % 2);
-      const std::byte* const from = FindEight(warp, i, order, address);
-      if (from == nullptr) return false;
-      std::memcpy(numbers, from, sizeof(numbers));
-      for (int j = 0; j < kEight; ++j) {
-        const float number = kConvert(numbers[j]);
-        if (is_transposed) {
-          rows[n][PlaceInEight(j)] = number;
-        } else {
-          rows[n % 2 * kEight + j][PlaceInEight(n / 2)] = number;
-        }
-      }
+          descriptor.AddressOf(eight * kEight + n / 2, n % 2);
+      Floats floats;
+      if (!ReadEight<kConvert>(warp, i, &order, address, &floats)) return false;
+      std::memcpy(&matrix[eight][n / 2][n % 2 * kEight], &floats,
+                  sizeof(floats));
     }
+  }
+  return true;
+}
+
+// Reads a right matrix that lies transposed.
+template <Convert kConvert>
+bool ReadColumns(Warp& warp, const Instruction& i, uint64_t bits,
+                 std::span<Columns> matrix) {
+  const Descriptor descriptor(bits);
+  auto order = warp.block->races.OrderOfProduct(warp.index);
+  for (uint32_t eight = 0; eight < matrix.size(); ++eight) {
+    for (uint32_t k = 0; k < kDepth; ++k) {
+      const uint32_t address = descriptor.TransposedAddressOf(eight, k);
+      Floats columns;
+      if (!ReadEight<kConvert>(warp, i, &order, address, &columns)) {
+        return false;
+      }
+      matrix[eight][k] = __builtin_shufflevector(
+          columns, columns, ColumnAt(0), ColumnAt(1), ColumnAt(2), ColumnAt(3),
+          ColumnAt(4), ColumnAt(5), ColumnAt(6), ColumnAt(7));
+    }
+  }
+  return true;
+}
+
+// Of eight rows, columns. Each round takes vectors half of all apart and
+// interleaves them, by which a number's place, three bits of the vector and
+// three in it, turns by one bit.
+void Transpose(const Rows& rows, Columns* columns) {
+  for (int octet = 0; octet < 2; ++octet) {
+    std::array<Floats, kEight> from;
+    std::array<Floats, kEight> to;
+    for (int i = 0; i < kEight; ++i) {
+      std::memcpy(&from[i], &rows[ColumnAt(i)][octet * kEight], sizeof(Floats));
+    }
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < kEight / 2; ++i) {
+        const Floats a = from[i];
+        const Floats b = from[i + kEight / 2];
+        to[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+        to[2 * i + 1] =
+            __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+      }
+      from = to;
+    }
+    std::copy(from.begin(), from.end(), columns->begin() + octet * kEight);
+  }
+}
+
+// Reads the right matrix; false if it may not be read.
+template <Convert kConvert>
+bool ReadRight(Warp& warp, const PendingProduct& product,
+               std::span<Columns> matrix) {
+  static thread_local std::array<Rows, kMaxColumns / kEight> all_rows;
+  const Instruction& i = *product.instruction;
+  if (product.is_transposed) {
+    return ReadColumns<kConvert>(warp, i, product.right, matrix);
+  }
+  const std::span rows(all_rows.data(), matrix.size());
+  if (!ReadRows<kConvert>(warp, i, product.right, rows)) return false;
+  for (size_t eight = 0; eight < rows.size(); ++eight) {
+    Transpose(rows[eight], &matrix[eight]);
   }
   return true;
 }
@@ -184,42 +277,41 @@ bool IsUniform(const Warp* warps, Place place) {
 
 // Adds the products of eight rows and eight columns to what lanes have of them,
 // four to a row: neighbours in `even` and `odd`.
-void AddEights(const Eight& left, const Eight& right, bool keeps,
-               std::byte* even, std::byte* odd) {
-  constexpr size_t kHalf = sizeof(Floats) / 2;
-  std::array<Floats, kEight> sums = {};
-  const auto of_row = [&](int row, auto copy) {
-    auto* const sum = reinterpret_cast<std::byte*>(&sums[row]);
-    copy(even + row * kHalf, sum);
-    copy(odd + row * kHalf, sum + kHalf);
-  };
-  for (int row = 0; keeps && row < kEight; ++row) {
-    of_row(row, [](const std::byte* lanes, std::byte* sum) {
-      std::memcpy(sum, lanes, kHalf);
-    });
+template <bool kKeeps>
+void AddEights(const Rows& left, const Columns& right, std::byte* even,
+               std::byte* odd) {
+  constexpr size_t kSize = sizeof(HalfFloats);
+  Floats sums[kEight];
+  for (int row = 0; row < kEight; ++row) {
+    HalfFloats halves[2] = {};
+    if (kKeeps) {
+      std::memcpy(&halves[0], even + row * kSize, kSize);
+      std::memcpy(&halves[1], odd + row * kSize, kSize);
+    }
+    sums[row] =
+        __builtin_shufflevector(halves[0], halves[1], 0, 1, 2, 3, 4, 5, 6, 7);
   }
   for (int k = 0; k < kDepth; ++k) {
-    for (int row = 0; row < kEight; ++row) {
-      sums[row] += left[k][PlaceInEight(row)] * right[k];
-    }
+    for (int row = 0; row < kEight; ++row) sums[row] += left[row][k] * right[k];
   }
   for (int row = 0; row < kEight; ++row) {
-    of_row(row, [](std::byte* lanes, const std::byte* sum) {
-      std::memcpy(lanes, sum, kHalf);
-    });
+    const auto* const sum = reinterpret_cast<const std::byte*>(&sums[row]);
+    std::memcpy(even + row * kSize, sum, kSize);
+    std::memcpy(odd + row * kSize, sum + kSize, kSize);
   }
 }
 
 // Of a warp's sixteen rows the first eight are in its registers 4j and 4j + 1,
 // the others in the two that follow.
 void AddRows(Warp* warps, const PendingProduct& product,
-             std::span<const Eight> left, std::span<const Eight> right) {
+             std::span<const Rows> left, std::span<const Columns> right) {
+  const auto add = product.keeps ? AddEights<true> : AddEights<false>;
   for (size_t half = 0; half < left.size(); ++half) {
     Warp& warp = warps[half / 2];
     const Place* sums = product.instruction->operands + half % 2 * 2;
-    for (const Eight& columns : right) {
-      AddEights(left[half], columns, product.keeps, Destination(warp, sums[0]),
-                Destination(warp, sums[1]));
+    for (const Columns& columns : right) {
+      add(left[half], columns, Destination(warp, sums[0]),
+          Destination(warp, sums[1]));
       sums += 4;
     }
   }
@@ -227,13 +319,12 @@ void AddRows(Warp* warps, const PendingProduct& product,
 
 template <Convert kConvert>
 void Multiply(Warp& warp, const PendingProduct& product) {
-  static thread_local std::array<Eight, kRows / kEight> left;
-  static thread_local std::array<Eight, kMaxColumns / kEight> all_right;
+  static thread_local std::array<Rows, kRows / kEight> left;
+  static thread_local std::array<Columns, kMaxColumns / kEight> all_right;
   const Instruction& i = *product.instruction;
   const std::span right(all_right.data(), i.count * 2 / kEight);
-  if (ReadMatrix<kConvert>(warp, i, product.left, false, left) &&
-      ReadMatrix<kConvert>(warp, i, product.right, product.is_transposed,
-                           right)) {
+  if (ReadRows<kConvert>(warp, i, product.left, left) &&
+      ReadRight<kConvert>(warp, product, right)) {
     AddRows(&warp, product, left, right);  // neighbours in the block
   }
 }
@@ -271,9 +362,9 @@ void WaitForProducts(Warp& warp, const Instruction& i, uint32_t) {
   while (!group.products.empty() && group.products.front().group < end) {
     const PendingProduct& product = group.products.front();
     if (product.is_bfloat16) {
-      Multiply<FloatOfBFloat16>(warp, product);
+      Multiply<ConvertBFloat16s>(warp, product);
     } else {
-      Multiply<FloatOfHalf>(warp, product);
+      Multiply<ConvertHalves>(warp, product);
     }
     group.products.pop_front();
   }

@@ -20,7 +20,8 @@ class SharedRacesTest : public ::testing::Test {
     for (const int reader : kReaders) races_.Fence(reader);
   }
   int Multiply() {
-    return races_.ReadByProduct(races_.OrderOfProduct(kReaders[0]), 16, 16);
+    auto order = races_.OrderOfProduct(kReaders[0]);
+    return races_.ReadByProduct(&order, 16);
   }
 
   SharedRaces races_;

@@ -83,8 +83,8 @@ constexpr uint64_t kRowBytes = 16;
 std::byte* RowOfMatrix(Warp& warp, const Instruction& i, const Place* address,
                        int lane, bool writes) {
   std::byte* const row =
-      Find(warp, i, lane, Space::kShared, AddressOf(warp, address, lane),
-           kRowBytes, kRowBytes, writes);
+      FindIn<Space::kShared>(warp, i, lane, AddressOf(warp, address, lane),
+                             kRowBytes, kRowBytes, writes);
   if (row == nullptr) return nullptr;
   CheckOrder(warp, i, lane, writes ? Access::kWrite : Access::kRead, row,
              kRowBytes);
