@@ -62,7 +62,7 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_row_parts_moments": _conv("2,16,24,24", "64,16,9,9", padding=4)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
-    "conv_row_parts_few": _conv("8,3,200,40", "64,3,11,11", stride=4,
+    "conv_row_parts_few": _conv("16,3,160,96", "64,3,11,11", stride=4,
                                 padding=2) + "y = relu(c)\noutput y\n",
     # Rows of eight pixels: of 16 bits, and in both phases of their columns; of
     # octets that lie apart; with statistics.

@@ -25,29 +25,29 @@ int64_t MicrosecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// Threads of a multiprocessor that leave more registers for each than 2,048,
-// for whose sake ptxas may put a word aside where nothing is said.
-constexpr int kFewerThreads = 1536;
-
-// Whether nothing is said of any entry.
-bool LeavesRegistersToPtxas(const KernelSpec& spec) {
-  return std::all_of(
-      spec.entries.begin(), spec.entries.end(), [](const EntrySpec& entry) {
-        return entry.min_blocks == 0 && entry.threads <= kFewerThreads;
-      });
+// Whether nothing relies on how many blocks an entry has on a multiprocessor.
+bool MayHaveFewer(const EntrySpec& entry) {
+  return entry.min_blocks == 0 || entry.may_have_fewer;
 }
 
-std::string WriteWithMoreRegisters(KernelSpec spec) {
+// The unit for so few threads at once that each has a third more registers
+// than `registers`; empty where that leaves no block.
+std::string WriteWithMore(int registers, KernelSpec spec) {
+  constexpr int kRegistersOfMultiprocessor = 65536;
+  const int threads = kRegistersOfMultiprocessor / 4 * 3 / registers;
   for (EntrySpec& entry : spec.entries) {
-    entry.min_blocks = kFewerThreads / entry.threads;
+    entry.min_blocks = threads / entry.threads;
+    if (entry.min_blocks == 0) return "";
   }
   return WriteUnit(spec);
 }
 
 Unit UnitWith(const KernelSpec& spec, std::string source) {
   Unit unit = {spec.entries, std::move(source)};
-  if (LeavesRegistersToPtxas(spec)) {
-    unit.write_roomier = [spec] { return WriteWithMoreRegisters(spec); };
+  if (std::all_of(spec.entries.begin(), spec.entries.end(), MayHaveFewer)) {
+    unit.write_with_more = [spec](int registers) {
+      return WriteWithMore(registers, spec);
+    };
   }
   return unit;
 }
@@ -59,9 +59,11 @@ using KnownUnits = std::map<std::string, CompiledUnit>;
 // known.
 class Compilation {
  public:
-  Compilation(const CompileRequest& request, NvrtcCompiler* nvrtc,
-              KnownUnits* known, Artifact* artifact)
+  // `spills_are_right`: kernels may put words aside, if they must.
+  Compilation(const CompileRequest& request, bool spills_are_right,
+              NvrtcCompiler* nvrtc, KnownUnits* known, Artifact* artifact)
       : arch_(request.target.arch),
+        spills_are_right_(spills_are_right),
         nvrtc_(nvrtc),
         known_(*known),
         artifact_(artifact) {}
@@ -122,6 +124,7 @@ class Compilation {
       const auto found = known_.find(identity);
       if (found == known_.end() || found->second.refused.empty()) continue;
       const CompiledUnit& unit = found->second;
+      if (spills_are_right_ && !unit.module.cubin.empty()) continue;
       spills_ = true;
       return Spills(unit.refused, unit.module.source, unit.log);
     }
@@ -146,6 +149,7 @@ class Compilation {
   }
 
   const std::string arch_;
+  const bool spills_are_right_;
   NvrtcCompiler* const nvrtc_;
   KnownUnits& known_;
   Artifact* const artifact_;
@@ -155,8 +159,8 @@ class Compilation {
   bool spills_ = false;
 };
 
-// Compiles the fastest schedules whose kernels fit in registers. Only the
-// plain one always does, so the others are attempts.
+// Compiles the fastest schedules whose kernels fit in registers. The plain one
+// is taken in any case, the others are attempts.
 absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
                          NvrtcCompiler* nvrtc, CompilePlanTiming* spent,
                          Artifact* artifact) {
@@ -166,7 +170,8 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
        {Room::kTight, Room::kAmple, Room::kVast, Room::kPlain}) {
     artifact->modules.clear();
     artifact->variants.clear();
-    Compilation compilation(request, nvrtc, &known, artifact);
+    Compilation compilation(request, room == Room::kPlain, nvrtc, &known,
+                            artifact);
     for (const Schedule& schedule :
          MakeSchedules(request.plan, request.target, room, tuning)) {
       compilation.AddVariant(schedule);

@@ -59,15 +59,13 @@ absl::StatusOr<CompiledUnit> CompileSource(
   return compiled;
 }
 
-// Whether ptxas kept to as many as let all threads of a multiprocessor run.
-bool HasFewRegisters(const CompiledUnit& compiled) {
-  constexpr int kRegistersOfMany = 32;
-  const std::vector<KernelEntry>& entries = compiled.module.entries;
-  return !entries.empty() &&
-         std::all_of(entries.begin(), entries.end(),
-                     [](const KernelEntry& entry) {
-                       return entry.registers <= kRegistersOfMany;
-                     });
+// Of the entries that put words aside, the most that one has; 0: none does.
+int RegistersOfSpills(const CompiledUnit& compiled) {
+  int registers = 0;
+  for (const KernelEntry& entry : compiled.module.entries) {
+    if (entry.local_bytes > 0) registers = std::max(registers, entry.registers);
+  }
+  return registers;
 }
 
 absl::StatusOr<CompiledUnit> CompileUnit(
@@ -75,12 +73,12 @@ absl::StatusOr<CompiledUnit> CompileUnit(
     const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
   absl::StatusOr<CompiledUnit> compiled =
       CompileSource(unit.source, unit, arch, headers, nvrtc);
-  if (!compiled.ok() || compiled->refused.empty() || !unit.write_roomier ||
-      !HasFewRegisters(*compiled)) {
-    return compiled;
-  }
+  const int registers = compiled.ok() ? RegistersOfSpills(*compiled) : 0;
+  if (registers == 0 || !unit.write_with_more) return compiled;
+  const std::string roomier = unit.write_with_more(registers);
+  if (roomier.empty()) return compiled;
   absl::StatusOr<CompiledUnit> again =
-      CompileSource(unit.write_roomier(), unit, arch, headers, nvrtc);
+      CompileSource(roomier, unit, arch, headers, nvrtc);
   const bool helped = again.ok() && again->refused.empty();
   return helped ? std::move(again) : std::move(compiled);
 }

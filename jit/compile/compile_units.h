@@ -17,10 +17,10 @@ class NvrtcCompiler;
 struct Unit {
   std::vector<EntrySpec> entries;
   std::string source;
-  // Writes the same with more registers for each thread than ptxas takes for
-  // the sake of many threads, which is compiled where it puts words aside for
-  // that; null: there is no such thing. Any thread may call it.
-  std::function<std::string()> write_roomier = nullptr;
+  // Writes the same with more registers for a thread than so many, which is
+  // compiled where ptxas puts words aside for the sake of many threads; may be
+  // empty. Null: it never is. Any thread may call it.
+  std::function<std::string(int registers)> write_with_more = nullptr;
 };
 
 struct CompiledUnit {

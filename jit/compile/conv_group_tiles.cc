@@ -69,15 +69,17 @@ class GroupTiles {
     return tiles_.options().target.arch == "sm_90a";
   }
 
-  // Of a large filter whose operands are scaled, so many that products of a
-  // chunk of one are few enough to be written one by one, and weights leave
-  // room in shared memory; else 1.
+  // So many that products of a chunk of one are few enough to be written one
+  // by one, and weights leave room in shared memory: of a large filter whose
+  // operands are scaled. Each row, where rows lie far apart in a patch of which
+  // a stride leaves little to share; else 1.
   int64_t RowParts() const {
     constexpr int64_t kFewestTaps = 49;
     constexpr int64_t kMostTapsOfPart = 33;
     const ConvProblem& p = tiles_.base().problem;
-    const bool suits = p.insert == Pair{1, 1} && !p.wraps_rows;
-    if (!suits || p.takes_as_stored() || p.taps() < kFewestTaps) return 1;
+    if (p.insert != Pair{1, 1} || p.wraps_rows) return 1;
+    if (p.dilation[0] > 1 && p.stride[0] > 1) return p.kernel[0];
+    if (p.takes_as_stored() || p.taps() < kFewestTaps) return 1;
     const int64_t rows = std::max(kMostTapsOfPart / p.kernel[1], int64_t{1});
     return CeilDiv(p.kernel[0], rows);
   }

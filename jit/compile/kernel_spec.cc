@@ -463,6 +463,7 @@ class SpecWriter {
                      {static_cast<uint32_t>(geometry.blocks()),
                       static_cast<uint32_t>(geometry.splits), 1}};
     reduce.min_blocks = geometry.min_blocks;
+    reduce.may_have_fewer = true;
     spec_.entries.push_back(std::move(reduce));
     if (geometry.splits == 1) return;
     spec_.entries.push_back(

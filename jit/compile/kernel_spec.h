@@ -28,6 +28,8 @@ struct EntrySpec {
   int64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   int min_blocks = 0;  // on a multiprocessor at once; 0: the compiler's choice
+  // Fewer are as right: they only hide less of memory's latency.
+  bool may_have_fewer = false;
   // The template waits for the kernels before, not its caller.
   bool awaits_itself = false;
 };

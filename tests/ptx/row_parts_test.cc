@@ -33,7 +33,7 @@ std::vector<NamedPlan> Plans() {
       {"groups", Conv("1,32,14,14", "32,16,9,9", "padding=4, groups=2", relu)},
       {"strips", Conv("8,8,120,30", "64,8,9,9", "padding=4", relu)},
       {"few_channels",
-       Conv("8,3,200,40", "64,3,11,11", "stride=4, padding=2", relu)},
+       Conv("16,3,160,96", "64,3,11,11", "stride=4, padding=2", relu)},
       {"statistics", Conv("2,16,24,24", "64,16,9,9", "padding=4",
                           "g = gelu(c)\ny = group_norm(g, num_groups=8)")},
       {"images",
@@ -58,9 +58,17 @@ TEST(PtxRowPartsTest, AgreeWithTheReference) {
   EXPECT_EQ(ExpectAgreementOfAll("fp32"), Plans().size());
 }
 
+// Each of their rows is a part.
+TEST(PtxRowPartsTest, DilatedFiltersWithAStrideAgreeIn16Bits) {
+  ExpectAgreementAnyway(
+      Conv("2,64,40,44", "64,64,3,3", "stride=2, padding=3, dilation=3",
+           "y = relu(c)", "f16"),
+      "sm_90a/132", [](const ConvGeometry& g) { EXPECT_EQ(g.row_parts, 3); });
+}
+
 // Of a product in `tf32` there is less to be cut.
 TEST(PtxRowPartsTest, AgreeWithTheReferenceInTf32) {
-  EXPECT_GE(ExpectAgreementOfAll("tf32"), 4);
+  EXPECT_GE(ExpectAgreementOfAll("tf32"), 2);
 }
 
 }  // namespace

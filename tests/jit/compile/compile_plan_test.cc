@@ -113,6 +113,30 @@ output y
   EXPECT_EQ(artifact->modules[2].entries.front().local_bytes, 0);
 }
 
+// The same of a reduction that has 64. Prevents that no schedule is left, and
+// the plan is refused.
+TEST(CompilePlanTest, AReductionThatSpillsGetsMoreRegisters) {
+  const auto artifact = CompileText(R"(
+input x: f32[4,224,128,128]
+param w: f32[224,20,2,2]
+param g: f32[20]
+param b: f32[20]
+input r: f32[4,20,254,254]
+c = conv_transpose2d(x, w, stride=2, padding=1)
+n = group_norm(c, g, b, num_groups=1)
+e = elu(n)
+m = mul(e, r)
+y = sum(m, dim=1, keepdim=true)
+output y
+)",
+                                    "sm_90a/132");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  EXPECT_THAT(artifact->modules[1].source, HasSubstr("conv_wgmma.cu"));
+  for (const Module& module : artifact->modules) {
+    EXPECT_EQ(module.entries.front().local_bytes, 0) << module.source;
+  }
+}
+
 TEST(CompilePlanTest, EqualKernelsShareAModule) {
   const auto artifact = CompileText(R"(
 input a: f32[4,8]
