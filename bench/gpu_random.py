@@ -55,8 +55,8 @@ def run(scratch, budget_s, first_seed):
 
 
 def counts(names, results):
-    """What the result file says of a run. Plans that are wrong, or slower than
-    eager PyTorch, are there with their text."""
+    """What the result file says of a run. Plans that are wrong, or that
+    PyTorch refuses, or slower than eager PyTorch, are there with their text."""
     timed = {name: fact for name, fact in results.items()
              if "times_eager" in fact}
     slower = {name: fact for name, fact in timed.items()
@@ -73,7 +73,8 @@ def counts(names, results):
                            slower.items(),
                            key=lambda item: item[1]["times_eager"])},
             "wrong": {name: _with_plan(name, fact)
-                      for name, fact in results.items() if "error" in fact}}
+                      for name, fact in results.items()
+                      if "error" in fact or "refused" in fact}}
 
 
 def _with_plan(name, fact):
@@ -87,7 +88,7 @@ def summarise(names, results):
     missing = [name for name in names if name not in results]
     lines = [f"{name}: {fact['times_eager']:.2f} x as fast as eager PyTorch, "
              f"{fact['ms']:.4f} ms" for name, fact in found["slower"].items()]
-    lines += [f"{name}: {fact['error']}"
+    lines += [f"{name}: {fact.get('error') or fact['refused']}"
               for name, fact in found["wrong"].items()]
     lines += [f"not run, out of time: {name}" for name in missing]
     lines.append(f"{found['run']} of {found['plans']} plans, "

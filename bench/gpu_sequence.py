@@ -41,13 +41,16 @@ def read_report(out, part):
         return None
 
 
-def is_complete(report, compiler, max_autotune):
+def is_complete(report, compiler, max_autotune, seed=1):
     """Whether a result file says all that its part would: right, and measured
-    with the code generation `compiler`."""
+    with the code generation `compiler`; of the part "random", of plans from
+    `seed` on."""
     if report is None or not report.get("ok"):
         return False
     if report.get("compiler") != compiler:
         return False
+    if report["part"] == "random":
+        return report["results"]["first_seed"] == seed
     if report["part"].startswith("bench"):
         chains = report["results"].values()
         return bool(chains) and all(
@@ -57,18 +60,20 @@ def is_complete(report, compiler, max_autotune):
     return True
 
 
-def run(parts, out, *, compiler, command, max_autotune, again=False,
+def run(parts, out, *, compiler, command, max_autotune, seed=1, again=False,
         budget_s=None, say=print):
     """Outcomes in order. `command(part, seconds)` is the command line that
     runs a part with that budget and writes its file to `out`;
-    `max_autotune(part)` says whether the part's file needs it. After
+    `max_autotune(part)` says whether the part's file needs it, `seed` where
+    the plans of "random" begin. After
     `budget_s`, if given, no part is started."""
     give_up = None if budget_s is None else time.monotonic() + budget_s
     outcomes = []
     for index, part in enumerate(parts, 1):
         progress = f"[{index}/{len(parts)}] {part.name}"
         report = read_report(out, part)
-        if not again and is_complete(report, compiler, max_autotune(part)):
+        if not again and is_complete(report, compiler, max_autotune(part),
+                                     seed):
             outcome = Outcome(part.name, "kept", None,
                               headline.of_report(report))
             say(f"{progress}: kept from {report['date']}; --again measures "

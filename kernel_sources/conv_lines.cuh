@@ -83,7 +83,7 @@ class ConvLines {
   static_assert(kSets % 4 == 0 && Spec::kChunk % kSets == 0);
   static_assert(Spec::kLaysLines || (!Spec::kScales && Spec::kInputParts == 1));
   static_assert(Spec::kImages == 1 && Spec::kProducers == 1 &&
-                Spec::kTeams == 0);
+                Spec::kRowParts == 1 && Spec::kTeams == 0);
   static_assert(Spec::kRowPitch % 8 == 0 && Spec::kLinePitch % kPixels == 0,
                 "What is copied at once lies in one row.");
 

@@ -76,6 +76,8 @@ struct ConvTile {
                                         kChannelBlocks * Spec::kPhasesH *
                                         kColumnStep * Spec::kGroups;
 
+  static_assert(Spec::kRowParts == 1 || kPhases == Spec::kInterleave,
+                "Parts have the rows of a whole filter.");
   // The row of the filter with which a part of them begins, and whether the
   // last part and the one before have a row.
   static __device__ int RowOfPart(int part) {

@@ -100,7 +100,8 @@ class ConvTurnedLines {
   static constexpr int kBatches = (kOfWarp + kAtOnce - 1) / kAtOnce;
   static_assert(kWarps * kAhead * kAtOnce * kUnits <= Spec::kPlaceUnits);
   static_assert(!Spec::kScales && Spec::kOctetColumns == 1 &&
-                Spec::kProducers == 1 && Spec::Input::kW % 8 == 0);
+                Spec::kRowParts == 1 && Spec::kProducers == 1 &&
+                Spec::Input::kW % 8 == 0);
 
   // Where a matrix lies: an image of the block, a row of its patch, and the
   // first pixel's column, from the first matrix of the row on.

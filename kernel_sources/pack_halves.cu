@@ -76,6 +76,9 @@ class ChannelPacker {
   // the last begins and the one before ends.
   static constexpr int kColumns =
       Spec::kOctetColumns == 1 ? Spec::kTapsW : Spec::kKernelW;
+  // Rows of the filter that a phase has, in all parts.
+  static constexpr int kRows =
+      Spec::kRowParts == 1 ? Spec::kTapsH : Spec::kKernelH;
   static constexpr int kLastColumn = kColumns - Spec::kOctetColumns;
   static constexpr int kSecondEnd = (Spec::kTapsW - 1) * Spec::kOctetColumns;
   static __device__ int ColumnOfTap(int tap) {
@@ -88,7 +91,7 @@ class ChannelPacker {
     if constexpr (!Spec::kTransposed) return row * Spec::kKernelW + column;
     const int y = FilterOffset(phase / Spec::kPhasesW, row,
                                Spec::kPhasesH / Spec::kInterleave,
-                               Spec::kPhaseStartH, Spec::kTapsH);
+                               Spec::kPhaseStartH, kRows);
     const int x = FilterOffset(phase % Spec::kPhasesW, column, Spec::kPhasesW,
                                Spec::kPhaseStartW, kColumns);
     return y < Spec::kKernelH && x < Spec::kKernelW ? y * Spec::kKernelW + x

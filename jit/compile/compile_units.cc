@@ -59,11 +59,11 @@ absl::StatusOr<CompiledUnit> CompileSource(
   return compiled;
 }
 
-// Of the entries that put words aside, the most that one has; 0: none does.
-int RegistersOfSpills(const CompiledUnit& compiled) {
-  int registers = 0;
+// Of each entry that puts words aside; 0 of others.
+std::vector<int> RegistersOfSpills(const CompiledUnit& compiled) {
+  std::vector<int> registers;
   for (const KernelEntry& entry : compiled.module.entries) {
-    if (entry.local_bytes > 0) registers = std::max(registers, entry.registers);
+    registers.push_back(entry.local_bytes > 0 ? entry.registers : 0);
   }
   return registers;
 }
@@ -73,9 +73,12 @@ absl::StatusOr<CompiledUnit> CompileUnit(
     const std::vector<NvrtcCompiler::Header>& headers, NvrtcCompiler* nvrtc) {
   absl::StatusOr<CompiledUnit> compiled =
       CompileSource(unit.source, unit, arch, headers, nvrtc);
-  const int registers = compiled.ok() ? RegistersOfSpills(*compiled) : 0;
-  if (registers == 0 || !unit.write_with_more) return compiled;
-  const std::string roomier = unit.write_with_more(registers);
+  if (!compiled.ok() || compiled->module.cubin.empty() ||
+      compiled->refused.empty() || !unit.write_with_more) {
+    return compiled;
+  }
+  const std::string roomier =
+      unit.write_with_more(RegistersOfSpills(*compiled));
   if (roomier.empty()) return compiled;
   absl::StatusOr<CompiledUnit> again =
       CompileSource(roomier, unit, arch, headers, nvrtc);

@@ -17,10 +17,12 @@ class NvrtcCompiler;
 struct Unit {
   std::vector<EntrySpec> entries;
   std::string source;
-  // Writes the same with more registers for a thread than so many, which is
-  // compiled where ptxas puts words aside for the sake of many threads; may be
-  // empty. Null: it never is. Any thread may call it.
-  std::function<std::string(int registers)> write_with_more = nullptr;
+  // Writes the same with more registers for the threads of some entries: of
+  // each, how many it had when ptxas put words aside for the sake of many
+  // threads, or 0. May be empty: there are no more. Null: nothing may be
+  // changed. Any thread may call it.
+  std::function<std::string(const std::vector<int>& registers)>
+      write_with_more = nullptr;
 };
 
 struct CompiledUnit {

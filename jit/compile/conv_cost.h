@@ -13,6 +13,9 @@ namespace kiln {
 inline constexpr double kMovedBytesPerCycle = 13.0;
 // A kernel more, the gap before it, and merging states for it, on an H100.
 inline constexpr double kCyclesOfLaunch = 7000.0;
+// Of ops on each element (ConvDemands::instructions), those of P4: more of them
+// cost more than models that were fitted to few say.
+inline constexpr int64_t kFewInstructionsOfOps = 21;
 
 // Cycles of a multiprocessor of `target` for one tile of each of its resident
 // blocks.
@@ -29,9 +32,6 @@ double ConvCycles(const ConvGeometry& geometry, double tile_cycles,
 double ConvCycles(const ConvGeometry& geometry, const ConvDemands& demands,
                   const Target& target);
 
-// Of ops on each element of which models know (ConvDemands::instructions);
-// more of them cost more than models that were fitted to few say.
-inline constexpr int64_t kFewInstructionsOfOps = 21;
 // The same where blocks hold images (conv_held_cost.cc).
 double HeldCycles(const ConvGeometry& geometry, const ConvDemands& demands);
 

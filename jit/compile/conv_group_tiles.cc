@@ -69,13 +69,14 @@ class GroupTiles {
     return tiles_.options().target.arch == "sm_90a";
   }
 
-  // So many that products of a chunk of one are few enough to be written one
-  // by one, and weights leave room in shared memory: of a large filter whose
-  // operands are scaled. Each row, where rows lie far apart in a patch of which
-  // a stride leaves little to share; else 1.
+  // Of a dilated filter with a stride each row: a patch has a plane for each
+  // residue of the stride, of which a row of taps needs one. Of a large filter
+  // whose operands are scaled as many as make products of a chunk so few that
+  // they can be written one by one (kMaxProducts), beside weights that leave
+  // room in shared memory. Else 1.
   int64_t RowParts() const {
     constexpr int64_t kFewestTaps = 49;
-    constexpr int64_t kMostTapsOfPart = 33;
+    constexpr int64_t kMostTapsOfPart = 33;  // three rows of 11 x 11
     const ConvProblem& p = tiles_.base().problem;
     if (p.insert != Pair{1, 1} || p.wraps_rows) return 1;
     if (p.dilation[0] > 1 && p.stride[0] > 1) return p.kernel[0];

@@ -128,10 +128,11 @@ enum class Room : uint8_t {
   kAmple,  // fewer sums to a thread, for long chains; no rows in registers
            // through several reductions
   kVast,   // fewer still, and warps multiply, not warpgroups
-  // The plain schedule, which always fits: one kernel for each barrier, without
-  // tiles of depthwise convolutions; values between kernels materialised in
-  // their types, f32 but for casts. An output that is read again is read from
-  // its slot if that has this type, else from an unrounded copy.
+  // The plain schedule, which is taken in any case: one kernel for each
+  // barrier, without tiles of depthwise convolutions; values between kernels
+  // materialised in their types, f32 but for casts. An output that is read
+  // again is read from its slot if that has this type, else from an unrounded
+  // copy.
   kPlain,
 };
 

@@ -9,7 +9,6 @@
 namespace kiln {
 namespace {
 
-// Rows by columns of the product, each a warpgroup or a warp.
 std::string InputOf(const ConvGeometry& g) {
   if (g.lays_lines) return "channels by laid lines";
   if (g.takes_lines) return "channels by lines";
@@ -20,6 +19,7 @@ std::string InputOf(const ConvGeometry& g) {
   return g.run_columns > 0 ? "pixels by rows" : "pixels";
 }
 
+// Rows by columns of the product, each a warpgroup or a warp.
 std::string KindOf(const ConvGeometry& g) {
   if (!g.has_groups()) {
     return fmt::format("{} x {} warps", g.warps_m, g.warps_n);

@@ -84,6 +84,8 @@ class SummaryTest(unittest.TestCase):
         self.assertFalse(ok)
         self.assertEqual(lines[:2], [f"{self.NAMES[1]}: the process died",
                                      f"not run, out of time: {self.NAMES[2]}"])
+        refused = {name: {"refused": "no such op"} for name in self.NAMES}
+        self.assertFalse(gpu_random.summarise(self.NAMES, refused)[1])
         wrong = gpu_random.counts(self.NAMES, results)["wrong"]
         self.assertIn("output v", wrong[self.NAMES[1]]["plan"])
 

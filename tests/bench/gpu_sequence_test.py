@@ -105,6 +105,13 @@ class CompleteTest(unittest.TestCase):
         self.assertTrue(gpu_sequence.is_complete(full, "new", True))
 
 
+    def test_plans_at_random_are_those_of_the_seed(self):
+        report = {"part": "random", "ok": True, "compiler": "new",
+                  "results": {"first_seed": 1}}
+        self.assertTrue(gpu_sequence.is_complete(report, "new", False))
+        self.assertFalse(gpu_sequence.is_complete(report, "new", False, 5000))
+
+
 class NamedTest(unittest.TestCase):
 
     def names(self, *words, grade="fp32"):

@@ -31,6 +31,9 @@ std::vector<NamedPlan> Plans() {
                                      "stride=2, padding=8, dilation=2", relu)},
       {"tall", Conv("1,16,24,20", "16,16,20,3", "padding=[9,1]", relu)},
       {"groups", Conv("1,32,14,14", "32,16,9,9", "padding=4, groups=2", relu)},
+      {"transposed", Transpose("1,16,12,14", "16,32,9,9", "padding=4", relu)},
+      {"transposed_of_which_two_have_a_row",
+       Transpose("1,48,14,14", "48,32,10,10", "padding=4", relu)},
       {"strips", Conv("8,8,120,30", "64,8,9,9", "padding=4", relu)},
       {"few_channels",
        Conv("16,3,160,96", "64,3,11,11", "stride=4, padding=2", relu)},
@@ -64,6 +67,13 @@ TEST(PtxRowPartsTest, DilatedFiltersWithAStrideAgreeIn16Bits) {
       Conv("2,64,40,44", "64,64,3,3", "stride=2, padding=3, dilation=3",
            "y = relu(c)", "f16"),
       "sm_90a/132", [](const ConvGeometry& g) { EXPECT_EQ(g.row_parts, 3); });
+}
+
+// Scaled all the same: two columns in an octet, and rows of two parts.
+TEST(PtxRowPartsTest, FewChannelsOf16BitsAgree) {
+  ExpectAgreementAnyway(Conv("8,3,64,64", "64,3,7,7", "stride=2, padding=3",
+                             "y = relu(c)", "f16"),
+                        "sm_90a/132", [](const ConvGeometry&) {});
 }
 
 // Of a product in `tf32` there is less to be cut.

@@ -448,6 +448,20 @@ TEST(ConvChoiceTest, EachScheduleWinsSomewhere) {
   EXPECT_GE(choose(Problem(1, 64, 64, 256, 3, 1, 1), {}).blocks(), 100);
 }
 
+// Tensor cores multiply zeros of few channels, but few results do not pay.
+TEST(ConvChoiceTest, GroupsOfTwoChannelsToEightAreMultiplied) {
+  const auto choose = [](int64_t inputs, int64_t outputs) {
+    ConvProblem problem = Problem(8, 16 * inputs, 16 * outputs, 56, 3, 1, 1);
+    problem.groups = 16;
+    return ChooseConvGeometry(problem, {}, {Grade::kFp32, {"sm_90a", 132}, 0});
+  };
+  EXPECT_TRUE(choose(2, 8));
+  EXPECT_TRUE(choose(3, 12));
+  EXPECT_TRUE(choose(4, 4));
+  EXPECT_FALSE(choose(3, 7));
+  EXPECT_FALSE(choose(1, 8));
+}
+
 TEST(ConvCostTest, TwiceTheImagesCostMore) {
   const Target h100 = {"sm_90a", 132};
   auto geometry = *ChooseConvGeometry(Problem(128, 8, 64, 128, 3, 1, 0), {},
