@@ -8,6 +8,7 @@ import time
 
 import gpu_cases
 import gpu_daemon
+import gpu_report
 
 _RESTARTS = 12
 # Inputs above this many elements need more memory in double than there is;
@@ -60,6 +61,23 @@ def run(daemon, names, scratch, budget_s, worker_file="gpu_worker.py",
                 worker.wait()
     return {name: fact for name, fact in _read(results_path)[0].items()
             if name in set(names)}
+
+
+def run_part(part, names, scratch, budget_s, worker_file, counts, summarise,
+             **facts):
+    """(lines, ok, report) of a part whose plans `worker_file` runs, and what
+    `counts` and `summarise` say of its results; `facts` stand in the report,
+    too."""
+    with gpu_daemon.running() as daemon:
+        results = run(daemon, names, scratch, budget_s, worker_file)
+        lines, ok = summarise(names, results)
+        log = scratch / "worker.log"
+        if not results and log.exists():
+            lines.insert(0, log.read_text()[-1500:])
+        with daemon.connect() as client:
+            report = gpu_report.report(part, client, ok,
+                                       {**facts, **counts(names, results)})
+    return lines, ok, report
 
 
 def _read(path):

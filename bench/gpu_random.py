@@ -3,20 +3,14 @@ the same whenever it is launched, and which of them eager PyTorch is faster at.
 Eager alone, for torch.compile takes half a minute for some.
 """
 
-import re
-
 import generality_summary
 import gpu_cases
-import gpu_daemon
 import gpu_matrix
-import gpu_report
 import random_plans
 
 PLANS = 300
 # More is not what clocks and the order of runs do.
 _SLOWER = 0.95
-
-_CONVOLUTION = re.compile(r"= conv(_transpose)?2d\(")
 
 
 def case_named(name):
@@ -33,7 +27,7 @@ def names_of(first_seed, plans):
     for seed in random_plans.seeds_of_plans(first_seed, plans):
         names.append(f"fp32/{seed}")
         text = random_plans.text(seed)
-        if "x: f32" in text and _CONVOLUTION.search(text):
+        if "x: f32" in text and gpu_cases.has_convolution(text):
             names.append(f"tf32/{seed}")
     return names
 
@@ -41,17 +35,9 @@ def names_of(first_seed, plans):
 def run(scratch, budget_s, first_seed):
     """(lines, ok, report)."""
     names = names_of(first_seed, PLANS)
-    with gpu_daemon.running() as daemon:
-        results = gpu_matrix.run(daemon, names, scratch, budget_s,
-                                 "gpu_random_worker.py")
-        found = {"first_seed": first_seed, **counts(names, results)}
-        lines, ok = summarise(names, results)
-        log = scratch / "worker.log"
-        if not results and log.exists():
-            lines.insert(0, log.read_text()[-1500:])
-        with daemon.connect() as client:
-            report = gpu_report.report("random", client, ok, found)
-    return lines, ok, report
+    return gpu_matrix.run_part("random", names, scratch, budget_s,
+                               "gpu_random_worker.py", counts, summarise,
+                               first_seed=first_seed)
 
 
 def counts(names, results):

@@ -25,24 +25,16 @@ import gpu_worker
 import kiln
 import side_by_side
 import torch_plan
-from kiln import plan_text
 
 _LAUNCHES = 30
 _TIMING_S = 0.02
 
 
-class Runner:
-    """As gpu_worker.work() asks for it."""
-
-    def __init__(self, socket):
-        self._client = kiln.connect(socket, auto_start=False)
-        self._target = kiln.client.current_target()
-
-    def compile(self, case):
-        return self._client.compile(case.text, self._target)
+class Runner(gpu_repeat_worker.Runner):
+    """Of plans that are not only launched again."""
 
     def run(self, case, compiled, seed):
-        plan = plan_text.parse(case.text)
+        plan = gpu_cases.read_plan(case)
         tensors = gpu_cases.inputs(case, plan, seed, torch)
         kernel = kiln.TorchKernel(compiled)
         facts = self._judge(plan, tensors, kernel)

@@ -2,14 +2,10 @@
 launched: what one launch in hundreds gets wrong, no comparison of one finds.
 """
 
-import re
-
 import chains
 import generality_rows
 import gpu_cases
-import gpu_daemon
 import gpu_matrix
-import gpu_report
 
 # A race that one launch in a hundred loses is found in almost every run.
 _LAUNCHES = 500
@@ -18,8 +14,6 @@ _PLAN_S = 0.4
 _FEWEST = 20
 # Of a plan, timed to know how many more there is time for.
 TRIALS = 5
-
-_CONVOLUTION = re.compile(r"= conv(_transpose)?2d\(")
 
 
 def cases():
@@ -30,7 +24,7 @@ def cases():
              for name, text in texts.items()]
     return found + [gpu_cases.Case(f"tf32/{name}", f"grade tf32\n{text}")
                     for name, text in texts.items()
-                    if _CONVOLUTION.search(text)]
+                    if gpu_cases.has_convolution(text)]
 
 
 def launches_after(trials_s):
@@ -54,17 +48,8 @@ def facts(differing):
 def run(scratch, budget_s):
     """(lines, ok, report)."""
     names = [case.name for case in cases()]
-    with gpu_daemon.running() as daemon:
-        results = gpu_matrix.run(daemon, names, scratch, budget_s,
-                                 "gpu_repeat_worker.py")
-        found = counts(names, results)
-        lines, ok = summarise(names, results)
-        log = scratch / "worker.log"
-        if not results and log.exists():
-            lines.insert(0, log.read_text()[-1500:])
-        with daemon.connect() as client:
-            report = gpu_report.report("repeat", client, ok, found)
-    return lines, ok, report
+    return gpu_matrix.run_part("repeat", names, scratch, budget_s,
+                               "gpu_repeat_worker.py", counts, summarise)
 
 
 def counts(names, results):

@@ -3,7 +3,9 @@
 import math
 import pathlib
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "client" / "python")]
@@ -53,6 +55,32 @@ class NamesTest(unittest.TestCase):
             if name.startswith("tf32/"):
                 self.assertIn("x: f32", case.text)
                 self.assertIn("= conv", case.text)
+
+
+class RunTest(unittest.TestCase):
+
+    def test_the_report_says_which_plans_were_run_by_the_worker(self):
+        seen = {}
+
+        def worker(daemon, names, scratch, budget_s, worker_file):
+            seen.update(names=names, worker_file=worker_file)
+            return {name: {"launches": 30, "ms": 1.0, "times_eager": 2.0}
+                    for name in names}
+
+        with (tempfile.TemporaryDirectory() as folder,
+              mock.patch.multiple(gpu_random.gpu_matrix, run=worker,
+                                  gpu_daemon=mock.MagicMock(),
+                                  gpu_report=mock.MagicMock()),
+              mock.patch.object(gpu_random, "PLANS", 3)):
+            gpu_report = gpu_random.gpu_matrix.gpu_report
+            lines, ok, _ = gpu_random.run(pathlib.Path(folder), 9.0, 5000)
+            part, _, said_ok, found = gpu_report.report.call_args.args
+        self.assertEqual(seen["names"], gpu_random.names_of(5000, 3))
+        self.assertEqual(seen["worker_file"], "gpu_random_worker.py")
+        self.assertEqual((part, said_ok, ok), ("random", True, True))
+        self.assertEqual(found["first_seed"], 5000)
+        self.assertEqual(found["run"], len(seen["names"]))
+        self.assertIn("0 wrong", lines[-1])
 
 
 class SummaryTest(unittest.TestCase):
