@@ -64,6 +64,13 @@ PLANS = {
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     "conv_row_parts_few": _conv("16,3,160,96", "64,3,11,11", stride=4,
                                 padding=2) + "y = relu(c)\noutput y\n",
+    # Eight channels of each of a stride's planes, with zeros for eight more.
+    "conv_empty_halves": _conv("2,64,24,40", "64,8,3,3", "f16", stride=2,
+                               padding=1, groups=8)
+    + "y = relu(c)\noutput y\n",
+    "conv_empty_halves_moments": _conv("2,8,40,37", "64,8,3,3", "bf16",
+                                       stride=2, padding=1)
+    + "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",
     # Rows of eight pixels: of 16 bits, and in both phases of their columns; of
     # octets that lie apart; with statistics.
     "conv_eights": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)

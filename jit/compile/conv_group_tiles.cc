@@ -436,11 +436,12 @@ class GroupTiles {
   }
 
   // Where there are eight channels in all: of a large filter twice the products
-  // take less time than warps do.
+  // take less time than warps do. Of operands that are multiplied as they are
+  // stored any filter's do, for warps convert them.
   static bool CanHaveEmptyHalves(const ConvGeometry& g) {
     constexpr int64_t kFewestTaps = 25;
     return g.problem.group_inputs() <= 8 && g.octet_columns == 1 &&
-           g.problem.taps() >= kFewestTaps;
+           (g.problem.takes_as_stored() || g.problem.taps() >= kFewestTaps);
   }
 
   // Of a chunk, by a warpgroup.

@@ -462,6 +462,17 @@ TEST(ConvChoiceTest, GroupsOfTwoChannelsToEightAreMultiplied) {
   EXPECT_FALSE(choose(1, 8));
 }
 
+TEST(ConvChoiceTest, HalvesOfEightChannelsWithAStrideAreMultiplied) {
+  ConvProblem problem = Problem(32, 256, 256, 56, 3, 2, 1);
+  problem.groups = 32;
+  problem.input_type = problem.weight_type = DataType::kF16;
+  const auto g =
+      ChooseConvGeometry(problem, {}, {Grade::kFp32, kTargets[2], 0});
+  ASSERT_TRUE(g.has_value());
+  EXPECT_TRUE(g->has_groups());
+  EXPECT_EQ(g->chunk, 16);
+}
+
 TEST(ConvCostTest, TwiceTheImagesCostMore) {
   const Target h100 = {"sm_90a", 132};
   auto geometry = *ChooseConvGeometry(Problem(128, 8, 64, 128, 3, 1, 0), {},
