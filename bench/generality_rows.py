@@ -345,8 +345,8 @@ ROWS = {
     "resnext_f16_groups_of_4": Chain("f16", 32, 128, 56, 56).conv(
         128, 3, padding=1, groups=32, bias=False).batch_norm().relu(),
     "resnext_f16_groups_of_8_s2": Chain("f16", 32, 256, 56, 56).conv(
-        256, 3, stride=2, padding=1, groups=32, bias=False).batch_norm()
-    .relu(),
+        256, 3, stride=2, padding=1, groups=32,
+        bias=False).batch_norm().relu(),
     "transformer_bf16_mlp": _mlp(Chain("bf16", 32, 768, 14, 14), 3072),
     "transformer_f32_mlp": _mlp(Chain("f32", 16, 768, 14, 14), 3072),
     "detector_f16_k3": Chain("f16", 16, 80, 80, 80).conv(
