@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "tests/full_matrix.h"
 #include "tests/jit/compile/compile_testing.h"
 #include "tests/jit/compile/fastest_schedule.h"
 #include "tests/ptx/plan_testing.h"
@@ -19,25 +20,49 @@
 namespace kiln::ptx {
 namespace {
 
+// `grade` is empty: that of the text.
+std::string TextOf(const TemplatePlan& plan, const std::string& grade) {
+  return grade.empty() ? plan.text : "grade " + grade + "\n" + plan.text;
+}
+
 PlanKernels Compile(const TemplatePlan& plan, const std::string& grade,
                     PlanRunOptions options = {}) {
   if (options.tuning == Tuning{}) options.tuning = plan.tuning;
-  return Compiled(grade + plan.text, plan.target, options);
+  return Compiled(TextOf(plan, grade), plan.target, options);
 }
-
-class PtxExecutionTest : public testing::TestWithParam<TemplatePlan> {};
 
 std::vector<std::string> GradesOf(const TemplatePlan& plan) {
   if (!plan.has_products) return {""};
-  return {"", "grade tf32\n"};
+  return {"fp32", "tf32"};
 }
+
+struct Case {
+  TemplatePlan plan;
+  std::vector<std::string> grades;
+};
+
+// Of all templates, those with products in one grade or both (full_matrix.h).
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const TemplatePlan& plan : TemplatePlans()) {
+    cases.push_back({plan, plan.has_products ? GradesInTurn(cases.size())
+                                             : GradesOf(plan)});
+  }
+  return cases;
+}
+
+Schedule ScheduleOf(const TemplatePlan& plan, const std::string& grade) {
+  return Fastest(TextOf(plan, grade), *ParseTarget(plan.target), plan.tuning);
+}
+
+class PtxExecutionTest : public testing::TestWithParam<Case> {};
 
 // Also with an infinity and a NaN among the inputs, where warps are interrupted
 // at random.
 TEST_P(PtxExecutionTest, AgreesWithTheReference) {
-  const TemplatePlan& plan = GetParam();
-  for (const std::string& grade : GradesOf(plan)) {
-    SCOPED_TRACE(plan.target + "\n" + grade + plan.text);
+  const auto& [plan, grades] = GetParam();
+  for (const std::string& grade : grades) {
+    SCOPED_TRACE(plan.target + " in " + grade + "\n" + plan.text);
     const PlanKernels kernels = Compile(plan, grade);
     if (kernels.programs.empty()) continue;
     EXPECT_TRUE(std::find(kernels.files.begin(), kernels.files.end(),
@@ -55,12 +80,12 @@ TEST_P(PtxExecutionTest, AgreesWithTheReference) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<TemplatePlan>& info) {
-  return info.param.name;
+std::string NameOf(const testing::TestParamInfo<Case>& info) {
+  return info.param.plan.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Templates, PtxExecutionTest,
-                         testing::ValuesIn(TemplatePlans()), NameOf);
+                         testing::ValuesIn(Cases()), NameOf);
 
 const TemplatePlan& PlanNamed(const std::string& name) {
   static const std::vector<TemplatePlan>& plans =
@@ -72,9 +97,9 @@ const TemplatePlan& PlanNamed(const std::string& name) {
 
 // Blocks that compute also finish what earlier ones have left.
 TEST(PtxSchedulesTest, SomeBlocksFinishWhatOthersLeave) {
-  const PlanKernels kernels = Compile(PlanNamed("conv_finish"), "");
+  const Schedule schedule = ScheduleOf(PlanNamed("conv_finish"), "");
   EXPECT_TRUE(std::any_of(
-      kernels.schedule.kernels.begin(), kernels.schedule.kernels.end(),
+      schedule.kernels.begin(), schedule.kernels.end(),
       [](const Kernel& kernel) { return kernel.progress && kernel.lag > 0; }));
 }
 
@@ -84,9 +109,9 @@ TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {
         "conv_carries_ahead", "conv_carries_few", "conv_carries_finish"}) {
     SCOPED_TRACE(name);
     bool carries = false;
-    for (const char* grade : {"", "grade tf32\n"}) {
-      for (const Kernel& kernel :
-           Compile(PlanNamed(name), grade).schedule.kernels) {
+    for (const char* grade : {"fp32", "tf32"}) {
+      const Schedule schedule = ScheduleOf(PlanNamed(name), grade);
+      for (const Kernel& kernel : schedule.kernels) {
         carries |= kernel.conv.has_value() && kernel.conv->carried_rows() > 0;
       }
     }
@@ -125,7 +150,7 @@ void ExpectOfPlansNamed(const std::string& prefix,
     if (!plan.name.starts_with(prefix)) continue;
     for (const std::string& grade : GradesOf(plan)) {
       const Schedule schedule =
-          Fastest(grade + plan.text, *ParseTarget(plan.target));
+          Fastest(TextOf(plan, grade), *ParseTarget(plan.target));
       EXPECT_TRUE(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
                               [&](const Kernel& kernel) {
                                 return kernel.conv.has_value() &&
@@ -267,9 +292,8 @@ TEST(PtxSchedulesTest, PixelsAreTakenAsTheyLie) {
   for (const char* name :
        {"conv_lines", "conv_lines_parts", "conv_lines_reshaped"}) {
     SCOPED_TRACE(name);
-    const PlanKernels kernels = Compile(PlanNamed(name), "");
-    ASSERT_FALSE(kernels.programs.empty());
-    const ConvGeometry& geometry = *kernels.schedule.kernels.back().conv;
+    const Schedule schedule = ScheduleOf(PlanNamed(name), "");
+    const ConvGeometry& geometry = *schedule.kernels.back().conv;
     EXPECT_TRUE(geometry.takes_lines);
     EXPECT_EQ(geometry.parts() > 1, std::string(name) == "conv_lines_parts");
   }
@@ -279,9 +303,8 @@ TEST(PtxSchedulesTest, OpsReadAhead) {
   for (const char* name : {"conv_beside", "conv_beside_lines",
                            "conv_beside_f32", "conv_beside_phases"}) {
     SCOPED_TRACE(name);
-    const PlanKernels kernels = Compile(PlanNamed(name), "");
-    ASSERT_FALSE(kernels.programs.empty());
-    const ConvGeometry& geometry = *kernels.schedule.kernels.back().conv;
+    const Schedule schedule = ScheduleOf(PlanNamed(name), "");
+    const ConvGeometry& geometry = *schedule.kernels.back().conv;
     EXPECT_TRUE(geometry.reads_beside);
     EXPECT_GT(geometry.tiles_per_block, 1);
     EXPECT_EQ(geometry.takes_lines, std::string(name) == "conv_beside_lines");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/full_matrix.h"
 #include "tests/jit/compile/fastest_schedule.h"
 #include "tests/ptx/conv_plan_text.h"
 #include "tests/ptx/plan_testing.h"
@@ -23,7 +24,7 @@ struct LaidPlan {
 };
 
 // Input `factor` times as large, and weights as far the other way.
-std::string Compensated(double factor) {
+std::string CompensatedLines(double factor) {
   return fmt::format(
       "input x: f32[2,264,12,20]\nparam v: f32[264,264,1,1]\n"
       "a = mul(x, {})\nw = mul(v, {})\nc = conv2d(a, w)\ny = relu(c)\n"
@@ -52,8 +53,8 @@ std::vector<LaidPlan> LaidPlans() {
        "a = group_norm(x, num_groups=8)\nc = conv2d(a, w)\ny = relu(c)\n"
        "output y\n"},
       // Finite, though scaled sums times a pixel's factor alone would not be.
-      {"large_pixels", Compensated(1e35)},
-      {"small_pixels", Compensated(1e-35)},
+      {"large_pixels", CompensatedLines(1e35)},
+      {"small_pixels", CompensatedLines(1e-35)},
       // As long as each other in the end.
       {"pixels_far_apart",
        Conv("2,264,12,20", "264,264,1,1", "",
@@ -93,8 +94,9 @@ void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
 }
 
 TEST(PtxLaidLinesTest, AgreeWithTheReference) {
+  size_t turn = 0;
   for (const LaidPlan& plan : LaidPlans()) {
-    for (const char* grade : {"fp32", "tf32"}) {
+    for (const std::string& grade : GradesInTurn(turn++)) {
       SCOPED_TRACE(plan.name + " in " + grade);
       ExpectAgreementOf(plan, grade);
     }

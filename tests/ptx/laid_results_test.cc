@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "tests/full_matrix.h"
 #include "tests/jit/compile/fastest_schedule.h"
 #include "tests/ptx/plan_testing.h"
 
@@ -95,8 +96,9 @@ void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
 }
 
 TEST(PtxLaidResultsTest, AgreeWithTheReference) {
+  size_t turn = 0;
   for (const LaidPlan& plan : LaidPlans()) {
-    for (const char* grade : {"fp32", "tf32"}) {
+    for (const std::string& grade : GradesInTurn(turn++)) {
       SCOPED_TRACE(plan.name + " in " + grade);
       ExpectAgreementOf(plan, grade);
     }

@@ -11,8 +11,8 @@
 namespace kiln {
 namespace {
 
-std::string Chain(const std::string& x, const std::string& w,
-                  const std::string& rest = "y = relu(c)") {
+std::string Deep(const std::string& x, const std::string& w,
+                 const std::string& rest = "y = relu(c)") {
   return fmt::format(
       "input x: f32[{}]\nparam w: f32[{}]\nc = conv2d(x, w, padding=1)\n{}\n"
       "output y\n",
@@ -20,7 +20,7 @@ std::string Chain(const std::string& x, const std::string& w,
 }
 
 const char kFewTiles[] = "1,960,13,13";
-const char kFilter[] = "56,960,3,3";
+const char kDeepFilter[] = "56,960,3,3";
 
 int SumBlocks(const std::string& text, const Target& target = kH100) {
   const Schedule schedule = Fastest(text, target);
@@ -28,25 +28,25 @@ int SumBlocks(const std::string& text, const Target& target = kH100) {
 }
 
 TEST(ClusterSumsTest, FewTilesOfManyChannelsShareThem) {
-  const std::string text = Chain(kFewTiles, kFilter);
+  const std::string text = Deep(kFewTiles, kDeepFilter);
   EXPECT_GT(SumBlocks(text), 1);
   EXPECT_GT(SumBlocks("grade tf32\n" + text), 1);
-  EXPECT_GT(
-      SumBlocks(Chain(kFewTiles, kFilter, "y = group_norm(c, num_groups=8)")),
-      1);
+  EXPECT_GT(SumBlocks(Deep(kFewTiles, kDeepFilter,
+                           "y = group_norm(c, num_groups=8)")),
+            1);
 }
 
 TEST(ClusterSumsTest, OthersDoNot) {
-  EXPECT_EQ(SumBlocks(Chain("64,960,13,13", kFilter)), 1) << "many tiles";
-  EXPECT_EQ(SumBlocks(Chain("1,16,13,13", "56,16,3,3")), 1) << "few channels";
-  EXPECT_EQ(SumBlocks(Chain(kFewTiles, kFilter), kA100), 1);
+  EXPECT_EQ(SumBlocks(Deep("64,960,13,13", kDeepFilter)), 1) << "many tiles";
+  EXPECT_EQ(SumBlocks(Deep("1,16,13,13", "56,16,3,3")), 1) << "few channels";
+  EXPECT_EQ(SumBlocks(Deep(kFewTiles, kDeepFilter), kA100), 1);
 }
 
 TEST(ClusterSumsTest, AllBlocksAreOnTheDeviceAtOnce) {
   int sharing = 0;
   for (const int count : {132, 78, 16, 4}) {
     const Schedule schedule =
-        Fastest(Chain(kFewTiles, kFilter), {"sm_90a", count});
+        Fastest(Deep(kFewTiles, kDeepFilter), {"sm_90a", count});
     const ConvGeometry& g = *ConvolutionOf(schedule).conv;
     if (g.sum_blocks == 1) continue;
     ++sharing;
@@ -59,15 +59,15 @@ TEST(ClusterSumsTest, AllBlocksAreOnTheDeviceAtOnce) {
 }
 
 TEST(ClusterSumsTest, ATuningMayHaveFewerShare) {
-  const int first = SumBlocks(Chain(kFewTiles, kFilter));
+  const int first = SumBlocks(Deep(kFewTiles, kDeepFilter));
   EXPECT_TRUE(FindConvRank(
-      Chain(kFewTiles, kFilter), kH100, [first](const Schedule& schedule) {
+      Deep(kFewTiles, kDeepFilter), kH100, [first](const Schedule& schedule) {
         return ConvolutionOf(schedule).conv->sum_blocks < first;
       }));
 }
 
 TEST(ClusterSumsTest, TheLaunchHasClustersAndPackingKnowsOfNone) {
-  const Schedule schedule = Fastest(Chain(kFewTiles, kFilter));
+  const Schedule schedule = Fastest(Deep(kFewTiles, kDeepFilter));
   for (const Kernel& kernel : schedule.kernels) {
     if (!kernel.conv) continue;
     const KernelSpec spec = MakeKernelSpec(schedule, kernel);

@@ -2,36 +2,38 @@
 // record is sound. Prevents plans that validate but do not compile, and
 // launches that read what is not there.
 //
-// By default a sample of each set is compiled for each architecture; the
-// program compile_matrix_full_test takes all.
+// By default a sample of each set is compiled for each architecture; the full
+// matrix takes all, for five: some ten minutes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <vector>
 
 #include "jit/compile/compile_plan.h"
 #include "jit/plan/plan_text.h"
+#include "tests/full_matrix.h"
 #include "tests/jit/compile/compile_testing.h"
 #include "tests/shape_sets.h"
 
 namespace kiln {
 namespace {
 
-#ifdef KILN_FULL_MATRIX
-constexpr size_t kMaxPlansPerSet = 1'000'000;
-constexpr const char* kTargets[] = {"sm_75/40", "sm_80/108", "sm_86/84",
-                                    "sm_89/142", "sm_90a/132"};
-#else
-constexpr size_t kMaxPlansPerSet = 16;
-constexpr const char* kTargets[] = {"sm_75/40", "sm_80/108", "sm_90a/132"};
-#endif
+constexpr size_t kSampleSize = 16;
+
+std::vector<const char*> Targets() {
+  if (!IsFullMatrix()) return {"sm_75/40", "sm_80/108", "sm_90a/132"};
+  return {"sm_75/40", "sm_80/108", "sm_86/84", "sm_89/142", "sm_90a/132"};
+}
 
 // Each target takes other plans of the set, so that the sample is wide.
 std::vector<NamedPlan> Sample(const std::string& set, size_t target) {
   const std::vector<NamedPlan> all = PlansOfShapeSet(set);
-  if (all.size() <= kMaxPlansPerSet) return all;
+  if (IsFullMatrix() || all.size() <= kSampleSize) return all;
   std::vector<NamedPlan> sample;
-  for (size_t i = 0; i < kMaxPlansPerSet; ++i) {
-    const size_t spread = i * all.size() / kMaxPlansPerSet;
+  for (size_t i = 0; i < kSampleSize; ++i) {
+    const size_t spread = i * all.size() / kSampleSize;
     sample.push_back(all[(spread + target) % all.size()]);
   }
   return sample;
@@ -40,9 +42,10 @@ std::vector<NamedPlan> Sample(const std::string& set, size_t target) {
 using CompileMatrixTest = ::testing::TestWithParam<const char*>;
 
 TEST_P(CompileMatrixTest, EverySetCompilesWithoutSpills) {
-  const size_t target =
-      std::find(std::begin(kTargets), std::end(kTargets), GetParam()) -
-      std::begin(kTargets);
+  const std::vector<const char*> targets = Targets();
+  const size_t target = std::distance(
+      targets.begin(),
+      std::find(targets.begin(), targets.end(), std::string_view(GetParam())));
   ShapeSetCoverage coverage;
   for (const std::string& set : ShapeSetNames()) {
     for (const NamedPlan& named : Sample(set, target)) {
@@ -57,7 +60,7 @@ TEST_P(CompileMatrixTest, EverySetCompilesWithoutSpills) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, CompileMatrixTest,
-                         ::testing::ValuesIn(kTargets));
+                         ::testing::ValuesIn(Targets()));
 
 }  // namespace
 }  // namespace kiln

@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // The unit of a convolution of one tap, and ops of its result c that make y.
-std::string UnitOf(const std::string& ops, const std::string& type = "f16",
-                   int width = 56) {
+std::string UnitBeside(const std::string& ops, const std::string& type = "f16",
+                       int width = 56) {
   const Schedule schedule = Fastest(
       fmt::format("input x: {0}[32,64,56,{1}]\ninput r: {0}[32,256,56,{1}]\n"
                   "input q: {0}[32,256,56,{1}]\ninput row: {0}[{1}]\n"
@@ -26,11 +26,12 @@ std::string UnitOf(const std::string& ops, const std::string& type = "f16",
                   "c = conv2d(x, w)\n{2}\noutput y\n",
                   type, width, ops),
       kH100);
-  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels.back()));
+  return LastUnitOf(schedule);
 }
 
 TEST(ConvBesideTest, ReadsPairsAhead) {
-  const std::string unit = UnitOf("a = add(c, r)\nb = mul(a, q)\ny = relu(b)");
+  const std::string unit =
+      UnitBeside("a = add(c, r)\nb = mul(a, q)\ny = relu(b)");
   EXPECT_THAT(unit, HasSubstr("kReadsBeside = true"));
   EXPECT_THAT(unit, HasSubstr("kiln::LoadPairIf<kAligned>(inside, t.i"));
   EXPECT_THAT(unit, HasSubstr("kiln::OfPair<kiln::Float16, kHalf>(pair.i"));
@@ -38,13 +39,13 @@ TEST(ConvBesideTest, ReadsPairsAhead) {
 }
 
 TEST(ConvBesideTest, WhatAChannelHasInCommonIsNoneOfIt) {
-  EXPECT_THAT(UnitOf("m = mul(c, s)\ny = add(m, r)", "bf16"),
+  EXPECT_THAT(UnitBeside("m = mul(c, s)\ny = add(m, r)", "bf16"),
               HasSubstr("kReadsBeside = true"));
 }
 
 TEST(ConvBesideTest, OneTensorIsReadOnce) {
   const std::string unit =
-      UnitOf("a = add(c, r)\nt = tanh(a)\nm = mul(t, r)\ny = add(m, q)");
+      UnitBeside("a = add(c, r)\nt = tanh(a)\nm = mul(t, r)\ny = add(m, q)");
   size_t loads = 0;
   for (size_t at = unit.find("LoadPairIf"); at != std::string::npos;
        at = unit.find("LoadPairIf", at + 1)) {
@@ -73,11 +74,11 @@ output y
 
 TEST(ConvBesideTest, OthersReadElementByElement) {
   const auto reads_none = Not(HasSubstr("kReadsBeside = true"));
-  EXPECT_THAT(UnitOf("a = add(c, row)\ny = add(a, r)"), reads_none);
-  EXPECT_THAT(UnitOf("y = add(c, r)", "f32", 57), reads_none);
-  EXPECT_THAT(UnitOf("a = add(c, r)\ny = relu(a)\noutput a"), reads_none);
-  EXPECT_THAT(UnitOf("a = add(c, r)\ny = mean(a, dim=[2,3])"), reads_none);
-  EXPECT_THAT(UnitOf("y = relu(c)"), reads_none);
+  EXPECT_THAT(UnitBeside("a = add(c, row)\ny = add(a, r)"), reads_none);
+  EXPECT_THAT(UnitBeside("y = add(c, r)", "f32", 57), reads_none);
+  EXPECT_THAT(UnitBeside("a = add(c, r)\ny = relu(a)\noutput a"), reads_none);
+  EXPECT_THAT(UnitBeside("a = add(c, r)\ny = mean(a, dim=[2,3])"), reads_none);
+  EXPECT_THAT(UnitBeside("y = relu(c)"), reads_none);
 }
 
 }  // namespace

@@ -386,7 +386,7 @@ TEST(ConvChoiceTest, AmpleRegistersMeanFewerSums) {
 }
 
 // A transposed convolution of stride 2: phases where each has the same taps.
-ConvProblem Transposed(int64_t kernel) {
+ConvProblem TransposedProblem(int64_t kernel) {
   ConvProblem problem;
   problem.input = {8, 64, 32, 32};
   problem.output = {8, 32, 64, 64};
@@ -400,7 +400,7 @@ ConvProblem Transposed(int64_t kernel) {
 TEST(ConvChoiceTest, TransposedStridesAreMultipliedPhaseByPhase) {
   const Target h100 = {"sm_90a", 132};
   const auto even =
-      ChooseConvGeometry(Transposed(4), {}, {Grade::kFp32, h100, 0});
+      ChooseConvGeometry(TransposedProblem(4), {}, {Grade::kFp32, h100, 0});
   ASSERT_TRUE(even.has_value());
   ASSERT_TRUE(even->has_groups());
   ExpectSound(*even, h100);
@@ -409,7 +409,7 @@ TEST(ConvChoiceTest, TransposedStridesAreMultipliedPhaseByPhase) {
   EXPECT_FALSE(even->has_uneven_phases());
   // Three taps do not divide into two phases.
   const auto odd =
-      ChooseConvGeometry(Transposed(3), {}, {Grade::kFp32, h100, 0});
+      ChooseConvGeometry(TransposedProblem(3), {}, {Grade::kFp32, h100, 0});
   ASSERT_TRUE(odd.has_value());
   ASSERT_TRUE(odd->has_groups());
   ExpectSound(*odd, h100);

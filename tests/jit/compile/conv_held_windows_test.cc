@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // P3 without a scale, of another batch, and `rest` behind the norm.
-std::string Chain(const std::string& rest, int64_t batch = 128) {
+std::string WindowChain(const std::string& rest, int64_t batch = 128) {
   return fmt::format(R"(
 input x: f32[{0},8,128,128]
 input z: f32[{0},64,31,31]
@@ -65,22 +65,23 @@ TEST(ConvHeldWindowsTest, StoresResultsAlone) {
 
 TEST(ConvHeldWindowsTest, TakesWhatFollowsChannelByChannel) {
   EXPECT_TRUE(
-      HoldsWindows(Chain("p = avg_pool2d(n, kernel_size=4)\n"
-                         "m = mul(p, s)\ny = silu(m)\noutput y")));
+      HoldsWindows(WindowChain("p = avg_pool2d(n, kernel_size=4)\n"
+                               "m = mul(p, s)\ny = silu(m)\noutput y")));
 }
 
 TEST(ConvHeldWindowsTest, LeavesWhatOthersNeedAndOtherTensorsToAnotherKernel) {
   const std::string pooled = "p = max_pool2d(n, kernel_size=4)\n";
-  EXPECT_FALSE(HoldsWindows(Chain(pooled + "y = add(p, z)\noutput y")));
-  EXPECT_FALSE(HoldsWindows(Chain(pooled + "output p\noutput n")));
-  EXPECT_FALSE(HoldsWindows(Chain(pooled + "y = relu(p)\noutput p\noutput y")));
+  EXPECT_FALSE(HoldsWindows(WindowChain(pooled + "y = add(p, z)\noutput y")));
+  EXPECT_FALSE(HoldsWindows(WindowChain(pooled + "output p\noutput n")));
+  EXPECT_FALSE(
+      HoldsWindows(WindowChain(pooled + "y = relu(p)\noutput p\noutput y")));
 }
 
 // From registers come windows of 2, 4 or 8 columns that share nothing.
 TEST(ConvHeldWindowsTest, OtherWindowsGoThroughMemory) {
   for (const char* attributes : {"kernel_size=3", "kernel_size=4, stride=2"}) {
-    EXPECT_FALSE(HoldsWindows(
-        Chain(fmt::format("y = max_pool2d(n, {})\noutput y", attributes))))
+    EXPECT_FALSE(HoldsWindows(WindowChain(
+        fmt::format("y = max_pool2d(n, {})\noutput y", attributes))))
         << attributes;
   }
 }
@@ -88,8 +89,8 @@ TEST(ConvHeldWindowsTest, OtherWindowsGoThroughMemory) {
 // A strip has more tiles than are computed before the first is finished.
 TEST(ConvHeldWindowsTest, StripsAreLongerThanTheLag) {
   for (int64_t batch = 1; batch < 132; batch += 13) {
-    const Schedule schedule =
-        Fastest(Chain("y = max_pool2d(n, kernel_size=4)\noutput y", batch));
+    const Schedule schedule = Fastest(
+        WindowChain("y = max_pool2d(n, kernel_size=4)\noutput y", batch));
     const ConvGeometry& geometry = *schedule.kernels[1].conv;
     if (!geometry.holds_windows()) continue;
     EXPECT_GT(geometry.fewest_tiles(), ConvGeometry::kHeldLag) << batch;

@@ -30,15 +30,6 @@ ConvGeometry GeometryOf(const std::string& text) {
   return {};
 }
 
-std::string LastUnit(const std::string& text) {
-  const Schedule schedule = Fastest(text);
-  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels.back()));
-}
-
-std::vector<std::string> Files(const std::string& text, const Target& target) {
-  return SourceFilesOf(Fastest(text, target));
-}
-
 std::string Transposed(int kernel, int stride, int channels = 64) {
   return fmt::format(
       "input x: f32[2,{0},32,32]\nparam w: f32[{0},64,{1},{1}]\n"
@@ -60,11 +51,11 @@ std::string Patches(const std::string& options, const std::string& more = "") {
 
 TEST(ConvPhasesTest, PhasesWithFewerTapsHaveGuardedProducts) {
   EXPECT_TRUE(GeometryOf(Transposed(3, 2)).has_groups());
-  const std::string unit = LastUnit(Transposed(3, 2));
+  const std::string unit = LastUnitOf(Fastest(Transposed(3, 2)));
   for (const char* guard : {"@row wgmma", "@column wgmma", "@both wgmma"}) {
     EXPECT_THAT(unit, HasSubstr(guard));
   }
-  EXPECT_THAT(LastUnit(Transposed(4, 2)), Not(HasSubstr("@row")));
+  EXPECT_THAT(LastUnitOf(Fastest(Transposed(4, 2))), Not(HasSubstr("@row")));
 }
 
 // Of whichever axis.
@@ -165,7 +156,7 @@ TEST(ConvPhasesTest, WindowsAndStridesKeepDilatedRowsTogether) {
 
 TEST(UnfoldPatchesTest, MakesOneByOneConvolutionsOfPatches) {
   for (const Target& target : {kH100, kA100}) {
-    EXPECT_EQ(Files(Patches(", stride=16"), target)[0], "unfold.cu");
+    EXPECT_EQ(SourceFilesOf(Patches(", stride=16"), target)[0], "unfold.cu");
   }
   const ConvGeometry g = GeometryOf(Patches(", stride=16"));
   EXPECT_TRUE(g.has_groups());
@@ -178,11 +169,11 @@ TEST(UnfoldPatchesTest, MakesOneByOneConvolutionsOfPatches) {
 TEST(UnfoldPatchesTest, TakesSmallPatchesOfFewChannelsWhereItPays) {
   const auto begins_with = [](const std::string& type, int channels,
                               const std::string& kernel, int filters) {
-    return Files(fmt::format("input x: {0}[8,{1},60,64]\n"
-                             "param w: {0}[{2},{1},{3},{3}]\n"
-                             "y = conv2d(x, w, stride={3})\noutput y\n",
-                             type, channels, filters, kernel),
-                 kH100)[0];
+    return SourceFilesOf(fmt::format("input x: {0}[8,{1},60,64]\n"
+                                     "param w: {0}[{2},{1},{3},{3}]\n"
+                                     "y = conv2d(x, w, stride={3})\noutput y\n",
+                                     type, channels, filters, kernel),
+                         kH100)[0];
   };
   for (const char* type : {"f16", "bf16"}) {
     EXPECT_EQ(begins_with(type, 3, "4", 96), "unfold.cu");
@@ -191,9 +182,9 @@ TEST(UnfoldPatchesTest, TakesSmallPatchesOfFewChannelsWhereItPays) {
     EXPECT_NE(begins_with(type, 16, "4", 96), "unfold.cu") << "many channels";
   }
   const Target ampere = {"sm_80", 108};
-  EXPECT_NE(Files("input x: f16[8,3,60,64]\nparam w: f16[96,3,4,4]\n"
-                  "y = conv2d(x, w, stride=4)\noutput y\n",
-                  ampere)[0],
+  EXPECT_NE(SourceFilesOf("input x: f16[8,3,60,64]\nparam w: f16[96,3,4,4]\n"
+                          "y = conv2d(x, w, stride=4)\noutput y\n",
+                          ampere)[0],
             "unfold.cu");
   EXPECT_EQ(begins_with("f32", 4, "2", 128), "unfold.cu");
   EXPECT_NE(begins_with("f32", 4, "2", 120), "unfold.cu");
@@ -222,15 +213,16 @@ TEST(ConvPhasesTest, WideImagesHaveTilesNarrowEnoughForTallWindows) {
 
 TEST(UnfoldPatchesTest, LeavesOthersAsTheyAre) {
   const Target turing = {"sm_75", 40};
-  EXPECT_NE(Files(Patches(", stride=16"), turing)[0], "unfold.cu");
+  EXPECT_NE(SourceFilesOf(Patches(", stride=16"), turing)[0], "unfold.cu");
   for (const char* options :
        {", stride=8", ", stride=16, padding=1", ", stride=[16,8]"}) {
-    EXPECT_NE(Files(Patches(options), kH100)[0], "unfold.cu") << options;
+    EXPECT_NE(SourceFilesOf(Patches(options), kH100)[0], "unfold.cu")
+        << options;
   }
   const std::string computed =
       "input x: f16[8,3,224,224]\nparam v: f16[256,3,16,16]\nw = abs(v)\n"
       "y = conv2d(x, w, stride=16)\noutput y\n";
-  EXPECT_THAT(Files(computed, kH100), Not(Contains("unfold.cu")));
+  EXPECT_THAT(SourceFilesOf(computed, kH100), Not(Contains("unfold.cu")));
 }
 
 TEST(RoundedOperandsTest, AreStoredAndMultipliedIn16Bits) {

@@ -15,8 +15,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Schedule ScheduleOf(const std::string& ops, const std::string& type = "f16",
-                    int width = 56, int images = 8) {
+Schedule RoundedSchedule(const std::string& ops,
+                         const std::string& type = "f16", int width = 56,
+                         int images = 8) {
   return Fastest(
       fmt::format("input x: {0}[{2},64,56,{1}]\ninput r: {0}[{2},256,56,{1}]\n"
                   "input q: {0}[{2},256,56,{1}]\nparam w: {0}[256,64,3,3]\n"
@@ -25,12 +26,8 @@ Schedule ScheduleOf(const std::string& ops, const std::string& type = "f16",
       kH100);
 }
 
-std::string UnitOf(const Schedule& schedule) {
-  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels.back()));
-}
-
 TEST(ConvRoundedTest, RoundsInRegisters) {
-  const std::string unit = UnitOf(ScheduleOf("y = relu(c)", "bf16"));
+  const std::string unit = LastUnitOf(RoundedSchedule("y = relu(c)", "bf16"));
   EXPECT_THAT(unit, HasSubstr("kRoundsSums = true"));
   EXPECT_THAT(unit, HasSubstr("using Stored = kiln::BFloat16;"));
   EXPECT_THAT(unit, HasSubstr("return t.output0;"));
@@ -39,8 +36,8 @@ TEST(ConvRoundedTest, RoundsInRegisters) {
 }
 
 TEST(ConvRoundedTest, ReadsOneTensorBeside) {
-  const Schedule schedule = ScheduleOf("a = add(c, r)\ny = relu(a)");
-  const std::string unit = UnitOf(schedule);
+  const Schedule schedule = RoundedSchedule("a = add(c, r)\ny = relu(a)");
+  const std::string unit = LastUnitOf(schedule);
   EXPECT_THAT(unit, HasSubstr("kRoundsSums = true"));
   EXPECT_THAT(unit, HasSubstr("kReadsBeside = true"));
   EXPECT_THAT(unit, HasSubstr("BesideOf"));
@@ -58,10 +55,11 @@ TEST(ConvRoundedTest, OthersDoNot) {
            "y = relu(c)\noutput y",
            "y = mean(c, dim=[2,3])",
        }) {
-    EXPECT_THAT(UnitOf(ScheduleOf(ops)), rounds_none) << ops;
+    EXPECT_THAT(LastUnitOf(RoundedSchedule(ops)), rounds_none) << ops;
   }
-  EXPECT_THAT(UnitOf(ScheduleOf("y = relu(c)", "f32")), rounds_none);
-  EXPECT_THAT(UnitOf(ScheduleOf("y = relu(c)", "f16", 57)), rounds_none);
+  EXPECT_THAT(LastUnitOf(RoundedSchedule("y = relu(c)", "f32")), rounds_none);
+  EXPECT_THAT(LastUnitOf(RoundedSchedule("y = relu(c)", "f16", 57)),
+              rounds_none);
 }
 
 // A row of a tile would have an odd number of columns.

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Schedule ScheduleOf(const std::string& ops, int width = 64) {
+Schedule TransposedSchedule(const std::string& ops, int width = 64) {
   return Fastest(fmt::format("input x: f16[16,256,64,{}]\n"
                              "input r: f16[16,128,128,{}]\n"
                              "param w: f16[256,128,4,4]\n"
@@ -26,19 +26,14 @@ Schedule ScheduleOf(const std::string& ops, int width = 64) {
                  kH100);
 }
 
-std::string UnitOf(const Schedule& schedule) {
-  for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.conv && kernel.computes()) {
-      return WriteUnit(MakeKernelSpec(schedule, kernel));
-    }
-  }
-  return "";
+std::string ConvolutionUnit(const Schedule& schedule) {
+  return WriteUnit(MakeKernelSpec(schedule, ConvolutionOf(schedule)));
 }
 
 TEST(ConvRunStoresTest, StatisticsAreOfWhatIsStoredFromRegisters) {
   const Schedule schedule =
-      ScheduleOf("n = group_norm(c, num_groups=128)\ny = relu(n)");
-  const std::string unit = UnitOf(schedule);
+      TransposedSchedule("n = group_norm(c, num_groups=128)\ny = relu(n)");
+  const std::string unit = ConvolutionUnit(schedule);
   EXPECT_THAT(unit, HasSubstr("kStoresSums = true"));
   EXPECT_THAT(unit, HasSubstr("kHasPlanes = false"));
   EXPECT_THAT(unit, HasSubstr("stores.Store("));
@@ -70,7 +65,7 @@ TEST(ConvRunStoresTest, OthersDoNot) {
            "y = mean(c, dim=[2,3])",
            "y = softmax(c, dim=1)",
        }) {
-    EXPECT_THAT(UnitOf(ScheduleOf(ops)), stores_none) << ops;
+    EXPECT_THAT(ConvolutionUnit(TransposedSchedule(ops)), stores_none) << ops;
   }
 }
 

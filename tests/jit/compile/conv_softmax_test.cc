@@ -25,8 +25,8 @@ const std::string kConv =
     "input x: f32[2,8,34,34]\nparam w: f32[64,8,3,3]\nparam b: f32[64]\n"
     "c = conv2d(x, w, b)\n";
 
-std::vector<std::string> Symbols(const std::string& text,
-                                 const Target& target = kH100) {
+std::vector<std::string> ComputingSymbols(const std::string& text,
+                                          const Target& target = kH100) {
   const Schedule schedule = Fastest(text, target);
   std::vector<std::string> symbols;
   for (const Kernel& kernel : schedule.kernels) {
@@ -36,32 +36,31 @@ std::vector<std::string> Symbols(const std::string& text,
   return symbols;
 }
 
-// The unit of the last kernel.
-std::string LastUnit(const std::string& text) {
-  const Schedule schedule = Fastest(text);
-  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels.back()));
+std::string LastUnitOf(const std::string& text) {
+  return LastUnitOf(Fastest(text));
 }
 
 TEST(ConvSoftmaxTest, BelongsToTheKernelOfTheConvolution) {
   const std::string text = kConv + "r = relu(c)\ny = softmax(r, dim=1)\n";
   for (const Target& target : {kH100, kA100}) {
-    EXPECT_THAT(Symbols(text + "output y\n", target),
+    EXPECT_THAT(ComputingSymbols(text + "output y\n", target),
                 ElementsAre("kiln_conv_softmax"));
   }
   EXPECT_EQ(Fastest(text + "output y\n").workspace_bytes, 0);
 }
 
 TEST(ConvSoftmaxTest, BehindANormTheConvolutionIsComputedAgain) {
-  EXPECT_THAT(Symbols(kConv + "n = group_norm(c, num_groups=16)\nt = tanh(n)\n"
-                              "a = add(t, c)\ny = softmax(a, dim=1)\n"
-                              "output y\n"),
-              ElementsAre("kiln_conv_statistics", "kiln_conv_softmax"));
+  EXPECT_THAT(
+      ComputingSymbols(kConv + "n = group_norm(c, num_groups=16)\nt = tanh(n)\n"
+                               "a = add(t, c)\ny = softmax(a, dim=1)\n"
+                               "output y\n"),
+      ElementsAre("kiln_conv_statistics", "kiln_conv_softmax"));
 }
 
 TEST(ConvSoftmaxTest, WhatFollowsIsComputedOnItsShares) {
   const std::string unit =
-      LastUnit("param s: f32[64,1,1]\n" + kConv +
-               "y = softmax(c, dim=1)\nz = mul(y, s)\noutput z\n");
+      LastUnitOf("param s: f32[64,1,1]\n" + kConv +
+                 "y = softmax(c, dim=1)\nz = mul(y, s)\noutput z\n");
   EXPECT_THAT(unit, AllOf(HasSubstr("kTail = kiln::Tail::kSoftmax"),
                           HasSubstr("float v1, bool inside)"),
                           HasSubstr("v2 = kiln::Mul(v1, i3)")));
@@ -69,38 +68,41 @@ TEST(ConvSoftmaxTest, WhatFollowsIsComputedOnItsShares) {
 
 // Its power is in the element's place by then.
 TEST(ConvSoftmaxTest, NotWhereAnElementIsNeededBesideItsShare) {
-  EXPECT_THAT(Symbols(kConv + "y = softmax(c, dim=1)\nz = mul(y, c)\n"
-                              "output z\n"),
+  EXPECT_THAT(ComputingSymbols(kConv + "y = softmax(c, dim=1)\nz = mul(y, c)\n"
+                                       "output z\n"),
               Not(testing::Contains("kiln_conv_softmax")));
-  EXPECT_THAT(Symbols(kConv + "n = group_norm(c, num_groups=16)\n"
-                              "y = softmax(n, dim=1)\nz = add(y, c)\n"
-                              "output z\n"),
+  EXPECT_THAT(ComputingSymbols(kConv + "n = group_norm(c, num_groups=16)\n"
+                                       "y = softmax(n, dim=1)\nz = add(y, c)\n"
+                                       "output z\n"),
               Not(testing::Contains("kiln_conv_softmax")));
-  EXPECT_THAT(Symbols(kConv + "r = relu(c)\ny = softmax(r, dim=1)\n"
-                              "z = mean(r, dim=[2,3])\noutput y\noutput z\n"),
-              Not(testing::Contains("kiln_conv_softmax")));
+  EXPECT_THAT(
+      ComputingSymbols(kConv + "r = relu(c)\ny = softmax(r, dim=1)\n"
+                               "z = mean(r, dim=[2,3])\noutput y\noutput z\n"),
+      Not(testing::Contains("kiln_conv_softmax")));
 }
 
 TEST(ConvSoftmaxTest, NotOverOtherAxes) {
   for (const std::string dim : {"0", "2", "3"}) {
-    EXPECT_THAT(Symbols(kConv + "y = softmax(c, dim=" + dim + ")\noutput y\n"),
-                Not(testing::Contains("kiln_conv_softmax")));
+    EXPECT_THAT(
+        ComputingSymbols(kConv + "y = softmax(c, dim=" + dim + ")\noutput y\n"),
+        Not(testing::Contains("kiln_conv_softmax")));
   }
 }
 
 // The rest of the plan is fused as if there were no softmax.
 TEST(ConvSoftmaxTest, NotOfMoreChannelsThanABlockHolds) {
-  EXPECT_THAT(Symbols("input x: f32[20,8,34,34]\nparam w: f32[300,8,1,1]\n"
-                      "c = conv2d(x, w)\nr = relu(c)\ny = softmax(r, dim=1)\n"
-                      "output y\n"),
-              ElementsAre("kiln_conv", "kiln_column_block"));
+  EXPECT_THAT(
+      ComputingSymbols("input x: f32[20,8,34,34]\nparam w: f32[300,8,1,1]\n"
+                       "c = conv2d(x, w)\nr = relu(c)\ny = softmax(r, dim=1)\n"
+                       "output y\n"),
+      ElementsAre("kiln_conv", "kiln_column_block"));
 }
 
 // An output is stored where its elements are computed.
 TEST(ConvSoftmaxTest, WhatItIsTakenOfMayBeAnOutput) {
   const std::string text =
       kConv + "y = softmax(c, dim=1)\noutput y\noutput c\n";
-  EXPECT_THAT(Symbols(text), ElementsAre("kiln_conv_softmax"));
+  EXPECT_THAT(ComputingSymbols(text), ElementsAre("kiln_conv_softmax"));
   EXPECT_EQ(Fastest(text).kernels.back().stores.size(), 2u);
 }
 
@@ -115,15 +117,15 @@ std::string Store(const std::string& width, const std::string& rest) {
 TEST(ConvSoftmaxTest, ResultsOfOddWidthsGoThroughSharedMemory) {
   const auto stages = HasSubstr("kStagesResults = true");
   const std::string relu = "c = conv2d(x, w)\ny = relu(c)\n";
-  EXPECT_THAT(LastUnit(Store("57", relu)), stages);
-  EXPECT_THAT(LastUnit(Store("56", relu)), Not(stages));
-  EXPECT_THAT(LastUnit(Store("57",
-                             "c = conv2d(x, w)\na = add(c, z)\n"
-                             "y = relu(a)\n")),
+  EXPECT_THAT(LastUnitOf(Store("57", relu)), stages);
+  EXPECT_THAT(LastUnitOf(Store("56", relu)), Not(stages));
+  EXPECT_THAT(LastUnitOf(Store("57",
+                               "c = conv2d(x, w)\na = add(c, z)\n"
+                               "y = relu(a)\n")),
               Not(stages));
-  EXPECT_THAT(LastUnit(Store("40",
-                             "c = conv_transpose2d(x, v, stride=2)\n"
-                             "y = relu(c)\n")),
+  EXPECT_THAT(LastUnitOf(Store("40",
+                               "c = conv_transpose2d(x, v, stride=2)\n"
+                               "y = relu(c)\n")),
               stages);
 }
 

@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // The unit whose kernel is `symbol`, empty without one.
-std::string UnitOf(const std::string& text, const std::string& symbol,
-                   const Target& target = kH100) {
+std::string UnitNamed(const std::string& text, const std::string& symbol,
+                      const Target& target = kH100) {
   const Schedule schedule = Fastest(text, target);
   for (const Kernel& kernel : schedule.kernels) {
     const KernelSpec spec = MakeKernelSpec(schedule, kernel);
@@ -45,11 +45,11 @@ output y
 }
 
 TEST(ConvSpecTest, ABlockComputesOnceWhatItsChannelsHaveInCommon) {
-  EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce"),
+  EXPECT_THAT(UnitNamed(kResidualChain, "kiln_conv_reduce"),
               AllOf(HasSubstr("struct alignas(8) Channel {"),
                     HasSubstr("fmaf(v0_scaled, channel.v1_scale, "),
                     HasSubstr("kSharesChannels = true")));
-  EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce", kA100),
+  EXPECT_THAT(UnitNamed(kResidualChain, "kiln_conv_reduce", kA100),
               AllOf(HasSubstr("channel.v1_scale"),
                     HasSubstr("kSharesChannels = false")));
 }
@@ -71,7 +71,7 @@ output y
 
 void ExpectHeldTurns(const std::string& plan, const std::string& layout,
                      int held_for) {
-  EXPECT_THAT(UnitOf(plan, "kiln_conv_reduce"),
+  EXPECT_THAT(UnitNamed(plan, "kiln_conv_reduce"),
               AllOf(HasSubstr(layout),
                     HasSubstr(fmt::format("kTurnHeldFor = {};", held_for))));
 }
@@ -89,23 +89,23 @@ TEST(ConvSpecTest, ChannelsAsRowsHoldTurnsForLess) {
 TEST(ConvSpecTest, OthersPassTheirTurnsAtOnce) {
   const std::string held = "kTurnHeldFor = 0;";
   const auto two_groups = AllOf(HasSubstr("kWarpgroups = 2;"), HasSubstr(held));
-  EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_statistics"), two_groups);
-  EXPECT_THAT(UnitOf(R"(
+  EXPECT_THAT(UnitNamed(kResidualChain, "kiln_conv_statistics"), two_groups);
+  EXPECT_THAT(UnitNamed(R"(
 input x: f32[128,32,64,126]
 param w: f32[64,32,3,3]
 c = conv2d(x, w)
 y = amax(c, dim=1)
 output y
 )",
-                     "kiln_conv_reduce"),
+                        "kiln_conv_reduce"),
               two_groups);
-  EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce", kA100),
+  EXPECT_THAT(UnitNamed(kResidualChain, "kiln_conv_reduce", kA100),
               HasSubstr(held));
 }
 
 // Those of bench/gpu_templates.py, which run under the sanitizers.
 TEST(ConvSpecTest, SmallPlansHoldTurnsToo) {
-  EXPECT_THAT(UnitOf(R"(
+  EXPECT_THAT(UnitNamed(R"(
 input x: f32[66,8,14,96]
 param w: f32[48,8,3,3]
 c = conv2d(x, w)
@@ -114,21 +114,21 @@ r = add(n, c)
 y = logsumexp(r, dim=1, keepdim=true)
 output y
 )",
-                     "kiln_conv_reduce"),
+                        "kiln_conv_reduce"),
               HasSubstr("kTurnHeldFor = 2;"));
-  EXPECT_THAT(UnitOf(R"(
+  EXPECT_THAT(UnitNamed(R"(
 input x: f32[132,8,18,34]
 param w: f32[64,8,3,3]
 c = conv2d(x, w)
 y = softmax(c, dim=1)
 output y
 )",
-                     "kiln_conv_softmax"),
+                        "kiln_conv_softmax"),
               HasSubstr("kTurnHeldFor = 2;"));
 }
 
 TEST(ConvSpecTest, WhatNoElementReadsIsNoField) {
-  EXPECT_THAT(UnitOf(kResidualChain, "kiln_conv_reduce"),
+  EXPECT_THAT(UnitNamed(kResidualChain, "kiln_conv_reduce"),
               AllOf(HasSubstr("const float v1_mean ="),
                     Not(HasSubstr("  float v1_mean;"))));
 }
@@ -145,21 +145,22 @@ int CountOf(const std::string& part, const std::string& text) {
 
 // Products are what NVRTC takes most time for.
 TEST(ConvSpecTest, LongProductsAreWrittenOnceAndCalledInALoop) {
-  const std::string unit = UnitOf(NormAfter("relu(c)"), "kiln_conv_statistics");
+  const std::string unit =
+      UnitNamed(NormAfter("relu(c)"), "kiln_conv_statistics");
   EXPECT_THAT(unit, HasSubstr("kLoopsProducts = true"));
   // One for each tap: not for each pair of parts, nor all channels of a chunk.
   EXPECT_EQ(CountOf("\"wgmma.mma_async", unit), 9);
 }
 
 TEST(ConvSpecTest, ShortProductsAreNotInterruptedByALoop) {
-  const std::string unit = UnitOf(ReductionOf(48), "kiln_conv_reduce");
+  const std::string unit = UnitNamed(ReductionOf(48), "kiln_conv_reduce");
   EXPECT_THAT(unit, AllOf(HasSubstr("kProductCalls = 1;"),
                           HasSubstr("kLoopsProducts = false")));
 }
 
 // P2 without its bias, and what `rest` adds to it.
 std::string ResidualUnit(const std::string& ops, const std::string& rest = "") {
-  return UnitOf(R"(
+  return UnitNamed(R"(
 input x: f32[128,8,128,128]
 param w: f32[64,8,3,3]
 conv = conv2d(x, w)
@@ -168,7 +169,7 @@ norm = group_norm(conv, num_groups=16)
 y = logsumexp(r, dim=1, keepdim=true)
 output y
 )" + rest,
-                "kiln_conv_reduce");
+                   "kiln_conv_reduce");
 }
 
 TEST(ConvSpecTest, FactorsOfPowersAreInConstantsBeforeThem) {
@@ -207,17 +208,17 @@ TEST(ConvSpecTest, WhatOthersReadHasNoFactor) {
 
 TEST(ConvSpecTest, AnExtremeHasTheSignOfItsChannel) {
   EXPECT_THAT(
-      UnitOf(kPoolChain, "kiln_conv_held"),
+      UnitNamed(kPoolChain, "kiln_conv_held"),
       AllOf(HasSubstr("  float sign;"), HasSubstr("copysignf(1.0f, "),
             HasSubstr("kPoolsEarly = true"), Not(HasSubstr("StorePooled("))));
 }
 
 TEST(ConvSpecTest, StatisticsComeFromRegistersWhereNoOpReadsATensor) {
   EXPECT_THAT(
-      UnitOf(NormAfter("gelu(c)"), "kiln_conv_statistics"),
+      UnitNamed(NormAfter("gelu(c)"), "kiln_conv_statistics"),
       AllOf(HasSubstr("kTailInRegisters = true"),
             HasSubstr("kComputesFirst = true"), HasSubstr("void StoreRead(")));
-  EXPECT_THAT(UnitOf(NormAfter("add(c, z)"), "kiln_conv_statistics"),
+  EXPECT_THAT(UnitNamed(NormAfter("add(c, z)"), "kiln_conv_statistics"),
               AllOf(HasSubstr("kTailInRegisters = false"),
                     Not(HasSubstr("void StoreRead("))));
 }
@@ -235,11 +236,12 @@ c = conv2d(x, w)
       HasSubstr("kTileH = 6, kTileW = 40;"), HasSubstr("kTilesPerBlock = 8;"),
       HasSubstr("kChannelRows = false;"), HasSubstr("kScales = true;"));
   EXPECT_THAT(
-      UnitOf(conv + "y = amax(c, dim=1)\noutput y\n", "kiln_conv_reduce"),
+      UnitNamed(conv + "y = amax(c, dim=1)\noutput y\n", "kiln_conv_reduce"),
       scales_tiles);
-  EXPECT_THAT(UnitOf("grade tf32" + conv + "y = amax(c, dim=[2,3])\noutput y\n",
-                     "kiln_conv_reduce_images"),
-              scales_tiles);
+  EXPECT_THAT(
+      UnitNamed("grade tf32" + conv + "y = amax(c, dim=[2,3])\noutput y\n",
+                "kiln_conv_reduce_images"),
+      scales_tiles);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Chain(int64_t batch, int64_t size) {
+std::string NormBeforeLogsumexp(int64_t batch, int64_t size) {
   return fmt::format(R"(
 input x: f32[{0},8,{1},{1}]
 param w: f32[64,8,3,3]
@@ -99,9 +99,10 @@ TEST(ConvStatesTest, NotForKernelsThatShareNoChannels) {
 }
 
 TEST(ConvStatesTest, NotWhereItTakesLongerThanALaunch) {
-  EXPECT_TRUE(LeavesStates(Chain(128, 128)));
-  EXPECT_FALSE(LeavesStates(Chain(2048, 256)));  // for every wave of blocks
-  EXPECT_FALSE(LeavesStates(Chain(2, 1024)));    // of many states
+  EXPECT_TRUE(LeavesStates(NormBeforeLogsumexp(128, 128)));
+  EXPECT_FALSE(LeavesStates(
+      NormBeforeLogsumexp(2048, 256)));  // for every wave of blocks
+  EXPECT_FALSE(LeavesStates(NormBeforeLogsumexp(2, 1024)));  // of many states
 }
 
 }  // namespace

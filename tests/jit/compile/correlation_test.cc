@@ -24,10 +24,10 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // The largest of the normalised channels of a convolution.
-std::string Chain(const std::string& x, const std::string& w,
-                  const std::string& attributes = "",
-                  const std::string& between = "c = conv2d(x, w{})",
-                  const std::string& grade = "tf32") {
+std::string Correlated(const std::string& x, const std::string& w,
+                       const std::string& attributes = "",
+                       const std::string& between = "c = conv2d(x, w{})",
+                       const std::string& grade = "tf32") {
   return fmt::format(
       "grade {}\ninput x: f32[{}]\nparam w: f32[{}]\n{}\n"
       "n = group_norm(c, num_groups=8)\nt = tanh(n)\n"
@@ -51,37 +51,41 @@ bool Correlates(const std::string& text, const Tuning& tuning = {}) {
 
 const char kLarge[] = "128,8,128,128";
 const char kSmall[] = "2,8,40,40";
-const char kFilter[] = "64,8,3,3";
+const char kStemFilter[] = "64,8,3,3";
 
 TEST(CorrelationTest, LargeChainsTakeThemInTf32Alone) {
-  EXPECT_TRUE(Correlates(Chain(kLarge, kFilter)));
+  EXPECT_TRUE(Correlates(Correlated(kLarge, kStemFilter)));
   const std::string fp32 =
-      Chain(kLarge, kFilter, "", "c = conv2d(x, w{})", "fp32");
+      Correlated(kLarge, kStemFilter, "", "c = conv2d(x, w{})", "fp32");
   EXPECT_FALSE(Correlates(fp32));
   EXPECT_FALSE(Correlates(fp32, kAlways)) << "by cancellation";
 }
 
 TEST(CorrelationTest, SmallOnesOnlyWhereAskedTo) {
-  EXPECT_FALSE(Correlates(Chain(kSmall, kFilter)));
-  EXPECT_TRUE(Correlates(Chain(kSmall, kFilter), kAlways));
+  EXPECT_FALSE(Correlates(Correlated(kSmall, kStemFilter)));
+  EXPECT_TRUE(Correlates(Correlated(kSmall, kStemFilter), kAlways));
 }
 
 TEST(CorrelationTest, WhatTheTemplateDoesNotTakeStaysAsItIs) {
-  EXPECT_FALSE(Correlates(Chain("2,9,40,40", "64,9,3,3"), kAlways));
-  EXPECT_FALSE(Correlates(Chain(kSmall, "64,8,4,3"), kAlways));
-  EXPECT_FALSE(Correlates(Chain(kSmall, kFilter, ", stride=2"), kAlways));
-  EXPECT_FALSE(Correlates(Chain(kSmall, kFilter, ", dilation=2"), kAlways));
-  EXPECT_FALSE(Correlates(Chain(kSmall, "64,4,3,3", ", groups=2"), kAlways));
+  EXPECT_FALSE(Correlates(Correlated("2,9,40,40", "64,9,3,3"), kAlways));
+  EXPECT_FALSE(Correlates(Correlated(kSmall, "64,8,4,3"), kAlways));
+  EXPECT_FALSE(
+      Correlates(Correlated(kSmall, kStemFilter, ", stride=2"), kAlways));
+  EXPECT_FALSE(
+      Correlates(Correlated(kSmall, kStemFilter, ", dilation=2"), kAlways));
+  EXPECT_FALSE(
+      Correlates(Correlated(kSmall, "64,4,3,3", ", groups=2"), kAlways));
 }
 
 // A square is no sum of products of two.
 TEST(CorrelationTest, NothingLiesBetweenTheConvolutionAndItsNorm) {
   EXPECT_FALSE(Correlates(
-      Chain(kSmall, kFilter, "", "a = conv2d(x, w{})\nc = relu(a)"), kAlways));
+      Correlated(kSmall, kStemFilter, "", "a = conv2d(x, w{})\nc = relu(a)"),
+      kAlways));
 }
 
 TEST(CorrelationTest, RanksOfTilesBeginBehindThem) {
-  const std::string text = Chain(kLarge, kFilter);
+  const std::string text = Correlated(kLarge, kStemFilter);
   EXPECT_FALSE(Correlates(text, {.conv = 1}));
   const Schedule first = Fastest(text);
   const Schedule tiles = Fastest(text, kH100, {.conv = 1});
@@ -95,15 +99,16 @@ TEST(CorrelationTest, TuningTriesWhatWasNotPredictedToBeFaster) {
     const std::vector<Tuning> all = Alternatives(plan, kH100, 8);
     return std::count(all.begin(), all.end(), kAlways);
   };
-  EXPECT_EQ(tries(Chain(kSmall, kFilter)), 1);
-  EXPECT_EQ(tries(Chain(kLarge, kFilter)), 0) << "it is what is done";
-  EXPECT_EQ(tries(Chain(kSmall, "64,8,4,3")), 0);
+  EXPECT_EQ(tries(Correlated(kSmall, kStemFilter)), 1);
+  EXPECT_EQ(tries(Correlated(kLarge, kStemFilter)), 0) << "it is what is done";
+  EXPECT_EQ(tries(Correlated(kSmall, "64,8,4,3")), 0);
 }
 
 // Whoever needs them finds one state for each group, and what the first kernel
 // leaves for the second behind all of these.
 TEST(CorrelationTest, StatesAreWholeAndInFrontOfTheSums) {
-  const Schedule schedule = Fastest(Chain(kSmall, kFilter), kH100, kAlways);
+  const Schedule schedule =
+      Fastest(Correlated(kSmall, kStemFilter), kH100, kAlways);
   const Kernel& kernel = *CorrelatingKernelOf(schedule);
   EXPECT_EQ(SplitsOf(schedule, kernel), 1);
   EXPECT_EQ(BytesOfStates(schedule, kernel), 2 * 8 * 12);
@@ -118,8 +123,8 @@ TEST(CorrelationTest, StatesAreWholeAndInFrontOfTheSums) {
 // Prevents a kernel that packs weights as nobody reads them.
 TEST(CorrelationTest, WeightsArePackedForTilesAlone) {
   for (const Schedule& schedule :
-       {Fastest(Chain(kSmall, kFilter), kH100, kAlways),
-        Fastest(Chain(kLarge, kFilter))}) {
+       {Fastest(Correlated(kSmall, kStemFilter), kH100, kAlways),
+        Fastest(Correlated(kLarge, kStemFilter))}) {
     ASSERT_EQ(schedule.kernels.size(), 3);
     const Kernel& tiles = schedule.kernels.back();
     EXPECT_EQ(tiles.packed->area, Area::kPrepared);
@@ -130,14 +135,15 @@ TEST(CorrelationTest, WeightsArePackedForTilesAlone) {
 }
 
 TEST(CorrelationTest, ABlockHasAPartOfAnImage) {
-  const Schedule schedule = Fastest(Chain(kLarge, kFilter));
+  const Schedule schedule = Fastest(Correlated(kLarge, kStemFilter));
   const Kernel& kernel = *CorrelatingKernelOf(schedule);
   const KernelSpec spec = MakeKernelSpec(schedule, kernel);
   ASSERT_EQ(spec.entries.size(), 2);
   EXPECT_EQ(spec.entries[0].symbol, "kiln_correlate");
   EXPECT_EQ(spec.entries[0].grid[0], 128 * kernel.correlation->strips);
   EXPECT_EQ(spec.entries[1].grid[0], 128);
-  const Schedule wide = Fastest(Chain("2,8,40,300", kFilter), kH100, kAlways);
+  const Schedule wide =
+      Fastest(Correlated("2,8,40,300", kStemFilter), kH100, kAlways);
   EXPECT_EQ(CorrelatingKernelOf(wide)->correlation->column_blocks, 3);
 }
 
@@ -154,12 +160,13 @@ KernelReport Reported(const std::string& text, const std::string& symbol,
 }
 
 TEST(CorrelationTest, ExplainShowsWhatElseThereWas) {
-  const KernelReport large = Reported(Chain(kLarge, kFilter), "kiln_correlate");
+  const KernelReport large =
+      Reported(Correlated(kLarge, kStemFilter), "kiln_correlate");
   EXPECT_THAT(large.why, HasSubstr("correlations of the input"));
   EXPECT_TRUE(large.candidates.front().chosen);
   EXPECT_EQ(large.candidates.front().kind, "correlations of the input");
   const KernelReport small =
-      Reported(Chain(kSmall, kFilter), "kiln_conv_statistics");
+      Reported(Correlated(kSmall, kStemFilter), "kiln_conv_statistics");
   EXPECT_THAT(small.why, Not(HasSubstr("correlations of the input")));
   EXPECT_THAT(small.candidates,
               Contains(testing::Field(&ScheduleCandidate::kind,
@@ -168,7 +175,8 @@ TEST(CorrelationTest, ExplainShowsWhatElseThereWas) {
 
 TEST(CorrelationTest, ExplainSaysWhetherTheyWereAskedFor) {
   const auto why = [](const char* images, const Tuning& tuning) {
-    return Reported(Chain(images, kFilter), "kiln_correlate", tuning).why;
+    return Reported(Correlated(images, kStemFilter), "kiln_correlate", tuning)
+        .why;
   };
   const Tuning both = {.conv = 1, .correlations = 1};
   EXPECT_THAT(why(kLarge, {}), StartsWith("fewest predicted cycles; stat"));
@@ -179,7 +187,8 @@ TEST(CorrelationTest, ExplainSaysWhetherTheyWereAskedFor) {
   EXPECT_THAT(why(kSmall, both),
               StartsWith("the variant conv1+correlations1 asks for corr"));
   const auto reader = [](const Tuning& tuning) {
-    return Reported(Chain(kLarge, kFilter), "kiln_conv_reduce", tuning).why;
+    return Reported(Correlated(kLarge, kStemFilter), "kiln_conv_reduce", tuning)
+        .why;
   };
   EXPECT_THAT(reader({.conv = 1}),
               StartsWith("the variant conv1 asks for no correlations; "));
@@ -191,7 +200,7 @@ TEST(CorrelationTest, ExplainSaysWhetherTheyWereAskedFor) {
 
 TEST(CorrelationTest, ExplainShowsThemWhereTheirCyclesBelong) {
   const KernelReport kernel =
-      Reported(Chain(kSmall, kFilter), "kiln_correlate", kAlways);
+      Reported(Correlated(kSmall, kStemFilter), "kiln_correlate", kAlways);
   ASSERT_FALSE(kernel.candidates.empty());
   EXPECT_FALSE(kernel.candidates.front().chosen);
   double before = 0.0;

@@ -8,6 +8,7 @@
 
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/schedule.h"
+#include "jit/compile/specialize.h"
 #include "jit/plan/plan_text.h"
 
 namespace kiln {
@@ -48,6 +49,11 @@ std::optional<Tuning> FindConvRank(const std::string& text,
   return std::nullopt;
 }
 
+// The source of the last kernel.
+inline std::string LastUnitOf(const Schedule& schedule) {
+  return WriteUnit(MakeKernelSpec(schedule, schedule.kernels.back()));
+}
+
 // Of the template of each kernel, in launch order.
 inline std::vector<std::string> SourceFilesOf(const Schedule& schedule) {
   std::vector<std::string> files;
@@ -55,6 +61,11 @@ inline std::vector<std::string> SourceFilesOf(const Schedule& schedule) {
     files.push_back(MakeKernelSpec(schedule, kernel).source_file);
   }
   return files;
+}
+
+inline std::vector<std::string> SourceFilesOf(const std::string& text,
+                                              const Target& target = kH100) {
+  return SourceFilesOf(Fastest(text, target));
 }
 
 }  // namespace kiln

@@ -26,31 +26,28 @@ std::string Linear(int images, int outputs, const std::string& options = "",
       images, outputs, options, size);
 }
 
-std::vector<std::string> Files(const std::string& text,
-                               const Target& target = kH100) {
-  return SourceFilesOf(Fastest(text, target));
-}
-
 TEST(GatherPixelsTest, ALinearLayerIsOneImage) {
   EXPECT_THAT(
-      Files(Linear(1000, 512)),
+      SourceFilesOf(Linear(1000, 512)),
       ElementsAre("turn.cu", "pack_halves.cu", "conv_wgmma.cu", "turn.cu"));
   const Schedule schedule = Fastest(Linear(1000, 512));
   EXPECT_GT(schedule.prepared_bytes, 0) << "weights are packed once";
-  EXPECT_THAT(Files(Linear(1000, 512), kA100), Contains("turn.cu"));
+  EXPECT_THAT(SourceFilesOf(Linear(1000, 512), kA100), Contains("turn.cu"));
 }
 
 TEST(GatherPixelsTest, SoIsAFilterAsLargeAsTheImage) {
-  EXPECT_THAT(Files(Linear(500, 512, "", 7)), Contains("turn.cu"));
-  EXPECT_THAT(Files(Linear(500, 512, ", stride=3", 7)), Contains("turn.cu"));
+  EXPECT_THAT(SourceFilesOf(Linear(500, 512, "", 7)), Contains("turn.cu"));
+  EXPECT_THAT(SourceFilesOf(Linear(500, 512, ", stride=3", 7)),
+              Contains("turn.cu"));
 }
 
 TEST(GatherPixelsTest, LeavesOthersAsTheyAre) {
-  EXPECT_THAT(Files(Linear(32, 256)), Not(Contains("turn.cu")));
-  EXPECT_THAT(Files(Linear(1, 20000)), Not(Contains("turn.cu")));
-  EXPECT_THAT(Files(Linear(500, 512, ", padding=1", 3)),
+  EXPECT_THAT(SourceFilesOf(Linear(32, 256)), Not(Contains("turn.cu")));
+  EXPECT_THAT(SourceFilesOf(Linear(1, 20000)), Not(Contains("turn.cu")));
+  EXPECT_THAT(SourceFilesOf(Linear(500, 512, ", padding=1", 3)),
               Not(Contains("turn.cu")));
-  EXPECT_THAT(Files(Linear(500, 512), {"sm_75", 40}), Not(Contains("turn.cu")));
+  EXPECT_THAT(SourceFilesOf(Linear(500, 512), Target{"sm_75", 40}),
+              Not(Contains("turn.cu")));
 }
 
 TEST(GatherPixelsTest, ExplainSaysSo) {

@@ -37,21 +37,22 @@ std::string Perceptron(int channels, int tokens = kTokens,
 
 // With images side by side where that is predicted to pay or, `always`, where
 // it can be.
-Schedule ScheduleOf(const std::string& text, bool always,
-                    const Target& target = kH100) {
+Schedule JoinedSchedule(const std::string& text, bool always,
+                        const Target& target = kH100) {
   return Fastest(text, target, {.images = always ? 1 : 0});
 }
 
-std::vector<std::string> Files(const std::string& text, bool always = false,
-                               const Target& target = kH100) {
-  return SourceFilesOf(ScheduleOf(text, always, target));
+std::vector<std::string> JoinedFiles(const std::string& text,
+                                     bool always = false,
+                                     const Target& target = kH100) {
+  return SourceFilesOf(JoinedSchedule(text, always, target));
 }
 
 TEST(JoinImagesTest, AChainOfConvolutionsHasOneJoin) {
-  EXPECT_THAT(Files(Perceptron(512)),
+  EXPECT_THAT(JoinedFiles(Perceptron(512)),
               ElementsAre("join.cu", "pack_halves.cu", "conv_wgmma.cu",
                           "pack_halves.cu", "conv_wgmma.cu"));
-  const Schedule schedule = ScheduleOf(Perceptron(512), false);
+  const Schedule schedule = JoinedSchedule(Perceptron(512), false);
   const ConvGeometry& first = *schedule.kernels[2].conv;
   EXPECT_EQ(first.problem.split_pixels, 0) << "its result stays joined";
   EXPECT_EQ(first.problem.output[0], 1);
@@ -62,16 +63,18 @@ TEST(JoinImagesTest, AChainOfConvolutionsHasOneJoin) {
 }
 
 TEST(JoinImagesTest, OnlyWhereItPays) {
-  EXPECT_THAT(Files(Perceptron(64)), Not(Contains("join.cu")));
-  EXPECT_THAT(Files(Perceptron(64), true), Contains("join.cu"));
+  EXPECT_THAT(JoinedFiles(Perceptron(64)), Not(Contains("join.cu")));
+  EXPECT_THAT(JoinedFiles(Perceptron(64), true), Contains("join.cu"));
 }
 
 TEST(JoinImagesTest, LeavesOthersAsTheyAre) {
   // Whose rows may begin where accesses do.
-  EXPECT_THAT(Files(Perceptron(512, 196), true), Not(Contains("join.cu")));
-  EXPECT_THAT(Files(Perceptron(512, kTokens, "y = add(c, x)", "f32"), true),
+  EXPECT_THAT(JoinedFiles(Perceptron(512, 196), true),
               Not(Contains("join.cu")));
-  EXPECT_THAT(Files(Perceptron(512), true, {"sm_80", 108}),
+  EXPECT_THAT(
+      JoinedFiles(Perceptron(512, kTokens, "y = add(c, x)", "f32"), true),
+      Not(Contains("join.cu")));
+  EXPECT_THAT(JoinedFiles(Perceptron(512), true, {"sm_80", 108}),
               Not(Contains("join.cu")));
 }
 
@@ -84,7 +87,7 @@ TEST(JoinImagesTest, NotWithWhatKnowsImages) {
     const std::string text =
         "input s: f16[16,64,1,1]\ninput r: f16[16,1,1,197]\n" +
         Perceptron(64, kTokens, last);
-    const Schedule schedule = ScheduleOf(text, true);
+    const Schedule schedule = JoinedSchedule(text, true);
     for (const Kernel& kernel : schedule.kernels) {
       if (!kernel.conv || kernel.conv->problem.split_pixels == 0) continue;
       EXPECT_LT(kernel.group.tail, 0) << text;
@@ -103,7 +106,7 @@ TEST(JoinImagesTest, WhatCannotBeStoredApartIsNotJoined) {
       "input x: f16[16,64,1,197]\nparam u: f16[64,64,1,1]\n"
       "param b: f32[64]\nparam v: f16[64,64,1,1]\n";
   const auto joins = [&](const std::string& body) {
-    const std::vector<std::string> files = Files(inputs + body, true);
+    const std::vector<std::string> files = JoinedFiles(inputs + body, true);
     return std::count(files.begin(), files.end(), "join.cu");
   };
   EXPECT_EQ(joins("y = conv2d(x, u)\noutput y: f32\n"), 0);

@@ -20,10 +20,10 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string Chain(const std::string& x, const std::string& w,
-                  const std::string& rest = "y = gelu(c)",
-                  const std::string& grade = "tf32",
-                  const std::string& dtype = "f32") {
+std::string OneTap(const std::string& x, const std::string& w,
+                   const std::string& rest = "y = gelu(c)",
+                   const std::string& grade = "tf32",
+                   const std::string& dtype = "f32") {
   return fmt::format(
       "grade {0}\ninput x: {1}[{2}]\nparam w: {1}[{3}]\nc = conv2d(x, w)\n"
       "{4}\noutput y\n",
@@ -31,7 +31,7 @@ std::string Chain(const std::string& x, const std::string& w,
 }
 
 const char kInput[] = "16,768,14,14";
-const char kFilter[] = "3072,768,1,1";
+const char kOneTapFilter[] = "3072,768,1,1";
 
 int CountLayers(const std::string& text, const Target& target = kH100) {
   const std::vector<std::string> files = SourceFilesOf(Fastest(text, target));
@@ -40,9 +40,10 @@ int CountLayers(const std::string& text, const Target& target = kH100) {
 }
 
 TEST(LaidLinesTest, ManyBlocksOfChannelsShareThem) {
-  EXPECT_THAT(SourceFilesOf(Fastest(Chain(kInput, kFilter))),
+  EXPECT_THAT(SourceFilesOf(Fastest(OneTap(kInput, kOneTapFilter))),
               ElementsAre("pack_halves.cu", "lay_lines.cu", "conv_wgmma.cu"));
-  EXPECT_EQ(CountLayers(Chain(kInput, kFilter, "y = gelu(c)", "fp32")), 1);
+  EXPECT_EQ(CountLayers(OneTap(kInput, kOneTapFilter, "y = gelu(c)", "fp32")),
+            1);
   EXPECT_EQ(CountLayers("input x: f16[16,768,14,14]\n"
                         "param w: f32[3072,768,1,1]\nc = conv2d(x, w)\n"
                         "y = gelu(c)\noutput y\n"),
@@ -51,16 +52,17 @@ TEST(LaidLinesTest, ManyBlocksOfChannelsShareThem) {
 }
 
 TEST(LaidLinesTest, OthersBringTheirInputThemselves) {
-  EXPECT_EQ(CountLayers(Chain(kInput, kFilter, "y = gelu(c)", "tf32", "f16")),
-            0)
-      << "halves as they are";
-  EXPECT_EQ(CountLayers(Chain("16,768,14,14", "64,768,1,1")), 0);
-  EXPECT_EQ(CountLayers(Chain("1,64,7,7", "128,64,1,1")), 0);
-  EXPECT_EQ(CountLayers(Chain("16,128,28,28", "512,128,3,3")), 0);
-  EXPECT_EQ(CountLayers(Chain(kInput, kFilter), kA100), 0);
   EXPECT_EQ(
-      CountLayers(Chain(kInput, kFilter, "y = group_norm(c, num_groups=32)")),
-      0);
+      CountLayers(OneTap(kInput, kOneTapFilter, "y = gelu(c)", "tf32", "f16")),
+      0)
+      << "halves as they are";
+  EXPECT_EQ(CountLayers(OneTap("16,768,14,14", "64,768,1,1")), 0);
+  EXPECT_EQ(CountLayers(OneTap("1,64,7,7", "128,64,1,1")), 0);
+  EXPECT_EQ(CountLayers(OneTap("16,128,28,28", "512,128,3,3")), 0);
+  EXPECT_EQ(CountLayers(OneTap(kInput, kOneTapFilter), kA100), 0);
+  EXPECT_EQ(CountLayers(OneTap(kInput, kOneTapFilter,
+                               "y = group_norm(c, num_groups=32)")),
+            0);
 }
 
 TEST(LaidLinesTest, ConvolutionsOfOneInputShareThem) {
@@ -73,7 +75,7 @@ TEST(LaidLinesTest, ConvolutionsOfOneInputShareThem) {
 }
 
 TEST(LaidLinesTest, AConvolutionWaitsForThem) {
-  const Schedule schedule = Fastest(Chain(kInput, kFilter));
+  const Schedule schedule = Fastest(OneTap(kInput, kOneTapFilter));
   ASSERT_EQ(schedule.kernels.size(), 3);
   const Kernel& layer = schedule.kernels[1];
   const Kernel& conv = schedule.kernels[2];
@@ -94,7 +96,7 @@ TEST(LaidLinesTest, AConvolutionWaitsForThem) {
 
 TEST(LaidLinesTest, AResidualOfTheInputIsReadAsItIs) {
   const Schedule schedule =
-      Fastest(Chain("16,1536,14,14", "1536,1536,1,1", "y = add(c, x)"));
+      Fastest(OneTap("16,1536,14,14", "1536,1536,1,1", "y = add(c, x)"));
   const Kernel& conv = schedule.kernels.back();
   ASSERT_TRUE(conv.TakesLaidLines());
   EXPECT_EQ(BytesRead(schedule, conv), conv.conv->laid_lines().bytes() +
@@ -109,13 +111,13 @@ TEST(LaidLinesTest, AClusterSharesManyChannels) {
         .entries.front()
         .cluster[0];
   };
-  EXPECT_EQ(cluster_of(Chain(kInput, kFilter)), 4);
-  EXPECT_EQ(cluster_of(Chain("16,3072,14,14", "1536,3072,1,1")), 8);
+  EXPECT_EQ(cluster_of(OneTap(kInput, kOneTapFilter)), 4);
+  EXPECT_EQ(cluster_of(OneTap("16,3072,14,14", "1536,3072,1,1")), 8);
 }
 
 TEST(LaidLinesTest, ExplainTells) {
   const CanonicalPlan plan =
-      *Canonicalize(*ParsePlanText(Chain(kInput, kFilter)));
+      *Canonicalize(*ParsePlanText(OneTap(kInput, kOneTapFilter)));
   const ScheduleReport report = ReportSchedules(plan, kH100);
   const std::vector<KernelReport>& kernels = report.variants.front().kernels;
   ASSERT_EQ(kernels.size(), 3);
