@@ -11,7 +11,7 @@
 namespace kiln::client {
 namespace {
 
-SessionEvent FromProto(const v1::SessionEvent& message) {
+SessionEvent EventFromProto(const v1::SessionEvent& message) {
   SessionEvent event;
   if (message.has_executor_restarted()) {
     event.kind = SessionEvent::Kind::kExecutorRestarted;
@@ -116,7 +116,7 @@ void SessionState::Deliver(const v1::SessionEvent& event) {
     is_opened_ = true;
     changed_.notify_all();
   } else if (on_event_) {
-    on_event_(FromProto(event));
+    on_event_(EventFromProto(event));
   }
 }
 

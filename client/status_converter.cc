@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kRequestIdUrl[] = "kiln.request_id";
 
-ErrorDetail FromProto(const v1::ErrorDetail& message) {
+ErrorDetail DetailFromProto(const v1::ErrorDetail& message) {
   ErrorDetail detail;
   detail.field = message.field();
   detail.value = message.value();
@@ -35,7 +35,7 @@ absl::Status FromGrpc(const grpc::Status& status,
                               static_cast<int>(found->second.size()))) {
     return result;
   }
-  absl::Status detailed = WithDetail(result, FromProto(message));
+  absl::Status detailed = WithDetail(result, DetailFromProto(message));
   if (!message.request_id().empty()) {
     detailed.SetPayload(kRequestIdUrl, absl::Cord(message.request_id()));
   }

@@ -143,7 +143,8 @@ void AddRoles(CLI::App& app, Options& options) {
   app.add_option("--device", options.device)->group(hidden);
 }
 
-CommandLine Answer(const CLI::App& app, const CLI::ParseError& error) {
+CommandLine AnswerParseError(const CLI::App& app,
+                             const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     const bool help = error.get_name() == "CallForHelp";
     return {{}, help ? app.help() : std::string(error.what()) + "\n", 0};
@@ -176,7 +177,7 @@ CommandLine ParseCommandLine(const std::vector<std::string>& arguments,
     // CLI11 takes its vector from the back.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    return Answer(app, error);
+    return AnswerParseError(app, error);
   }
   return {options, {}, 0};
 }

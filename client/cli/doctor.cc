@@ -149,7 +149,7 @@ std::string Indented(std::string_view text, int column) {
   return indented;
 }
 
-void Report(const Terminal& terminal, const std::vector<Check>& checks) {
+void PrintChecks(const Terminal& terminal, const std::vector<Check>& checks) {
   using Style = Terminal::Style;
   static constexpr Style kStyles[] = {Style::kGood, Style::kDoubtful,
                                       Style::kBad};
@@ -180,7 +180,7 @@ ExitCode Doctor(const Context& context) {
     checks.push_back({"socket", Verdict::kFail,
                       std::string(connection.status().message()),
                       SocketFix(connection.status(), context.connect.socket)});
-    Report(terminal, checks);
+    PrintChecks(terminal, checks);
     return ExitCodeOf(connection.status());
   }
   const v1::GetServerInfoResponse& info = (*connection)->greeting();
@@ -191,7 +191,7 @@ ExitCode Doctor(const Context& context) {
   checks.push_back(CheckNvrtc(info));
   checks.push_back(CheckCache(**connection));
   for (Check& check : CheckDevices(info)) checks.push_back(std::move(check));
-  Report(terminal, checks);
+  PrintChecks(terminal, checks);
   for (const Check& check : checks) {
     if (check.verdict == Verdict::kFail) return kFailure;
   }

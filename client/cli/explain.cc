@@ -37,7 +37,8 @@ std::string SourceName(v1::Source source) {
   return "";
 }
 
-Json ToJson(const std::string& target, const v1::ExplainResponse& response) {
+Json ExplanationToJson(const std::string& target,
+                       const v1::ExplainResponse& response) {
   Json differences = Json::array();
   for (const v1::KeyDifference& difference : response.differences()) {
     differences.push_back({{"field", difference.field()},
@@ -64,8 +65,9 @@ Json ToJson(const std::string& target, const v1::ExplainResponse& response) {
   return json;
 }
 
-std::string ToText(const Terminal& terminal, const std::string& target,
-                   const v1::ExplainResponse& response) {
+std::string ExplanationToText(const Terminal& terminal,
+                              const std::string& target,
+                              const v1::ExplainResponse& response) {
   using Style = Terminal::Style;
   if (response.hit()) {
     return fmt::format(
@@ -107,7 +109,7 @@ ExitCode ExplainAll(const Terminal& terminal,
       terminal.Error(response.status());
       return PlanExitCodeOf(response.status());
     }
-    terminal.Print(ToText(terminal, target, *response));
+    terminal.Print(ExplanationToText(terminal, target, *response));
     if (terminal.verbose()) terminal.Print(response->key_text());
     for (const std::string& choice : response->idle_choices()) {
       terminal.Print(fmt::format(
@@ -122,7 +124,7 @@ ExitCode ExplainAll(const Terminal& terminal,
     if (response->has_schedule()) {
       terminal.Print(ScheduleText(terminal, response->schedule()));
     }
-    results.push_back(ToJson(target, *response));
+    results.push_back(ExplanationToJson(target, *response));
   }
   terminal.PrintJson("kiln.explain/1",
                      {{"plan", options.plan}, {"results", results}});

@@ -11,7 +11,7 @@ Examples:
   kiln info
   kiln info --json | jq .devices)";
 
-Json ToJson(const v1::GetServerInfoResponse& info) {
+Json InfoToJson(const v1::GetServerInfoResponse& info) {
   Json devices = Json::array();
   for (const v1::DeviceInfo& device : info.devices()) {
     devices.push_back({{"device", device.device()},
@@ -33,7 +33,7 @@ Json ToJson(const v1::GetServerInfoResponse& info) {
           {"devices", devices}};
 }
 
-std::string ToText(const v1::GetServerInfoResponse& info) {
+std::string InfoToText(const v1::GetServerInfoResponse& info) {
   std::string text = fmt::format(
       "kilnd      {} (protocol {}), pid {}, up {} s\n"
       "cache      {}\n"
@@ -60,8 +60,8 @@ ExitCode Info(const Context& context) {
     return ExitCodeOf(connection.status());
   }
   const v1::GetServerInfoResponse& info = (*connection)->greeting();
-  terminal.Print(ToText(info));
-  terminal.PrintJson("kiln.info/1", ToJson(info));
+  terminal.Print(InfoToText(info));
+  terminal.PrintJson("kiln.info/1", InfoToJson(info));
   return kOk;
 }
 

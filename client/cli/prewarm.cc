@@ -124,8 +124,8 @@ std::string TextOf(const Failure& failure) {
                      message);
 }
 
-void Report(const Terminal& terminal, const PrewarmProgress& progress,
-            const std::vector<Failure>& failures) {
+void PrintResult(const Terminal& terminal, const PrewarmProgress& progress,
+                 const std::vector<Failure>& failures) {
   const PrewarmCounts counts = progress.counts();
   Json failed = Json::array();
   for (const Failure& failure : failures) {
@@ -147,8 +147,8 @@ void Report(const Terminal& terminal, const PrewarmProgress& progress,
                                         {"failures", failed}});
 }
 
-ExitCode ExitCodeOf(const PrewarmCounts& counts,
-                    const std::vector<Failure>& failures) {
+ExitCode ExitCodeOfCounts(const PrewarmCounts& counts,
+                          const std::vector<Failure>& failures) {
   if (interrupted) return kInterrupted;
   for (const Failure& failure : failures) {
     if (absl::IsUnavailable(failure.status)) return kUnreachable;
@@ -166,7 +166,7 @@ ExitCode PrewarmCommand(const Context& context, const PrewarmOptions& options) {
   const Terminal terminal(context.terminal);
   const auto fail = [&terminal](const absl::Status& status) {
     terminal.Error(status);
-    return cli::ExitCodeOf(status);
+    return ExitCodeOf(status);
   };
   const auto targets = ResolveTargets(options.targets, terminal);
   if (!targets.ok()) {
@@ -186,8 +186,8 @@ ExitCode PrewarmCommand(const Context& context, const PrewarmOptions& options) {
   const std::vector<Failure> failures =
       Prewarm(*items, *client, **journal, progress).Run(options.jobs);
   progress.Finish();
-  Report(terminal, progress, failures);
-  return ExitCodeOf(progress.counts(), failures);
+  PrintResult(terminal, progress, failures);
+  return ExitCodeOfCounts(progress.counts(), failures);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace kiln::e2e {
 namespace {
 
-std::map<std::string, std::string> Environment(const TempDir& folder) {
+std::map<std::string, std::string> EnvironmentIn(const TempDir& folder) {
   const std::string path = folder.path();
   return {{"XDG_RUNTIME_DIR", path},
           {"XDG_CACHE_HOME", path + "/cache-home"},
@@ -49,7 +49,7 @@ void Daemon::Start() {
                                         folder_ / "cache"};
   arguments.insert(arguments.end(), arguments_.begin(), arguments_.end());
   ProcessOptions options;
-  options.environment = Environment(folder_);
+  options.environment = EnvironmentIn(folder_);
   options.output = folder_ / "log";
   options.errors = folder_ / "log";
   options.descriptor_limit = descriptor_limit_;
@@ -100,7 +100,7 @@ CommandResult Daemon::Kiln(std::vector<std::string> arguments,
                            const std::string& input) const {
   arguments.insert(arguments.begin(), {Program("kiln"), "--no-start"});
   ProcessOptions options;
-  options.environment = Environment(folder_);
+  options.environment = EnvironmentIn(folder_);
   options.input = input;
   return RunCommand(arguments, options);
 }
