@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr char kTarget[] = "sm_90a/132";
+constexpr char kTunedDevice[] = "sm_90a/132";
 constexpr char kPlan[] =
     "input x: f32[112,64,64,64]\ny = group_norm(x, num_groups=8)\noutput y\n";
 
@@ -29,7 +29,7 @@ class TuneTest : public testing::Test {
   absl::StatusOr<v1::StoreTuningResponse> Store(const std::string& winner) {
     v1::StoreTuningRequest request;
     *request.mutable_plan() = ToProto(*ParsePlanText(kPlan));
-    request.set_target(kTarget);
+    request.set_target(kTunedDevice);
     v1::Tuning* const tuning = request.mutable_tuning();
     tuning->set_variant(winner);
     tuning->set_device("NVIDIA H100 80GB HBM3");
@@ -47,7 +47,7 @@ class TuneTest : public testing::Test {
 
   std::string Key(const std::string& variant) {
     CompileOptions options;
-    options.target = kTarget;
+    options.target = kTunedDevice;
     options.variant = variant;
     const auto compiled =
         daemon_.Connect().Compile(*ParsePlanText(kPlan), options);
@@ -75,7 +75,7 @@ TEST_F(TuneTest, WithoutAGpuNothingIsTuned) {
 
   const json target = Json({"tune", plan_, "--target", "h100-sxm"}, 2);
   EXPECT_EQ(target["field"], "--target");
-  EXPECT_EQ(target["value"], kTarget);
+  EXPECT_EQ(target["value"], kTunedDevice);
 }
 
 TEST_F(TuneTest, TheCpuHasNothingToTune) {
@@ -111,7 +111,7 @@ TEST_F(TuneTest, AStoredTuningDecidesAlsoAfterARestart) {
 
 TEST_F(TuneTest, ExplainSaysWhereTheChoiceCameFrom) {
   const std::vector<std::string> explain = {"explain", plan_, "--target",
-                                            kTarget, "--schedule"};
+                                            kTunedDevice, "--schedule"};
   EXPECT_THAT(daemon_.Kiln(explain).out, HasSubstr("no tuning is stored"));
   ASSERT_TRUE(Store("rows1").ok());
   const std::string text = daemon_.Kiln(explain).out;
@@ -129,7 +129,7 @@ TEST_F(TuneTest, ExplainSaysWhereTheChoiceCameFrom) {
 TEST_F(TuneTest, RecordsAndVariantsAreChecked) {
   EXPECT_EQ(Store("conv7").status().code(), absl::StatusCode::kInvalidArgument);
   CompileOptions options;
-  options.target = kTarget;
+  options.target = kTunedDevice;
   options.variant = "fastest";
   Client client = daemon_.Connect();
   const Plan plan = *ParsePlanText(kPlan);
