@@ -22,7 +22,8 @@ using ::testing::Not;
 
 // P4 with `batch` images of `size` rows and one more input, and `rest` behind
 // it.
-std::string Chain(int64_t batch, const std::string& rest, int size = 256) {
+std::string FinishedChain(int64_t batch, const std::string& rest,
+                          int size = 256) {
   return fmt::format(R"(
 input x: f32[{0},64,{2},{2}]
 input z: f32[{0},64,{3},{3}]
@@ -43,7 +44,7 @@ bool Finishes(const std::string& text) {
 }
 
 TEST(ConvFinishTest, OneKernelOfManyBlocks) {
-  const Schedule schedule = Fastest(Chain(128, "output n"));
+  const Schedule schedule = Fastest(FinishedChain(128, "output n"));
   ASSERT_EQ(schedule.kernels.size(), 2);  // the first packs weights
   const Kernel& kernel = schedule.kernels[1];
   EXPECT_EQ(kernel.lag, FinishLag(*kernel.conv, kH100));
@@ -54,7 +55,7 @@ TEST(ConvFinishTest, OneKernelOfManyBlocks) {
 
 // One count of blocks, and one for each image.
 TEST(ConvFinishTest, CountsBeginAtZero) {
-  const Schedule schedule = Fastest(Chain(128, "output n"));
+  const Schedule schedule = Fastest(FinishedChain(128, "output n"));
   ASSERT_EQ(schedule.zero.size(), 1);
   EXPECT_EQ(schedule.zero[0].size_bytes, 129 * 4);
   EXPECT_EQ(schedule.zero[0].offset_bytes,
@@ -62,15 +63,15 @@ TEST(ConvFinishTest, CountsBeginAtZero) {
 }
 
 TEST(ConvFinishTest, LagsBehindWhatIsResident) {
-  const Kernel kernel = Fastest(Chain(128, "output n")).kernels[1];
+  const Kernel kernel = Fastest(FinishedChain(128, "output n")).kernels[1];
   const int64_t of_image = kernel.conv->blocks() / 128;
   EXPECT_GT(kernel.lag, of_image + 132);
   EXPECT_LT(kernel.lag, of_image + 2 * 132);
 }
 
 TEST(ConvFinishTest, NeedsManyWaves) {
-  EXPECT_TRUE(Finishes(Chain(32, "output n")));
-  EXPECT_FALSE(Finishes(Chain(4, "output n")));
+  EXPECT_TRUE(Finishes(FinishedChain(32, "output n")));
+  EXPECT_FALSE(Finishes(FinishedChain(4, "output n")));
 }
 
 // conv_finish of bench/gpu_templates.py, which runs under the sanitizers.
@@ -103,34 +104,35 @@ output c
 // In the grade tf32 the convolution is done too soon to hide so many bytes; no
 // blocks hold images of that size.
 TEST(ConvFinishTest, LeavesToAnotherKernelWhatTheMemoryLimits) {
-  EXPECT_FALSE(Finishes("grade tf32\n" + Chain(32, "output n", 512)));
-  EXPECT_TRUE(Finishes(Chain(32, "output n", 512)));
+  EXPECT_FALSE(Finishes("grade tf32\n" + FinishedChain(32, "output n", 512)));
+  EXPECT_TRUE(Finishes(FinishedChain(32, "output n", 512)));
 }
 
 // Nor is there time for another tensor of that size.
 TEST(ConvFinishTest, LeavesResidualsToAnotherKernel) {
-  EXPECT_FALSE(Finishes(Chain(128, "y = add(n, z)\noutput y")));
+  EXPECT_FALSE(Finishes(FinishedChain(128, "y = add(n, z)\noutput y")));
 }
 
 TEST(ConvFinishTest, CountsEveryOutput) {
-  EXPECT_FALSE(Finishes(Chain(128, "s = sigmoid(n)\noutput n\noutput s")));
+  EXPECT_FALSE(
+      Finishes(FinishedChain(128, "s = sigmoid(n)\noutput n\noutput s")));
 }
 
 TEST(ConvFinishTest, CountsWhatIsAnOutputBeforeTheNorm) {
-  EXPECT_FALSE(Finishes(Chain(128, "output c\noutput n")));
+  EXPECT_FALSE(Finishes(FinishedChain(128, "output c\noutput n")));
 }
 
 TEST(ConvFinishTest, CountsWhatLaterKernelsRead) {
-  EXPECT_FALSE(Finishes(Chain(128,
-                              "s = sigmoid(n)\n"
-                              "p = avg_pool2d(n, kernel_size=3)\n"
-                              "output s\noutput p")));
+  EXPECT_FALSE(Finishes(FinishedChain(128,
+                                      "s = sigmoid(n)\n"
+                                      "p = avg_pool2d(n, kernel_size=3)\n"
+                                      "output s\noutput p")));
 }
 
 // The next norm takes along what lies between.
 TEST(ConvFinishTest, LeavesTheWayToAnotherNormToIt) {
-  EXPECT_FALSE(Finishes(
-      Chain(128, "r = relu(n)\ny = group_norm(r, num_groups=8)\noutput y")));
+  EXPECT_FALSE(Finishes(FinishedChain(
+      128, "r = relu(n)\ny = group_norm(r, num_groups=8)\noutput y")));
 }
 
 // A residual in a large batch of images: half as many vectors at once,
@@ -153,28 +155,28 @@ output y
 
 TEST(ConvFinishTest, TakesAllThatFollowsElementByElement) {
   const Schedule schedule =
-      Fastest(Chain(128, "s = tanh(n)\ny = mul(n, s)\noutput y"));
+      Fastest(FinishedChain(128, "s = tanh(n)\ny = mul(n, s)\noutput y"));
   ASSERT_EQ(schedule.kernels.size(), 2);
   EXPECT_EQ(schedule.kernels[1].group.finish.size(), 3);
 }
 
 TEST(ConvFinishTest, LeavesAReductionToAnotherKernel) {
-  EXPECT_GT(
-      Fastest(Chain(128, "y = mean(n, dim=[2,3])\noutput y")).kernels.size(),
-      2);
+  EXPECT_GT(Fastest(FinishedChain(128, "y = mean(n, dim=[2,3])\noutput y"))
+                .kernels.size(),
+            2);
 }
 
 // What another kernel makes in between is not there yet.
 TEST(ConvFinishTest, WaitsForNothingThatComesLater) {
-  EXPECT_FALSE(Finishes(Chain(128,
-                              "m = mean(z, dim=[2,3], keepdim=true)\n"
-                              "y = mul(n, m)\noutput y")));
+  EXPECT_FALSE(Finishes(FinishedChain(128,
+                                      "m = mean(z, dim=[2,3], keepdim=true)\n"
+                                      "y = mul(n, m)\noutput y")));
 }
 
 // Two pointers to the same memory, one of them to constants, would let the
 // compiler read what was there before.
 TEST(ConvFinishTest, ReadsThroughThePointerThatItWrites) {
-  const Schedule schedule = Fastest(Chain(128, "output n\noutput g"));
+  const Schedule schedule = Fastest(FinishedChain(128, "output n\noutput g"));
   ASSERT_EQ(schedule.kernels.size(), 2);
   const KernelSpec spec = MakeKernelSpec(schedule, schedule.kernels[1]);
   for (size_t i = 0; i < spec.tensors.size(); ++i) {
@@ -189,7 +191,7 @@ TEST(ConvFinishTest, ReadsThroughThePointerThatItWrites) {
 }
 
 TEST(ConvFinishTest, WhatIsReadAgainCountsAsTraffic) {
-  const Schedule schedule = Fastest(Chain(128, "output n"));
+  const Schedule schedule = Fastest(FinishedChain(128, "output n"));
   const int64_t elements = int64_t{128} * 64 * 258 * 258;
   const int64_t statistics = 2 * 128 * 8 * 4;  // a mean and a deviation
   EXPECT_EQ(BytesRead(schedule, schedule.kernels[1]),

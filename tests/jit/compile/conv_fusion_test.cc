@@ -19,8 +19,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const Target kT4 = {"sm_75", 40};
-
 // The symbol of each kernel's first entry.
 std::vector<std::string> Symbols(const std::string& text,
                                  const Target& target) {

@@ -21,7 +21,7 @@ CanonicalPlan Canonical(const std::string& text) {
 }
 
 // P4 in the grade tf32 with one more input, and `rest` behind it.
-std::string Chain(const std::string& rest, int64_t batch = 128) {
+std::string HeldChain(const std::string& rest, int64_t batch = 128) {
   return fmt::format(R"(
 grade tf32
 input x: f32[{0},64,256,256]
@@ -51,7 +51,7 @@ const Kernel& Only(const Schedule& schedule) {
 }
 
 TEST(ConvHeldTest, OneKernelOfAsManyBlocksAsAnImageHasTiles) {
-  const Schedule schedule = Fastest(Chain("output n"));
+  const Schedule schedule = Fastest(HeldChain("output n"));
   const Kernel& kernel = Only(schedule);
   ASSERT_TRUE(kernel.conv->holds_images());
   EXPECT_EQ(kernel.conv->blocks(), 129);  // 43 x 3 tiles of 6 x 86 pixels
@@ -63,7 +63,7 @@ TEST(ConvHeldTest, OneKernelOfAsManyBlocksAsAnImageHasTiles) {
 }
 
 TEST(ConvHeldTest, MovesInputAndResultAlone) {
-  const Schedule schedule = Fastest(Chain("output n"));
+  const Schedule schedule = Fastest(HeldChain("output n"));
   const Kernel& kernel = Only(schedule);
   const int64_t input = int64_t{128} * 64 * 256 * 256 * 4;
   const int64_t result = int64_t{128} * 64 * 258 * 258 * 4;
@@ -74,7 +74,7 @@ TEST(ConvHeldTest, MovesInputAndResultAlone) {
 
 // A word for each group and block of each image, and one for each block.
 TEST(ConvHeldTest, RecordsAreZeroOnce) {
-  const Schedule schedule = Fastest(Chain("output n"));
+  const Schedule schedule = Fastest(HeldChain("output n"));
   ASSERT_EQ(schedule.zero.size(), 1);
   EXPECT_EQ(schedule.zero[0].when, ZeroWhen::kOnce);
   EXPECT_EQ(schedule.zero[0].size_bytes, (128 * 8 * 129 + 129) * 8);
@@ -82,7 +82,7 @@ TEST(ConvHeldTest, RecordsAreZeroOnce) {
 
 TEST(ConvHeldTest, AsksForAllBlocksToBeResident) {
   const std::vector<Schedule> schedules =
-      MakeSchedules(Canonical(Chain("output n")), kH100);
+      MakeSchedules(Canonical(HeldChain("output n")), kH100);
   ASSERT_EQ(schedules.size(), 2);
   EXPECT_TRUE(schedules[0].requires_.cooperative);
   EXPECT_EQ(schedules[0].requires_.min_sm_count, 129);
@@ -92,7 +92,7 @@ TEST(ConvHeldTest, AsksForAllBlocksToBeResident) {
 // The same machine code: a launch that publishes states, then all.
 TEST(ConvHeldTest, TakesTurnsWhereTheyMayNotBe) {
   const std::vector<Schedule> schedules =
-      MakeSchedules(Canonical(Chain("output n")), kH100);
+      MakeSchedules(Canonical(HeldChain("output n")), kH100);
   ASSERT_EQ(schedules.size(), 2);
   EXPECT_EQ(schedules[1].requires_, Requirements{});
   const KernelSpec resident = MakeKernelSpec(schedules[0], Only(schedules[0]));
@@ -104,14 +104,14 @@ TEST(ConvHeldTest, TakesTurnsWhereTheyMayNotBe) {
 }
 
 TEST(ConvHeldTest, SharedMemoryIsWhatTheLaunchAsksFor) {
-  const Schedule schedule = Fastest(Chain("output n"));
+  const Schedule schedule = Fastest(HeldChain("output n"));
   const KernelSpec spec = MakeKernelSpec(schedule, Only(schedule));
   EXPECT_LE(spec.entries[0].dynamic_shared_bytes, 227 * 1024);
 }
 
 TEST(ConvHeldTest, TakesWhatFollowsChannelByChannel) {
   const Schedule schedule =
-      Fastest(Chain("m = mul(n, s)\ny = silu(m)\noutput y"));
+      Fastest(HeldChain("m = mul(n, s)\ny = silu(m)\noutput y"));
   EXPECT_TRUE(Holds(schedule));
   const std::string unit = WriteUnit(MakeKernelSpec(schedule, Only(schedule)));
   EXPECT_THAT(unit, HasSubstr("kiln::Silu"));
@@ -121,37 +121,38 @@ TEST(ConvHeldTest, TakesWhatFollowsChannelByChannel) {
 // Of two parts, sums of chunks take twice the registers: no tile is large
 // enough for 132 blocks to hold an image.
 TEST(ConvHeldTest, LacksRegistersInTheGradeFp32) {
-  std::string text = Chain("output n");
+  std::string text = HeldChain("output n");
   text.replace(text.find("tf32"), 4, "fp32");
   EXPECT_FALSE(Holds(text));
 }
 
 TEST(ConvHeldTest, LeavesOtherTensorsToAnotherKernel) {
-  EXPECT_FALSE(Holds(Chain("y = add(n, z)\noutput y")));
-  EXPECT_FALSE(Holds(Chain("y = add(n, c)\noutput y")));
+  EXPECT_FALSE(Holds(HeldChain("y = add(n, z)\noutput y")));
+  EXPECT_FALSE(Holds(HeldChain("y = add(n, c)\noutput y")));
 }
 
 TEST(ConvHeldTest, LeavesNothingThatOthersNeed) {
-  EXPECT_FALSE(Holds(Chain("output n\noutput g")));
-  EXPECT_FALSE(Holds(Chain("s1 = sigmoid(n)\noutput n\noutput s1")));
-  EXPECT_FALSE(Holds(Chain("r = relu(n)\ny = mean(r, dim=[2,3])\noutput y")));
+  EXPECT_FALSE(Holds(HeldChain("output n\noutput g")));
+  EXPECT_FALSE(Holds(HeldChain("s1 = sigmoid(n)\noutput n\noutput s1")));
+  EXPECT_FALSE(
+      Holds(HeldChain("r = relu(n)\ny = mean(r, dim=[2,3])\noutput y")));
 }
 
 TEST(ConvHeldTest, FewerMultiprocessorsThanTilesHoldNothing) {
   Target small = kH100;
   small.sm_count = 114;
   EXPECT_FALSE(
-      Holds(MakeSchedules(Canonical(Chain("output n")), small).front()));
+      Holds(MakeSchedules(Canonical(HeldChain("output n")), small).front()));
 }
 
 // The second candidate is the fastest that does not: that of a plan that
 // cannot.
 TEST(ConvHeldTest, OtherCandidatesDoNotHold) {
-  const Schedule second = MakeSchedules(Canonical(Chain("output n")), kH100,
+  const Schedule second = MakeSchedules(Canonical(HeldChain("output n")), kH100,
                                         Room::kTight, {.conv = 1})
                               .front();
   EXPECT_FALSE(Holds(second));
-  const Schedule apart = Fastest(Chain("output n\noutput g"));
+  const Schedule apart = Fastest(HeldChain("output n\noutput g"));
   EXPECT_EQ(second.kernels[1].conv, apart.kernels[1].conv);
 }
 

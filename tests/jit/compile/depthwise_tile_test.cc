@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-constexpr int kSms = 132;
+constexpr int kMultiprocessors = 132;
 constexpr int64_t kF32 = 4;
 constexpr int64_t kF16 = 2;
 
@@ -37,7 +37,7 @@ DepthwiseWork Dilated(const Dims& images, int64_t kernel,
 
 TEST(DepthwiseTileTest, LargeFiltersHaveTallTiles) {
   const auto tile =
-      ChooseDepthwiseTile(Dilated({32, 96, 56, 56}, 7, kF32), kSms);
+      ChooseDepthwiseTile(Dilated({32, 96, 56, 56}, 7, kF32), kMultiprocessors);
   ASSERT_TRUE(tile.has_value());
   EXPECT_FALSE(tile->walks);
   EXPECT_GT(tile->rows, 2);
@@ -46,7 +46,7 @@ TEST(DepthwiseTileTest, LargeFiltersHaveTallTiles) {
 TEST(DepthwiseTileTest, LargeFiltersWalkDownWholeImages) {
   for (const int64_t bytes : {kF32, kF16}) {
     const auto walk =
-        ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, bytes), kSms);
+        ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, bytes), kMultiprocessors);
     ASSERT_TRUE(walk.has_value());
     EXPECT_TRUE(walk->walks);
     EXPECT_EQ(walk->rows, 56);
@@ -55,14 +55,16 @@ TEST(DepthwiseTileTest, LargeFiltersWalkDownWholeImages) {
 }
 
 TEST(DepthwiseTileTest, AllWalksAreThereAtOnceIfTheyFit) {
-  const auto walk = ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, kF16), kSms);
+  const auto walk =
+      ChooseDepthwiseTile(Same({32, 96, 56, 56}, 7, kF16), kMultiprocessors);
   ASSERT_TRUE(walk.has_value());
   EXPECT_TRUE(walk->walks);
   EXPECT_EQ(walk->min_blocks, 3);
 }
 
 TEST(DepthwiseTileTest, WalksHaveOneVector) {
-  const auto even = ChooseDepthwiseTile(Same({32, 384, 30, 30}, 7, kF32), kSms);
+  const auto even =
+      ChooseDepthwiseTile(Same({32, 384, 30, 30}, 7, kF32), kMultiprocessors);
   ASSERT_TRUE(even.has_value());
   EXPECT_TRUE(even->walks);
   EXPECT_EQ(even->vector, 2);
@@ -71,7 +73,7 @@ TEST(DepthwiseTileTest, WalksHaveOneVector) {
 
 TEST(DepthwiseTileTest, NothingWalksWhereThatIsNotWorthwhile) {
   const auto walks = [](const DepthwiseWork& work) {
-    return ChooseDepthwiseTile(work, kSms)->walks;
+    return ChooseDepthwiseTile(work, kMultiprocessors)->walks;
   };
   EXPECT_FALSE(walks(Same({32, 384, 14, 14}, 7, kF16)));  // 4 bytes a copy
   EXPECT_FALSE(walks(Same({32, 384, 14, 14}, 7, kF32)));
@@ -87,54 +89,58 @@ TEST(DepthwiseTileTest, NothingWalksWhereThatIsNotWorthwhile) {
 
 TEST(DepthwiseTileTest, WhatFollowsTakesRegistersOfWalks) {
   DepthwiseWork work = Same({64, 128, 56, 56}, 5, kF16);
-  const auto few = ChooseDepthwiseTile(work, kSms);
+  const auto few = ChooseDepthwiseTile(work, kMultiprocessors);
   work.operands = 8;
-  const auto many = ChooseDepthwiseTile(work, kSms);
+  const auto many = ChooseDepthwiseTile(work, kMultiprocessors);
   ASSERT_TRUE(few->walks && many->walks);
   EXPECT_GT(few->min_blocks, many->min_blocks);
 }
 
 TEST(DepthwiseTileTest, WhereMemoryTakesLongestTilesAreShort) {
   const auto tile =
-      ChooseDepthwiseTile(Same({32, 96, 112, 112}, 3, kF32), kSms);
+      ChooseDepthwiseTile(Same({32, 96, 112, 112}, 3, kF32), kMultiprocessors);
   EXPECT_EQ(tile, (DepthwiseTile{2, 4, 4, true}));
 }
 
 TEST(DepthwiseTileTest, TilesDivideSmallImages) {
-  const auto even =
-      ChooseDepthwiseTile(Dilated({32, 384, 14, 14}, 7, kF16), kSms);
+  const auto even = ChooseDepthwiseTile(Dilated({32, 384, 14, 14}, 7, kF16),
+                                        kMultiprocessors);
   EXPECT_EQ(even, (DepthwiseTile{7, 2, 2, true}));
-  const auto odd = ChooseDepthwiseTile(Dilated({64, 768, 7, 7}, 7, kF16), kSms);
+  const auto odd =
+      ChooseDepthwiseTile(Dilated({64, 768, 7, 7}, 7, kF16), kMultiprocessors);
   EXPECT_EQ(odd, (DepthwiseTile{7, 1, 1, true}));
 }
 
 TEST(DepthwiseTileTest, FewOutputsAreSharedByAllMultiprocessors) {
-  const auto tile = ChooseDepthwiseTile(Same({1, 96, 28, 28}, 7, kF32), kSms);
+  const auto tile =
+      ChooseDepthwiseTile(Same({1, 96, 28, 28}, 7, kF32), kMultiprocessors);
   ASSERT_TRUE(tile.has_value());
   EXPECT_EQ(tile->rows, 1);
 }
 
 TEST(DepthwiseTileTest, FiltersTooLargeForRegistersAreTakenByRows) {
-  EXPECT_TRUE(ChooseDepthwiseTile(Same({16, 128, 32, 32}, 9, kF32), kSms)
-                  ->holds_filter);
-  EXPECT_FALSE(ChooseDepthwiseTile(Same({16, 128, 32, 32}, 31, kF32), kSms)
-                   ->holds_filter);
+  EXPECT_TRUE(
+      ChooseDepthwiseTile(Same({16, 128, 32, 32}, 9, kF32), kMultiprocessors)
+          ->holds_filter);
+  EXPECT_FALSE(
+      ChooseDepthwiseTile(Same({16, 128, 32, 32}, 31, kF32), kMultiprocessors)
+          ->holds_filter);
 }
 
 TEST(DepthwiseTileTest, FiltersThatReachFarAreTakenByRows) {
   DepthwiseWork down = Same({8, 32, 1200, 56}, 3, kF32);
   down.conv.dilation = {500, 1};
-  EXPECT_FALSE(ChooseDepthwiseTile(down, kSms)->holds_filter);
+  EXPECT_FALSE(ChooseDepthwiseTile(down, kMultiprocessors)->holds_filter);
   DepthwiseWork across = Same({32, 96, 56, 56}, 9, kF32);
   across.conv.dilation = {1, 5};
-  EXPECT_FALSE(ChooseDepthwiseTile(across, kSms)->holds_filter);
+  EXPECT_FALSE(ChooseDepthwiseTile(across, kMultiprocessors)->holds_filter);
   across.conv.dilation = {1, 1};
-  EXPECT_TRUE(ChooseDepthwiseTile(across, kSms)->holds_filter);
+  EXPECT_TRUE(ChooseDepthwiseTile(across, kMultiprocessors)->holds_filter);
 }
 
 TEST(DepthwiseTileTest, TilesOfLargeFiltersAreWide) {
   const auto tile =
-      ChooseDepthwiseTile(Same({16, 512, 14, 14}, 31, kF16), kSms);
+      ChooseDepthwiseTile(Same({16, 512, 14, 14}, 31, kF16), kMultiprocessors);
   ASSERT_TRUE(tile.has_value());
   EXPECT_EQ(tile->columns, 14);
   EXPECT_EQ(tile->vector, 2);
@@ -144,20 +150,21 @@ TEST(DepthwiseTileTest, TilesOfSignalsAreWide) {
   DepthwiseWork signals = Same({16, 512, 1, 2000}, 31, kF16);
   signals.weight[2] = 1;
   signals.conv.padding[0] = 0;
-  const auto tile = ChooseDepthwiseTile(signals, kSms);
+  const auto tile = ChooseDepthwiseTile(signals, kMultiprocessors);
   ASSERT_TRUE(tile.has_value());
   EXPECT_EQ(tile->rows, 1);
   EXPECT_GT(tile->columns, tile->vector);
 }
 
 TEST(DepthwiseTileTest, OtherConvolutionsHaveNone) {
-  EXPECT_FALSE(ChooseDepthwiseTile(Same({16, 128, 64, 64}, 33, kF32), kSms));
+  EXPECT_FALSE(
+      ChooseDepthwiseTile(Same({16, 128, 64, 64}, 33, kF32), kMultiprocessors));
   DepthwiseWork grouped = Same({16, 128, 64, 64}, 3, kF32);
   grouped.conv.groups = 64;
-  EXPECT_FALSE(ChooseDepthwiseTile(grouped, kSms));
+  EXPECT_FALSE(ChooseDepthwiseTile(grouped, kMultiprocessors));
   DepthwiseWork far = Same({16, 128, 64, 64}, 3, kF32);
   far.conv.dilation = {1, 24};
-  EXPECT_FALSE(ChooseDepthwiseTile(far, kSms));
+  EXPECT_FALSE(ChooseDepthwiseTile(far, kMultiprocessors));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace kiln {
 
 inline const Target kH100 = {"sm_90a", 132};
 inline const Target kA100 = {"sm_80", 108};
+inline const Target kT4 = {"sm_75", 40};
 
 // Of a plan that must be right.
 inline LoweredPlan LoweredOf(const std::string& text) {

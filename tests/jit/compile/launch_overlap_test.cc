@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr const char* kComputedAgain = R"(
+constexpr const char* kComputedAgainPlan = R"(
 input x: f32[128,8,128,128]
 param w: f32[64,8,3,3]
 c = conv2d(x, w)
@@ -88,7 +88,7 @@ std::vector<bool> StepsThatOverlap(const Schedule& schedule) {
 }
 
 TEST(LaunchOverlapTest, AConvolutionThatIsComputedAgainFetchesEarly) {
-  const Schedule schedule = Fastest(kComputedAgain);
+  const Schedule schedule = Fastest(kComputedAgainPlan);
   EXPECT_THAT(FetchingEarly(schedule), ElementsAre(false, true));
   EXPECT_THAT(StepsThatOverlap(schedule), ElementsAre(false, true));
 }
@@ -207,7 +207,8 @@ output y
 }
 
 TEST(LaunchOverlapTest, OnlyFromHopperOn) {
-  EXPECT_THAT(StepsThatOverlap(Fastest(kComputedAgain, kA100)), Each(false));
+  EXPECT_THAT(StepsThatOverlap(Fastest(kComputedAgainPlan, kA100)),
+              Each(false));
 }
 
 }  // namespace

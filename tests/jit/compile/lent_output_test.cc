@@ -17,7 +17,7 @@ using ::testing::Not;
 
 // A convolution of 64 MB of results, of images that no chip holds, and its
 // norm, with `rest` behind it.
-std::string Chain(const std::string& rest) {
+std::string LendingChain(const std::string& rest) {
   return R"(
 input x: f32[4,64,250,250]
 input z: f32[4,64,250,250]
@@ -41,7 +41,7 @@ int SlotOfConvolution(const std::string& text) {
 }
 
 TEST(LentOutputTest, TheResultOfAChainLendsItsMemory) {
-  const std::string text = Chain("y = relu(n)\noutput y");
+  const std::string text = LendingChain("y = relu(n)\noutput y");
   EXPECT_EQ(SlotOfConvolution(text), 2);  // behind x and w; z is not used
   EXPECT_LT(Fastest(text).workspace_bytes, 1 << 20);
 }
@@ -58,7 +58,7 @@ TEST(LentOutputTest, SoDoTheExtremesOfWindows) {
 
 // Two pointers to one place would let the compiler read what was there before.
 TEST(LentOutputTest, TheLastReaderHasOnePointer) {
-  const Schedule schedule = Fastest(Chain("y = relu(n)\noutput y"));
+  const Schedule schedule = Fastest(LendingChain("y = relu(n)\noutput y"));
   const KernelSpec spec = MakeKernelSpec(schedule, schedule.kernels.back());
   const std::string unit = WriteUnit(spec);
   EXPECT_THAT(unit, HasSubstr("kiln::Fetch(t.output0, at.i"));
@@ -67,22 +67,23 @@ TEST(LentOutputTest, TheLastReaderHasOnePointer) {
 }
 
 TEST(LentOutputTest, AnotherTypeOrExtentsHaveNoRoom) {
-  EXPECT_EQ(SlotOfConvolution(Chain("y = relu(n)\noutput y: f16")), -1);
-  EXPECT_EQ(
-      SlotOfConvolution(Chain("r = relu(n)\ny = mean(r, dim=[2,3])\noutput y")),
-      -1);
+  EXPECT_EQ(SlotOfConvolution(LendingChain("y = relu(n)\noutput y: f16")), -1);
+  EXPECT_EQ(SlotOfConvolution(
+                LendingChain("r = relu(n)\ny = mean(r, dim=[2,3])\noutput y")),
+            -1);
 }
 
 // What other kernels have written must stay.
 TEST(LentOutputTest, OutputsOfOtherKernelsStay) {
-  EXPECT_EQ(SlotOfConvolution(
-                Chain("s = sigmoid(z)\nm = mean(s, dim=[0,2,3], keepdim=true)\n"
-                      "y = mul(n, m)\noutput s\noutput y")),
+  EXPECT_EQ(SlotOfConvolution(LendingChain(
+                "s = sigmoid(z)\nm = mean(s, dim=[0,2,3], keepdim=true)\n"
+                "y = mul(n, m)\noutput s\noutput y")),
             4);
 }
 
 TEST(LentOutputTest, AnOutputLiesWhereItIs) {
-  EXPECT_EQ(SlotOfConvolution(Chain("y = relu(n)\noutput y\noutput c")), 3);
+  EXPECT_EQ(SlotOfConvolution(LendingChain("y = relu(n)\noutput y\noutput c")),
+            3);
 }
 
 // A convolution reads windows of it, while other blocks write the output.

@@ -10,13 +10,10 @@
 #include "jit/compile/schedule.h"
 #include "jit/compile/specialize.h"
 #include "jit/plan/plan_text.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
-
-const Target kH100 = {"sm_90a", 132};
-const Target kA100 = {"sm_80", 108};
-const Target kT4 = {"sm_75", 40};
 
 constexpr char kP1[] = R"(
 input x: f32[112,64,512,512]

@@ -9,16 +9,13 @@
 #include "jit/compile/schedule.h"
 #include "jit/plan/plan_text.h"
 #include "tests/jit/compile/chain_plans.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
 
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
-
-const Target kH100 = {"sm_90a", 132};
-const Target kA100 = {"sm_80", 108};
-const Target kT4 = {"sm_75", 40};
 
 // A convolution with 3 x 3 taps, and a chain behind it.
 struct Shape {
@@ -71,7 +68,8 @@ std::string Norm(const std::string& type, const std::string& dims, int groups) {
       groups);
 }
 
-std::string Softmax(const std::string& type, const std::string& dims, int dim) {
+std::string SoftmaxOf(const std::string& type, const std::string& dims,
+                      int dim) {
   return fmt::format("input x: {}{}\ny = softmax(x, dim={})\noutput y\n", type,
                      dims, dim);
 }
@@ -209,17 +207,17 @@ TEST(ScheduleChoiceTest, NormsOfSmallRowsStayInRegisters) {
 
 TEST(ScheduleChoiceTest, SoftmaxOfNeighboursStaysOnTheChip) {
   for (const Target& target : {kH100, kA100, kT4}) {
-    EXPECT_THAT(Cut(Softmax("f32", "[4096,4096]", 1), target),
+    EXPECT_THAT(Cut(SoftmaxOf("f32", "[4096,4096]", 1), target),
                 ElementsAre("row_warp"));
-    EXPECT_THAT(Cut(Softmax("f16", "[2,3]", 1), target),
+    EXPECT_THAT(Cut(SoftmaxOf("f16", "[2,3]", 1), target),
                 ElementsAre("row_warp"));
   }
-  EXPECT_THAT(Cut(Softmax("f32", "[4096,20000]", 1), kH100),
+  EXPECT_THAT(Cut(SoftmaxOf("f32", "[4096,20000]", 1), kH100),
               ElementsAre("row_block"));
   // 201 kB of a row: in a cluster, or not at all.
-  EXPECT_THAT(Cut(Softmax("f32", "[2048,50257]", 1), kH100),
+  EXPECT_THAT(Cut(SoftmaxOf("f32", "[2048,50257]", 1), kH100),
               ElementsAre("row_block"));
-  EXPECT_THAT(Cut(Softmax("f32", "[2048,50257]", 1), kT4),
+  EXPECT_THAT(Cut(SoftmaxOf("f32", "[2048,50257]", 1), kT4),
               ElementsAre("reduce", "pointwise"));
 }
 

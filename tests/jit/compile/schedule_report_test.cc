@@ -9,6 +9,7 @@
 #include "jit/compile/schedule.h"
 #include "jit/plan/plan_text.h"
 #include "tests/jit/compile/chain_plans.h"
+#include "tests/jit/compile/fastest_schedule.h"
 #include "tests/jit/plan/plan_generator.h"
 
 namespace kiln {
@@ -20,9 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-const Target kH100 = {"sm_90a", 132};
-const Target kA100 = {"sm_80", 108};
 
 ScheduleReport ReportOf(const std::string& text, const Target& target) {
   return ReportSchedules(*Canonicalize(*ParsePlanText(text)), target);

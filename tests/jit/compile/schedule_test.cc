@@ -20,7 +20,7 @@ Schedule ScheduleOf(std::string_view text) {
 }
 
 // "conv2d: + relu": anchor or nothing, prologue before, epilogue behind.
-std::string Shape(const Schedule& schedule) {
+std::string ShapeOf(const Schedule& schedule) {
   std::string shape;
   const auto names = [&](const std::vector<int>& nodes) {
     std::string text;
@@ -48,7 +48,7 @@ r = relu(y)
 t = tanh(r)
 output t
 )");
-  EXPECT_EQ(Shape(schedule), "[| 1 | 50 53 ]");
+  EXPECT_EQ(ShapeOf(schedule), "[| 1 | 50 53 ]");
   EXPECT_EQ(schedule.workspace_bytes, 0);
 }
 
@@ -59,7 +59,7 @@ r = relu(x)
 s = sum(r, dim=1)
 output s
 )");
-  EXPECT_EQ(Shape(schedule), "[50 | 30 | ]");
+  EXPECT_EQ(ShapeOf(schedule), "[50 | 30 | ]");
 }
 
 TEST(ScheduleTest, GroupNormIsStatisticsAndARest) {
@@ -69,7 +69,7 @@ y = group_norm(x, num_groups=2)
 r = relu(y)
 output r
 )");
-  EXPECT_EQ(Shape(schedule), "[| 10 | ][| | 10 50 ]");
+  EXPECT_EQ(ShapeOf(schedule), "[| 10 | ][| | 10 50 ]");
   EXPECT_EQ(schedule.workspace_bytes, 512);  // mean and rstd
 }
 
@@ -83,18 +83,18 @@ a = add(y, z)
 l = logsumexp(a, dim=1)
 output l
 )");
-  EXPECT_EQ(Shape(schedule), "[| 1 | ][| 10 | ][10 80 | 34 | ]");
+  EXPECT_EQ(ShapeOf(schedule), "[| 1 | ][| 10 | ][10 80 | 34 | ]");
 }
 
 TEST(ScheduleTest, PoolingTakesAPrologueOnlyWithDisjointWindows) {
   const auto with_stride = [](int stride) {
-    return Shape(ScheduleOf(fmt::format(R"(
+    return ShapeOf(ScheduleOf(fmt::format(R"(
 input x: f32[1,2,12,12]
 t = tanh(x)
 p = max_pool2d(t, kernel_size=2, stride={})
 output p
 )",
-                                        stride)));
+                                          stride)));
   };
   EXPECT_EQ(with_stride(2), "[53 | 20 | ]");
   EXPECT_EQ(with_stride(1), "[| | 53 ][| 20 | ]");
@@ -114,17 +114,17 @@ output y
                                   op));
   };
   const Schedule squares = with("q = mul(d, d)");
-  EXPECT_EQ(Shape(squares), "[| 31 | ][81 82 | 31 | ][| | 81 82 ]");
+  EXPECT_EQ(ShapeOf(squares), "[| 31 | ][81 82 | 31 | ][| | 81 82 ]");
   EXPECT_EQ(squares.kernels[1].stores.size(), 1u);
   EXPECT_EQ(squares.kernels[2].stores.size(), 1u);
   // Special functions are not short.
-  EXPECT_EQ(Shape(with("q = exp(d)")),
+  EXPECT_EQ(ShapeOf(with("q = exp(d)")),
             "[| 31 | ][| | 81 65 ][| 31 | ][| | 82 ]");
 }
 
 TEST(ScheduleTest, ShortOperationsRunOnceWhereTheyReadMoreThanTheyStore) {
   const auto of = [](std::string_view type) {
-    return Shape(ScheduleOf(fmt::format(R"(
+    return ShapeOf(ScheduleOf(fmt::format(R"(
 input a: {0}[8,16,32,32]
 input b: {0}[8,16,32,32]
 input c: {0}[8,16,32,32]
@@ -136,7 +136,7 @@ l = add(m, n)
 y = sub(s, l)
 output y
 )",
-                                        type)));
+                                          type)));
   };
   EXPECT_EQ(of("f32"), "[| | 80 80 ][| 32 | ][| 33 | 80 ][| | 81 ]");
   EXPECT_EQ(of("f16"), "[80 80 | 32 | ][80 80 | 33 | 80 ][| | 80 80 81 ]");

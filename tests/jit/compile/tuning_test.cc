@@ -7,6 +7,7 @@
 #include "jit/compile/schedule_report.h"
 #include "jit/plan/plan_text.h"
 #include "tests/jit/compile/chain_plans.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
@@ -17,8 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-const Target kH100 = {"sm_90a", 132};
 
 constexpr char kConvolution[] = R"(
 input x: f32[8,32,56,56]

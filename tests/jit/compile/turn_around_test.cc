@@ -31,7 +31,7 @@ Schedule PlainOf(const std::string& text) {
       .front();
 }
 
-constexpr const char* kConvolution = R"(
+constexpr const char* kTurnedConvolution = R"(
 input x: f32[2,8,20,24]
 param w: f32[16,8,3,3]
 c = conv2d(x, w, padding=1)
@@ -41,7 +41,7 @@ output y
 )";
 
 TEST(TurnAroundTest, WhatFollowsAConvolutionBeginsAtItsEnd) {
-  const Schedule schedule = PlainOf(kConvolution);
+  const Schedule schedule = PlainOf(kTurnedConvolution);
   // The convolution, statistics, and what needs them.
   EXPECT_THAT(Directions(schedule), ElementsAre(false, true, false));
 }
@@ -73,13 +73,13 @@ output b
 }
 
 TEST(TurnAroundTest, PackingWeightsIsNoKernelBefore) {
-  const Schedule schedule = Fastest(kConvolution);
+  const Schedule schedule = Fastest(kTurnedConvolution);
   EXPECT_TRUE(schedule.kernels[0].prepares);
   EXPECT_FALSE(Directions(schedule)[0]);
 }
 
 TEST(TurnAroundTest, SourcesSayIt) {
-  const Schedule schedule = PlainOf(kConvolution);
+  const Schedule schedule = PlainOf(kTurnedConvolution);
   const KernelSpec statistics = MakeKernelSpec(schedule, schedule.kernels[1]);
   const KernelSpec rest = MakeKernelSpec(schedule, schedule.kernels[2]);
   EXPECT_THAT(WriteUnit(statistics), HasSubstr("kBackwards = true;"));
