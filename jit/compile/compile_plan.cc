@@ -169,7 +169,7 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
   absl::Status status;
   KnownUnits known;
   for (const Room room :
-       {Room::kTight, Room::kAmple, Room::kVast, Room::kPlain}) {
+       {Room::kTight, Room::kAmple, Room::kVast, Room::kWarps, Room::kPlain}) {
     artifact->modules.clear();
     artifact->variants.clear();
     Compilation compilation(request, room == Room::kPlain, nvrtc, &known,

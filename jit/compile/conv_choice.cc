@@ -13,8 +13,6 @@ constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
 // Warpgroups take eight channels of the input at once; with fewer the search
 // goes on among warps.
 constexpr int64_t kChannelsOfUnit = 8;
-// Where this many registers are to be left over, warpgroups have been refused.
-constexpr int kSpareOfWarps = 64;
 // Taps of a filter that depthwise_conv2d.cu is fast with.
 constexpr int64_t kMostTaps = 121;
 
@@ -47,7 +45,7 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
     if (reach > kMaxOffset) return std::nullopt;
   }
   ConvTiles tiles(problem, demands, options);
-  if (options.spare_registers < kSpareOfWarps) OfferGroupTiles(&tiles);
+  if (!options.warps_only) OfferGroupTiles(&tiles);
   // What tiles of warps know nothing of.
   if (demands.holds_images || problem.wraps_rows || problem.split_pixels > 0) {
     return tiles.best();

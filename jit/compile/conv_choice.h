@@ -16,6 +16,7 @@ struct ConvOptions {
   Target target;
   int spare_registers = 0;  // of a thread, for what follows the convolution
   ConvSearch* search = nullptr;  // if any, is told of each tile that is tried
+  bool warps_only = false;       // tiles of warpgroups are not tried
 };
 
 // Null where the tensor cores of `target` do not take the convolution, or no

@@ -22,6 +22,7 @@ bool TakesPrologue(const Node& anchor) {
   if (anchor.kind == NodeKind::kReduce) return true;
   if (anchor.kind == NodeKind::kUnfold) return true;
   if (anchor.kind == NodeKind::kTurn) return true;
+  if (anchor.kind == NodeKind::kMosaic) return true;
   if (anchor.kind != NodeKind::kPool2d) return false;
   return HasDisjointWindows(std::get<PoolAttributes>(anchor.attributes));
 }

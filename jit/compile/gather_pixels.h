@@ -16,6 +16,15 @@ namespace kiln {
 // for N <= P x Q; behind the last image stand zeros. The kernel of
 // kernel_sources/turn.cu moves each element once. Where H x W > 1, weights that
 // a plan computes stay as they are.
+//
+// And a transposed convolution of single pixels, as a generator has for its
+// first layer, whose filter of K x L is as large as the result:
+//
+//   y = conv_transpose2d(x, w, b)   ->
+//                           g = turn(x)       [N, C, 1, 1] to [1, C, P, Q]
+//                           t = conv_transpose2d(g, w as [C, O K L, 1, 1])
+//                           u = turn(t)       [1, O K L, P, Q] to [N, O, K, L]
+//                           y = add(u, b)     if there is a bias
 LoweredPlan GatherPixels(LoweredPlan plan);
 
 }  // namespace kiln

@@ -213,9 +213,10 @@ class Joining {
 
 }  // namespace
 
-LoweredPlan JoinImages(LoweredPlan plan, bool always,
+LoweredPlan JoinImages(LoweredPlan plan, ImageUse use,
                        const std::set<int>& apart) {
-  return Joining(std::move(plan), always, apart).Run();
+  if (use == ImageUse::kNowhere) return plan;
+  return Joining(std::move(plan), use == ImageUse::kWherever, apart).Run();
 }
 
 }  // namespace kiln

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "jit/compile/lowered_plan.h"
+#include "jit/compile/tuning.h"
 
 namespace kiln {
 
@@ -19,10 +20,9 @@ namespace kiln {
 // such convolutions alone read it, or pointwise ops that are the same for all
 // images: these values are of joined images, too.
 //
-// Where that is predicted to pay, which takes some 10^9 multiply-adds;
-// `always`: wherever it can be done. `apart`: results of convolutions whose
-// images stay as they are.
-LoweredPlan JoinImages(LoweredPlan plan, bool always,
+// Where that is predicted to pay, which takes some 10^9 multiply-adds, or as
+// `use` says. `apart`: results of convolutions whose images stay as they are.
+LoweredPlan JoinImages(LoweredPlan plan, ImageUse use,
                        const std::set<int>& apart);
 
 }  // namespace kiln

@@ -25,9 +25,9 @@ constexpr int kThreads = 256;
 // Of a thread that merges what blocks have left of an output: few enough to be
 // in flight at once.
 constexpr int kMaxStates = 4;
-// Elements of join.cu's threads: memory is busy with fewer blocks than a small
-// tensor would have with one each.
-constexpr int kJoinedAtOnce = 8;
+// Elements of a thread of move_elements.cuh: memory is busy with fewer blocks
+// than a small tensor would have with one each.
+constexpr int kMovedAtOnce = 8;
 // Blocks beyond this many add nothing on any device; the rest is done by the
 // grid-stride loop. Kept small so that position + stride stays in 32 bits for
 // as many tensors as possible.
@@ -180,7 +180,15 @@ class SpecWriter {
         return Turn(node);
       case NodeKind::kJoin:
         spec_.source_file = "join.cu";
-        return Join(node);
+        return Move(node, "kiln_join", "kiln::Join");
+      case NodeKind::kMosaic:
+        spec_.source_file = "mosaic.cu";
+        AddWindows(node, kernel_.group.domain);
+        return Move(node, "kiln_mosaic", "kiln::Mosaic");
+      case NodeKind::kCut:
+        spec_.source_file = "mosaic.cu";
+        AddWindows(node, DimsOf(ValueOf(node.operands[0])));
+        return Move(node, "kiln_cut", "kiln::CutMosaic");
       case NodeKind::kReduce:
         return Reduce(node);
       case NodeKind::kPointwise:
@@ -371,7 +379,18 @@ class SpecWriter {
                              {static_cast<uint32_t>(squares), 1, 1}});
   }
 
-  void Join(const Node& node) {
+  // Of images in `mosaic`.
+  void AddWindows(const Node& node, const Dims& mosaic) {
+    const auto& windows = std::get<PoolAttributes>(node.attributes);
+    const int64_t across =
+        (mosaic[3] - windows.kernel_size[1]) / windows.stride[1] + 1;
+    Append({PairText("Pitch", windows.stride),
+            fmt::format("static constexpr Index kAcross = {};", across)});
+  }
+
+  // One element at a time (move_elements.cuh).
+  void Move(const Node& node, const std::string& entry,
+            const std::string& function) {
     Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
     Append(ShapeText("Output", kernel_.group.domain));
     AddDirection();
@@ -379,12 +398,12 @@ class SpecWriter {
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
     Append({fmt::format("static constexpr int kThreads = {}, kAtOnce = {};",
-                        kThreads, kJoinedAtOnce)});
-    const int64_t of_block = kThreads * kJoinedAtOnce;
+                        kThreads, kMovedAtOnce)});
+    const int64_t of_block = kThreads * kMovedAtOnce;
     counts_.push_back(NumElements(kernel_.group.domain) + of_block);
     spec_.entries.push_back(
-        {"kiln_join",
-         "kiln::Join",
+        {entry,
+         function,
          kThreads,
          {Blocks(NumElements(kernel_.group.domain), of_block), 1, 1}});
   }

@@ -182,6 +182,19 @@ class Lowering {
   std::set<int> behind_convolution_;  // values of the plan
 };
 
+const char* NameOfMove(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kTurn:
+      return "turn";
+    case NodeKind::kJoin:
+      return "join";
+    case NodeKind::kMosaic:
+      return "mosaic";
+    default:
+      return "cut";
+  }
+}
+
 }  // namespace
 
 Dims4 AlignDims(const Dims& dims) {
@@ -200,7 +213,8 @@ bool Node::Reads(int value) const {
 
 bool Node::IsMove() const {
   return kind == NodeKind::kUnfold || kind == NodeKind::kTurn ||
-         kind == NodeKind::kJoin;
+         kind == NodeKind::kJoin || kind == NodeKind::kMosaic ||
+         kind == NodeKind::kCut;
 }
 
 bool Node::IsConvolution() const {
@@ -240,14 +254,14 @@ void LoweredPlan::AddNode(Node node) {
   nodes.push_back(std::move(node));
 }
 
-void LoweredPlan::AddMove(NodeKind kind, int from, int to) {
+void LoweredPlan::AddMove(NodeKind kind, int from, int to,
+                          Attributes attributes) {
   AddNode({kind,
            OpKind::kConv2d,
-           {},
+           std::move(attributes),
            {ValueId{from}},
            {to},
-           fmt::format("{} = {}({})", values[to].name,
-                       kind == NodeKind::kTurn ? "turn" : "join",
+           fmt::format("{} = {}({})", values[to].name, NameOfMove(kind),
                        values[from].name)});
 }
 

@@ -27,6 +27,8 @@ enum class NodeKind : uint8_t {
   kUnfold,  // unfold_patches.h
   kTurn,    // gather_pixels.h
   kJoin,    // join_images.h
+  kMosaic,  // mosaic_images.h
+  kCut,     // the same
 };
 
 // Which errors of a value count; of the first three the strictest first.
@@ -59,6 +61,9 @@ struct LoweredValue {
 //   kTurn      input; of [N, ...] a row for each image, or of [1, O, ...] one
 //              for each channel, becomes a column
 //   kJoin      input; of [N, C, H, W] the result is [1, C, N, H W]
+//   kMosaic    input; attributes are those of a pooling of which each image of
+//              the input is a window of the result
+//   kCut       input; the other way
 //   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
 //              sum
 //   others     those of the op
@@ -95,8 +100,8 @@ struct LoweredPlan {
   int AddValue(LoweredValue value);
   // Appends a node, which makes its results from now on.
   void AddNode(Node node);
-  // The same of a kTurn or kJoin of one value into another.
-  void AddMove(NodeKind kind, int from, int to);
+  // The same of a move, but a kUnfold, of one value into another.
+  void AddMove(NodeKind kind, int from, int to, Attributes attributes = {});
 };
 
 // Splits group_norm into its statistics (a reduction) and a pointwise rest,

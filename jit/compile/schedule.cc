@@ -20,6 +20,7 @@
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lay_results.h"
 #include "jit/compile/meet_reductions.h"
+#include "jit/compile/mosaic_images.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/schedule_memory.h"
@@ -45,6 +46,11 @@ enum class Correlating : uint8_t {
   kWhereFaster,
   kAlways,
 };
+
+int SpareRegisters(Room room) {
+  if (room == Room::kTight) return 0;
+  return room == Room::kAmple ? 32 : 64;
+}
 
 class Scheduling {
  public:
@@ -89,14 +95,14 @@ class Scheduling {
 
   // Convolutions on tensor cores. Where the first candidates hold images, the
   // fastest that do not are the second ones.
-  ConvFusion Fuse(int spare_registers, int conv_rank) const {
-    if (spare_registers > 0) return Fuse(spare_registers, conv_rank, false);
-    ConvFusion first = Fuse(0, 0, true);
+  ConvFusion Fuse(int conv_rank) const {
+    if (room_ != Room::kTight) return Fuse(conv_rank, false);
+    ConvFusion first = Fuse(0, true);
     if (conv_rank == 0) return first;
     const bool holds = std::any_of(
         first.geometry.begin(), first.geometry.end(),
         [](const auto& conv) { return conv.second.holds_images(); });
-    return Fuse(0, holds ? conv_rank - 1 : conv_rank, false);
+    return Fuse(holds ? conv_rank - 1 : conv_rank, false);
   }
 
   // Kernels of `fusion`, and of the rest, with rows kept on chip.
@@ -105,13 +111,14 @@ class Scheduling {
   }
 
  private:
-  ConvFusion Fuse(int spare_registers, int conv_rank, bool holds) const {
+  ConvFusion Fuse(int conv_rank, bool holds) const {
+    const ConvOptions options = {plan_.plan.grade, target_,
+                                 SpareRegisters(room_), nullptr,
+                                 room_ == Room::kWarps};
     ConvFusion fusion = FuseConvolutions(
-        schedule_.lowered, GroupNodes(schedule_.lowered),
-        {plan_.plan.grade, target_, spare_registers}, conv_rank);
-    if (spare_registers == 0) {
-      FinishConvolutions(schedule_.lowered, {plan_.plan.grade, target_}, holds,
-                         &fusion);
+        schedule_.lowered, GroupNodes(schedule_.lowered), options, conv_rank);
+    if (room_ == Room::kTight) {
+      FinishConvolutions(schedule_.lowered, options, holds, &fusion);
     }
     return fusion;
   }
@@ -260,28 +267,22 @@ bool PoolsEarlyInPlace(const Schedule& schedule) {
       });
 }
 
-int SpareRegisters(Room room) {
-  if (room == Room::kTight) return 0;
-  return room == Room::kAmple ? 32 : 64;
-}
-
 // Whether the models' choice has correlations, so that convolutions as they are
 // fastest are the second candidates.
 bool HasCorrelationsFirst(const Scheduling& start) {
   if (!start.MayCorrelate()) return false;
   return Scheduling(start)
              .Correlate(Correlating::kWhereFaster)
-             .Fast(start.Fuse(0, 0), RowUse::kFastest, 0)
+             .Fast(start.Fuse(0), RowUse::kFastest, 0)
              .CountCorrelations() > 0;
 }
 
 // The fastest, and one that asks nothing of the device; the search for tiles of
 // convolutions takes most of the time, and is the same for both.
-std::vector<Schedule> MakeFast(const Scheduling& start, int spare_registers,
-                               const Tuning& tuning) {
+std::vector<Schedule> MakeFast(const Scheduling& start, const Tuning& tuning) {
   int rank = tuning.conv;
   if (rank > 0 && HasCorrelationsFirst(start)) --rank;
-  const ConvFusion fusion = start.Fuse(spare_registers, rank);
+  const ConvFusion fusion = start.Fuse(rank);
   const Correlating correlating = tuning.correlations > 0 ? Correlating::kAlways
                                   : tuning.conv > 0       ? Correlating::kNever
                                                     : Correlating::kWhereFaster;
@@ -301,11 +302,10 @@ std::vector<Schedule> MakeFast(const Scheduling& start, int spare_registers,
 std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
                                const LoweredPlan& lowered, Room room,
                                const Tuning& tuning) {
-  const int spare = SpareRegisters(room);
-  std::vector<Schedule> commuted = MakeFast(
-      Scheduling(plan, target, CommutePooling(lowered), room), spare, tuning);
+  std::vector<Schedule> commuted =
+      MakeFast(Scheduling(plan, target, CommutePooling(lowered), room), tuning);
   if (PoolsEarlyInPlace(commuted.front())) return commuted;
-  return MakeFast(Scheduling(plan, target, lowered, room), spare, tuning);
+  return MakeFast(Scheduling(plan, target, lowered, room), tuning);
 }
 
 // `schedules`, of `lowered`, or if the models say that it is faster others in
@@ -363,12 +363,15 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);
   }
-  if (is_hopper) lowered = FoldSignals(std::move(lowered));
+  if (is_hopper) {
+    lowered = FoldSignals(MosaicImages(std::move(lowered), plan.plan.grade,
+                                       target, tuning.image_use()));
+  }
   if (!is_hopper) return MakeFast(plan, target, lowered, room, tuning);
   std::set<int> apart;  // results of convolutions that were not suited
   for (size_t before = 0;; before = apart.size()) {
     const LoweredPlan in_rows =
-        ReshapeImages(JoinImages(lowered, tuning.images > 0, apart), apart);
+        ReshapeImages(JoinImages(lowered, tuning.image_use(), apart), apart);
     std::vector<Schedule> schedules =
         MakeFast(plan, target, in_rows, room, tuning);
     for (const Schedule& schedule : schedules) {

@@ -127,7 +127,8 @@ enum class Room : uint8_t {
   kTight,  // enough for most plans
   kAmple,  // fewer sums to a thread, for long chains; no rows in registers
            // through several reductions
-  kVast,   // fewer still, and warps multiply, not warpgroups
+  kVast,   // fewer still
+  kWarps,  // as few, and warps multiply, not warpgroups
   // The plain schedule, which is taken in any case: one kernel for each
   // barrier, without tiles of depthwise convolutions; values between kernels
   // materialised in their types, f32 but for casts. An output that is read

@@ -294,6 +294,10 @@ class Reporting {
     if (node.kind == NodeKind::kJoin) {
       return "images with rows that begin anywhere lie side by side";
     }
+    if (node.kind == NodeKind::kMosaic) {
+      return "a tile would hold the few pixels of one image";
+    }
+    if (node.kind == NodeKind::kCut) return "results lie apart again";
     const std::string split =
         kernel.reduce->splits == 1
             ? ""

@@ -81,6 +81,7 @@ class Rewrites {
           "images lie side by side, for their rows would begin anywhere: {}",
           node.text);
     }
+    AddMosaicRewrites();
     AddShapeRewrite();
     AddImageRewrites();
     std::set<int> named;
@@ -92,6 +93,19 @@ class Rewrites {
           "rows of the image in {} phases, in each of which the filter's rows "
           "are neighbours: {}",
           kernel.conv->interleave(), NodeAt(kernel.group.anchor).text);
+    }
+  }
+
+  void AddMosaicRewrites() {
+    const LoweredPlan& plan = schedule_.lowered;
+    for (const Node& node : plan.nodes) {
+      if (node.kind != NodeKind::kMosaic) continue;
+      const Dims& apart = plan.values[ValueOf(node.operands[0])].desc.dims;
+      const Dims& one = plan.values[node.results[0]].desc.dims;
+      AddRewrite(
+          "{} images of {} x {} pixels in rows and columns of one of {} x {}, "
+          "with zeros between, for a tile would hold the pixels of one: {}",
+          apart[0], apart[2], apart[3], one[2], one[3], node.text);
     }
   }
 

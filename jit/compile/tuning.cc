@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "jit/compile/errors.h"
 #include "jit/compile/join_images.h"
+#include "jit/compile/mosaic_images.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/schedule_candidates.h"
 
@@ -24,7 +25,7 @@ struct Choice {
 };
 constexpr Choice kChoices[] = {{"conv", &Tuning::conv, kMaxTuningRank},
                                {"rows", &Tuning::rows, kMaxTuningRank},
-                               {"images", &Tuning::images, 1},
+                               {"images", &Tuning::images, 2},
                                {"correlations", &Tuning::correlations, 1}};
 
 // Takes "conv7" off the front of `text`. False if something else is there.
@@ -73,24 +74,29 @@ int CountRanks(const CanonicalPlan& plan, const Target& target,
   return before + std::min(layouts, kTriedLayouts);
 }
 
-// Convolutions of joined images.
-int64_t CountJoined(const LoweredPlan& plan) {
+// Convolutions of images that were moved.
+int64_t CountMoved(const LoweredPlan& plan) {
   return std::count_if(plan.nodes.begin(), plan.nodes.end(),
                        [&](const Node& node) {
+                         if (node.kind == NodeKind::kCut) return true;
                          if (!node.image) return false;
                          const int input = ValueOf(node.operands[0]);
                          return plan.values[input].desc.dims[0] == 1;
                        });
 }
 
-// Whether there are images that could lie side by side, and do not.
+Tuning With(ImageUse use) { return {.images = static_cast<int>(use)}; }
+
+// Whether there are images that could be moved, and are not.
 bool LeavesImages(const CanonicalPlan& plan, const Target& target,
                   const Schedule& schedule) {
-  const LoweredPlan all = JoinImages(Lower(plan), true, {});
-  if (CountJoined(all) == 0) return false;
-  const std::vector<Schedule> joined =
-      MakeSchedules(plan, target, Room::kTight, {.images = 1});
-  return CountJoined(joined.front().lowered) > CountJoined(schedule.lowered);
+  const LoweredPlan all = JoinImages(
+      MosaicImages(Lower(plan), plan.plan.grade, target, ImageUse::kWherever),
+      ImageUse::kWherever, {});
+  if (CountMoved(all) == 0) return false;
+  const std::vector<Schedule> moved =
+      MakeSchedules(plan, target, Room::kTight, With(ImageUse::kWherever));
+  return CountMoved(moved.front().lowered) > CountMoved(schedule.lowered);
 }
 
 // Whether there are statistics that could come from correlations, and do not.
@@ -149,8 +155,11 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
     if (rank < conv) alternatives.push_back({rank, 0});
     if (rank < rows) alternatives.push_back({0, rank});
   }
+  if (CountMoved(first.lowered) > 0) {
+    alternatives.insert(alternatives.begin() + 1, With(ImageUse::kNowhere));
+  }
   if (LeavesImages(plan, target, first)) {
-    alternatives.insert(alternatives.begin() + 1, Tuning{.images = 1});
+    alternatives.insert(alternatives.begin() + 1, With(ImageUse::kWherever));
   }
   if (LeavesCorrelations(plan, target, first)) {
     alternatives.insert(alternatives.begin() + 1, Tuning{.correlations = 1});

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_TUNING_H_
 #define KILN_JIT_COMPILE_TUNING_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,17 +12,25 @@
 
 namespace kiln {
 
+// Which images a schedule moves so that a convolution has one of them all
+// (join_images.h, mosaic_images.h).
+enum class ImageUse : uint8_t {
+  kWherePredicted,  // to pay
+  kWherever,        // they can be moved
+  kNowhere,
+};
+
 // Which candidates a schedule takes, as ranks in the order of predicted times:
 // 0 is the models' choice. Beyond the last candidate means the last. A value.
 struct Tuning {
-  int conv = 0;    // among the layouts of warps of each convolution
-  int rows = 0;    // among the keepers of each norm and softmax over rows
-  int images = 0;  // 1: lie side by side also where that is not predicted to
-                   // pay (join_images.h)
+  int conv = 0;          // among the layouts of warps of each convolution
+  int rows = 0;          // among the keepers of each norm and softmax over rows
+  int images = 0;        // an ImageUse
   int correlations = 0;  // 1: statistics come from these wherever they can
                          // (correlation.h), not only where that is predicted
                          // to be faster
   bool eager = false;    // no kernels of the plan's own: eager_plan.h
+  ImageUse image_use() const { return static_cast<ImageUse>(images); }
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
@@ -39,8 +48,8 @@ absl::StatusOr<Tuning> ParseTuning(std::string_view variant);
 
 // What is worth measuring of a plan: the models' choice, then each further
 // layout of its convolutions and each further keeper of its rows, images that
-// lie side by side, and correlations, `limit` of them at most. The cpu target
-// has the first only.
+// are moved where the models leave them and the other way, and correlations,
+// `limit` of them at most. The cpu target has the first only.
 std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
                                  const Target& target, size_t limit);
 

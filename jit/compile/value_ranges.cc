@@ -145,6 +145,8 @@ class RangeSearch {
       case NodeKind::kUnfold:
       case NodeKind::kTurn:
       case NodeKind::kJoin:
+      case NodeKind::kMosaic:
+      case NodeKind::kCut:
         return Operand0(node);
       case NodeKind::kReduce:
         return OfReduction(node);

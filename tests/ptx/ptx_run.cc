@@ -24,7 +24,8 @@ constexpr char kUsage[] =
   --seed=N          other inputs
   --schedule=N      interrupts warps at random
   --resident=N      so many blocks at a time
-  --room=NAME       tight, ample, vast or plain: what schedules leave free
+  --room=NAME       tight, ample, vast, warps or plain: what schedules leave
+                    free
   --conv=N --rows=N --images=1 --correlations=1
                     other candidates, as `kiln tune` counts them
   --variant=N       of the artifact
@@ -69,6 +70,7 @@ bool ParseOption(const std::string& text, Options* options) {
   } else if (name == "--room") {
     options->run.room = value == "ample"   ? Room::kAmple
                         : value == "vast"  ? Room::kVast
+                        : value == "warps" ? Room::kWarps
                         : value == "plain" ? Room::kPlain
                                            : Room::kTight;
   } else {

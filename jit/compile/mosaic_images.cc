@@ -1,0 +1,245 @@
+#include "jit/compile/mosaic_images.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "jit/compile/conv_choice.h"
+#include "jit/compile/conv_cost.h"
+#include "jit/compile/conv_problem.h"
+#include "jit/compile/reshape_images.h"
+#include "jit/compile/rounding.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kFewestImages = 8;
+constexpr int64_t kMostPixels = 64;  // of an image
+// Of the mosaic: a multiple of eight, so that rows begin where an access of 16
+// bytes may, and no more than tiles share in many ways.
+constexpr int64_t kImagesAcross = 8;
+constexpr int64_t kWidth = 64;
+
+// By eleven convolutions in three types on an H100: what models say of small
+// images is a quarter too much, of others right.
+constexpr double kSmallTakeLess = 0.8;
+// Of a kernel that moves elements: before the first, and of a multiprocessor
+// for each.
+constexpr double kCyclesOfMove = 4000.0;
+constexpr double kCyclesOfElement = 0.22;
+
+// What an axis of images is in the mosaic.
+struct Axis {
+  int64_t pitch = 1;         // of the images
+  int64_t result_pitch = 1;  // of their results
+
+  int64_t ResultSize(int64_t size, const ConvAttributes& conv, size_t i,
+                     int64_t kernel, bool transposed) const {
+    const int64_t reach = (kernel - 1) * conv.dilation[i];
+    if (!transposed) {
+      return (size + 2 * conv.padding[i] - reach - 1) / conv.stride[i] + 1;
+    }
+    return (size - 1) * conv.stride[i] - 2 * conv.padding[i] + reach +
+           conv.output_padding[i] + 1;
+  }
+};
+
+// An image's results end before those that the next one's first pixel counts
+// in, and begin behind those that the last pixel of the one before does.
+Axis AxisOf(const ConvAttributes& conv, size_t i, int64_t kernel, int64_t size,
+            int64_t result, bool transposed) {
+  const int64_t reach = (kernel - 1) * conv.dilation[i];
+  const int64_t stride = conv.stride[i];
+  const int64_t padding = conv.padding[i];
+  if (!transposed) {
+    const int64_t read = (result - 1) * stride - padding + reach + 1;
+    const int64_t pitch = RoundUp(std::max(size + padding, read), stride);
+    return {pitch, pitch / stride};
+  }
+  const int64_t counted = (size - 1) * stride - padding + reach + 1;
+  const int64_t pitch =
+      std::max(size, CeilDiv(std::max(result + padding, counted), stride));
+  return {pitch, pitch * stride};
+}
+
+class MakingMosaics {
+ public:
+  MakingMosaics(LoweredPlan plan, const ConvOptions& options, ImageUse use)
+      : plan_(std::move(plan)), options_(options), use_(use) {}
+
+  LoweredPlan Run() && {
+    std::vector<bool> pays;
+    for (const Node& node : plan_.nodes) pays.push_back(IsToBeOne(node));
+    std::vector<Node> nodes = std::move(plan_.nodes);
+    plan_.nodes.clear();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (pays[i]) {
+        LayOut(std::move(nodes[i]));
+      } else {
+        plan_.AddNode(std::move(nodes[i]));
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  struct Mosaic {
+    Axis rows;
+    Axis columns;
+    Dims input;   // 1, C, Q R, P S
+    Dims result;  // of the convolution
+  };
+
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+  const Dims& InputOf(const Node& conv) const {
+    return DimsOf(ValueOf(conv.operands[0]));
+  }
+
+  bool IsToBeOne(const Node& node) const {
+    if (!node.IsConvolution() || node.image || node.wraps_rows) return false;
+    const Dims& input = InputOf(node);
+    if (input[0] < kFewestImages) return false;
+    if (input[2] * input[3] > kMostPixels || MayBeJoined(node)) return false;
+    return Pays(node);
+  }
+
+  // Side by side (join_images.h).
+  bool MayBeJoined(const Node& node) const {
+    const TensorDesc& input = plan_.values[ValueOf(node.operands[0])].desc;
+    return HasOneTap(plan_, node) && input.dtype != DataType::kF32 &&
+           input.dims[2] * input.dims[3] % 4 != 0;
+  }
+
+  Mosaic MosaicOf(const Node& node) const {
+    const auto& conv = std::get<ConvAttributes>(node.attributes);
+    const bool transposed = node.kind == NodeKind::kConvTranspose2d;
+    const Dims& input = InputOf(node);
+    const Dims& result = DimsOf(node.results[0]);
+    const Dims& filter = DimsOf(ValueOf(node.operands[1]));
+    const auto axis = [&](size_t i) {
+      return AxisOf(conv, i, filter[2 + i], input[2 + i], result[2 + i],
+                    transposed);
+    };
+    const auto size = [&](const Axis& along, size_t i, int64_t of_input) {
+      return along.ResultSize(of_input, conv, i, filter[2 + i], transposed);
+    };
+    Mosaic mosaic = {axis(0), axis(1), {}, {}};
+    const int64_t fitting = kWidth / mosaic.columns.pitch;
+    const int64_t across =
+        std::clamp(fitting / kImagesAcross * kImagesAcross, kImagesAcross,
+                   RoundUp(input[0], kImagesAcross));
+    const int64_t height = CeilDiv(input[0], across) * mosaic.rows.pitch;
+    const int64_t width = across * mosaic.columns.pitch;
+    mosaic.input = {1, input[1], height, width};
+    mosaic.result = {1, result[1], size(mosaic.rows, 0, height),
+                     size(mosaic.columns, 1, width)};
+    return mosaic;
+  }
+
+  // Of convolutions that tensor cores take both ways.
+  bool Pays(const Node& node) const {
+    const ConvProblem apart = ConvProblemOf(plan_, node);
+    const std::optional<double> cycles_apart = CyclesOf(apart);
+    if (!cycles_apart) return false;
+    const Mosaic mosaic = MosaicOf(node);
+    ConvProblem one = apart;
+    one.input = AlignDims(mosaic.input);
+    one.output = AlignDims(mosaic.result);
+    const std::optional<double> cycles_of_one = CyclesOf(one);
+    if (!cycles_of_one) return false;
+    return use_ == ImageUse::kWherever ||
+           *cycles_of_one + CyclesOfMoves(node, mosaic) <
+               kSmallTakeLess * *cycles_apart;
+  }
+
+  std::optional<double> CyclesOf(const ConvProblem& problem) const {
+    const ConvDemands demands;
+    const auto geometry = ChooseConvGeometry(problem, demands, options_);
+    if (!geometry) return std::nullopt;
+    return ConvCycles(*geometry, demands, options_.target);
+  }
+
+  // What reduces or pools results, which the convolution's kernel might have
+  // done, reads them once more.
+  double CyclesOfMoves(const Node& node, const Mosaic& mosaic) const {
+    const int64_t results = NumElements(DimsOf(node.results[0]));
+    double cycles = CyclesOfMove(NumElements(mosaic.input)) +
+                    CyclesOfMove(NumElements(mosaic.result));
+    if (IsReduced(node)) cycles += CyclesOfMove(2 * results);
+    return cycles;
+  }
+  double CyclesOfMove(int64_t elements) const {
+    return kCyclesOfMove + kCyclesOfElement * static_cast<double>(elements) /
+                               std::max(options_.target.sm_count, 1);
+  }
+  bool IsReduced(const Node& node) const {
+    const std::vector<const Node*> behind = NodesBehind(plan_, node);
+    return std::any_of(behind.begin(), behind.end(), [](const Node* reader) {
+      return reader->kind == NodeKind::kReduce ||
+             reader->kind == NodeKind::kPool2d;
+    });
+  }
+
+  void LayOut(Node conv) {
+    const Mosaic mosaic = MosaicOf(conv);
+    const int input = ValueOf(conv.operands[0]);
+    const int result = conv.results[0];
+    const int whole = AddValue(result, "_mosaic", mosaic.result);
+    conv.operands[0] = ValueId{MosaicFor(input, mosaic)};
+    conv.results[0] = whole;
+    plan_.AddNode(std::move(conv));
+    plan_.AddMove(NodeKind::kCut, whole, result,
+                  WindowsOf(DimsOf(result), mosaic.rows.result_pitch,
+                            mosaic.columns.result_pitch));
+  }
+
+  // Convolutions that read the same input at the same distances share it.
+  int MosaicFor(int input, const Mosaic& mosaic) {
+    const auto [made, is_new] =
+        mosaics_.try_emplace({input, mosaic.rows.pitch, mosaic.columns.pitch});
+    if (!is_new) return made->second;
+    made->second = AddValue(input, "_mosaic", mosaic.input);
+    plan_.AddMove(
+        NodeKind::kMosaic, input, made->second,
+        WindowsOf(DimsOf(input), mosaic.rows.pitch, mosaic.columns.pitch));
+    return made->second;
+  }
+
+  static PoolAttributes WindowsOf(const Dims& image, int64_t row_pitch,
+                                  int64_t column_pitch) {
+    PoolAttributes windows;
+    windows.kernel_size = {image[2], image[3]};
+    windows.stride = {row_pitch, column_pitch};
+    windows.padding = {0, 0};
+    windows.dilation = {1, 1};
+    return windows;
+  }
+
+  // A value like `like`, of other dims.
+  int AddValue(int like, const char* suffix, const Dims& dims) {
+    LoweredValue value = plan_.values[like];
+    value.name += suffix;
+    value.desc.dims = dims;
+    return plan_.AddValue(std::move(value));
+  }
+
+  LoweredPlan plan_;
+  const ConvOptions options_;
+  const ImageUse use_;
+  // By input and pitches.
+  std::map<std::tuple<int, int64_t, int64_t>, int> mosaics_;
+};
+
+}  // namespace
+
+LoweredPlan MosaicImages(LoweredPlan plan, Grade grade, const Target& target,
+                         ImageUse use) {
+  if (use == ImageUse::kNowhere) return plan;
+  return MakingMosaics(std::move(plan), {grade, target}, use).Run();
+}
+
+}  // namespace kiln
