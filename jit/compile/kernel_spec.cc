@@ -11,6 +11,7 @@
 #include "jit/compile/correlation_spec.h"
 #include "jit/compile/held_text.h"
 #include "jit/compile/lay_spec.h"
+#include "jit/compile/mosaic_blocks.h"
 #include "jit/compile/pack_spec.h"
 #include "jit/compile/rounding.h"
 #include "jit/compile/row_chain_spec.h"
@@ -25,9 +26,10 @@ constexpr int kThreads = 256;
 // Of a thread that merges what blocks have left of an output: few enough to be
 // in flight at once.
 constexpr int kMaxStates = 4;
-// Elements of a thread of move_elements.cuh: memory is busy with fewer blocks
+// Elements of join.cu's threads: memory is busy with fewer blocks
 // than a small tensor would have with one each.
-constexpr int kMovedAtOnce = 8;
+constexpr int kJoinedAtOnce = 8;
+constexpr int kMosaicAtOnce = 8;  // of mosaic.cu, on their way together
 // Blocks beyond this many add nothing on any device; the rest is done by the
 // grid-stride loop. Kept small so that position + stride stays in 32 bits for
 // as many tensors as possible.
@@ -180,15 +182,11 @@ class SpecWriter {
         return Turn(node);
       case NodeKind::kJoin:
         spec_.source_file = "join.cu";
-        return Move(node, "kiln_join", "kiln::Join");
+        return Join(node);
       case NodeKind::kMosaic:
-        spec_.source_file = "mosaic.cu";
-        AddWindows(node, kernel_.group.domain);
-        return Move(node, "kiln_mosaic", "kiln::Mosaic");
       case NodeKind::kCut:
         spec_.source_file = "mosaic.cu";
-        AddWindows(node, DimsOf(ValueOf(node.operands[0])));
-        return Move(node, "kiln_cut", "kiln::CutMosaic");
+        return Mosaic(node);
       case NodeKind::kReduce:
         return Reduce(node);
       case NodeKind::kPointwise:
@@ -379,18 +377,32 @@ class SpecWriter {
                              {static_cast<uint32_t>(squares), 1, 1}});
   }
 
-  // Of images in `mosaic`.
-  void AddWindows(const Node& node, const Dims& mosaic) {
-    const auto& windows = std::get<PoolAttributes>(node.attributes);
-    const int64_t across =
-        (mosaic[3] - windows.kernel_size[1]) / windows.stride[1] + 1;
-    Append({PairText("Pitch", windows.stride),
-            fmt::format("static constexpr Index kAcross = {};", across)});
+  void Join(const Node& node) {
+    AddMove(node, kJoinedAtOnce);
+    const int64_t of_block = kThreads * kJoinedAtOnce;
+    counts_.push_back(NumElements(kernel_.group.domain) + of_block);
+    spec_.entries.push_back(
+        {"kiln_join",
+         "kiln::Join",
+         kThreads,
+         {Blocks(NumElements(kernel_.group.domain), of_block), 1, 1}});
   }
 
-  // One element at a time (move_elements.cuh).
-  void Move(const Node& node, const std::string& entry,
-            const std::string& function) {
+  void Mosaic(const Node& node) {
+    const MosaicBlocks blocks = MosaicBlocksOf(schedule_.lowered, node);
+    const bool cuts = node.kind == NodeKind::kCut;
+    AddMove(node, kMosaicAtOnce);
+    Append({PairText("Pitch", std::get<PoolAttributes>(node.attributes).stride),
+            fmt::format("static constexpr int kAcross = {}, kChannels = {};",
+                        blocks.across, blocks.channels)});
+    spec_.entries.push_back({cuts ? "kiln_cut" : "kiln_mosaic",
+                             cuts ? "kiln::CutMosaic" : "kiln::Mosaic",
+                             kThreads,
+                             {static_cast<uint32_t>(blocks.count), 1, 1}});
+  }
+
+  // What moves elements read one by one.
+  void AddMove(const Node& node, int at_once) {
     Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
     Append(ShapeText("Output", kernel_.group.domain));
     AddDirection();
@@ -398,14 +410,7 @@ class SpecWriter {
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
     Append({fmt::format("static constexpr int kThreads = {}, kAtOnce = {};",
-                        kThreads, kMovedAtOnce)});
-    const int64_t of_block = kThreads * kMovedAtOnce;
-    counts_.push_back(NumElements(kernel_.group.domain) + of_block);
-    spec_.entries.push_back(
-        {entry,
-         function,
-         kThreads,
-         {Blocks(NumElements(kernel_.group.domain), of_block), 1, 1}});
+                        kThreads, at_once)});
   }
 
   // Spec::Read: one element of the anchor's input.
