@@ -8,77 +8,72 @@
 // CutMosaic the images; Spec::Read gives an element of the one, computed from
 // whatever lies in memory, and Spec::Element takes one of the other. A block
 // moves kChannels channels of a row of images by way of shared memory, for
-// neighbours of one are far from each other in the other: each element is read
-// and written beside its neighbours.
+// neighbours of one are far from each other in the other. A warp goes through
+// runs of memory: of the images, the channels of one; of the whole, a channel's
+// rows.
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
 
 namespace kiln {
 
-// The row of images and the channels of a block.
-template <typename Spec, typename Image>
+constexpr int kLanes = 32;
+
+template <typename Spec, typename Image, typename Whole>
 struct MosaicBlock {
   using Index = typename Spec::Index;
+  static constexpr int kPixels = Image::kH * Image::kW;
   static constexpr Index kRows =
       (Image::kN + Spec::kAcross - 1) / Spec::kAcross;
 
   __device__ MosaicBlock()
       : row(BlockInMemory<Spec>() % kRows),
-        channel(BlockInMemory<Spec>() / kRows * Spec::kChannels) {}
-  __device__ bool Has(int p, int c) const {
-    return row * Spec::kAcross + p < Image::kN && channel + c < Image::kC;
+        channel(BlockInMemory<Spec>() / kRows * Spec::kChannels),
+        channels(min(static_cast<Index>(Spec::kChannels),
+                     static_cast<Index>(Image::kC) - channel)),
+        images(min(static_cast<Index>(Spec::kAcross),
+                   static_cast<Index>(Image::kN) - row * Spec::kAcross)),
+        warp(threadIdx.x / kLanes),
+        lane(threadIdx.x % kLanes) {}
+
+  // The i-th element of the block's channels of its p-th image.
+  __device__ Point<Index> OfImage(int p, int i) const {
+    const Index n = row * Spec::kAcross + p;
+    return {(n * Image::kC + channel) * kPixels + i, n, channel + i / kPixels,
+            i / Image::kW % Image::kH, i % Image::kW};
   }
-  __device__ Point<Index> OfImage(int p, int c, int y, int x) const {
-    return PointAt<Image, Index>(row * Spec::kAcross + p, channel + c, y, x);
-  }
-  template <typename Whole>
-  __device__ Point<Index> OfWhole(int c, int y, int x) const {
-    return PointAt<Whole, Index>(0, channel + c, row * Spec::kPitchH + y, x);
+  // The i-th element of its c-th channel's rows of the whole.
+  __device__ Point<Index> OfWhole(int c, int i) const {
+    const Index h = row * Spec::kPitchH;
+    return {((channel + c) * Whole::kH + h) * Whole::kW + i, 0, channel + c,
+            h + i / Whole::kW, i % Whole::kW};
   }
 
-  const Index row;  // of images
-  const Index channel;
+  const Index row;      // of images
+  const Index channel;  // the first
+  const int channels;
+  const int images;
+  const int warp;
+  const int lane;
 };
 
-// Where an element of a block's images lies: image, channel, row and column.
-struct MosaicElement {
-  int p, c, y, x;
-};
-
-// The i-th of a block's elements as images lie in memory.
-template <typename Spec, typename Image>
-__device__ MosaicElement InImages(int i) {
-  constexpr int kW = Image::kW, kH = Image::kH;
-  return {i / (kW * kH * Spec::kChannels), i / (kW * kH) % Spec::kChannels,
-          i / kW % kH, i % kW};
-}
-
-// The same as the whole lies in memory, what is between images left out.
-template <typename Spec, typename Image>
-__device__ MosaicElement InWhole(int i) {
-  constexpr int kW = Image::kW, kH = Image::kH, kAcross = Spec::kAcross;
-  return {i / kW % kAcross, i / (kW * kAcross * kH), i / (kW * kAcross) % kH,
-          i % kW};
-}
-
-// Calls load(i) for all i < kCount, then store(i, what it gave); loads of a
-// thread are on their way together.
-template <typename Spec, int kCount, typename LoadOne, typename StoreOne>
-__device__ void MoveMany(const LoadOne& load, const StoreOne& store) {
+// Calls store(i, load(i)) for the `count` elements of a run; loads of a thread
+// are on their way together.
+template <typename Spec, typename LoadOne, typename StoreOne>
+__device__ void MoveRun(int lane, int count, const LoadOne& load,
+                        const StoreOne& store) {
   constexpr int kAtOnce = Spec::kAtOnce;
 #pragma unroll 1
-  for (int first = threadIdx.x; first < kCount;
-       first += Spec::kThreads * kAtOnce) {
+  for (int first = lane; first < count; first += kLanes * kAtOnce) {
     float values[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      values[k] = load(min(first + k * Spec::kThreads, kCount - 1));
+      values[k] = load(min(first + k * kLanes, count - 1));
     }
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      const int i = first + k * Spec::kThreads;
-      if (i < kCount) store(i, values[k]);
+      const int i = first + k * kLanes;
+      if (i < count) store(i, values[k]);
     }
   }
 }
@@ -87,36 +82,35 @@ template <typename Spec>
 __device__ void Mosaic(const typename Spec::Tensors& t) {
   using Image = typename Spec::Input;
   using Whole = typename Spec::Output;
+  constexpr int kWarps = Spec::kThreads / kLanes;
   // A little more, so that rows begin in different banks.
   constexpr int kRow = Whole::kW + Image::kW;
   constexpr int kPlane = Spec::kPitchH * kRow;
+  constexpr int kPixels = Image::kH * Image::kW;
   __shared__ float shared[Spec::kChannels * kPlane];
-  const MosaicBlock<Spec, Image> block;
+  const MosaicBlock<Spec, Image, Whole> block;
   for (int i = threadIdx.x; i < Spec::kChannels * kPlane; i += Spec::kThreads) {
     shared[i] = 0.0f;
   }
   // All is zero.
   __syncthreads();
-  MoveMany<Spec, Spec::kAcross * Spec::kChannels * Image::kH * Image::kW>(
-      [&](int i) {
-        const MosaicElement e = InImages<Spec, Image>(i);
-        if (!block.Has(e.p, e.c)) return 0.0f;
-        return Spec::Read(t, block.OfImage(e.p, e.c, e.y, e.x));
-      },
-      [&](int i, float value) {
-        const MosaicElement e = InImages<Spec, Image>(i);
-        shared[e.c * kPlane + e.y * kRow + e.p * Spec::kPitchW + e.x] = value;
-      });
+  for (int p = block.warp; p < block.images; p += kWarps) {
+    MoveRun<Spec>(
+        block.lane, block.channels * kPixels,
+        [&](int i) { return Spec::Read(t, block.OfImage(p, i)); },
+        [&](int i, float value) {
+          shared[i / kPixels * kPlane + i / Image::kW % Image::kH * kRow +
+                 p * Spec::kPitchW + i % Image::kW] = value;
+        });
+  }
   // The images are there.
   __syncthreads();
-  constexpr int kPixels = Spec::kPitchH * Whole::kW;
-  for (int i = threadIdx.x; i < Spec::kChannels * kPixels;
-       i += Spec::kThreads) {
-    const int c = i / kPixels, y = i / Whole::kW % Spec::kPitchH,
-              x = i % Whole::kW;
-    if (block.channel + c >= Image::kC) break;
-    Spec::Element(t, block.template OfWhole<Whole>(c, y, x),
-                  shared[c * kPlane + y * kRow + x]);
+  for (int c = block.warp; c < block.channels; c += kWarps) {
+#pragma unroll 4
+    for (int i = block.lane; i < Spec::kPitchH * Whole::kW; i += kLanes) {
+      Spec::Element(t, block.OfWhole(c, i),
+                    shared[c * kPlane + i / Whole::kW * kRow + i % Whole::kW]);
+    }
   }
 }
 
@@ -124,31 +118,31 @@ template <typename Spec>
 __device__ void CutMosaic(const typename Spec::Tensors& t) {
   using Image = typename Spec::Output;
   using Whole = typename Spec::Input;
+  constexpr int kWarps = Spec::kThreads / kLanes;
   constexpr int kPixels = Image::kH * Image::kW;
   // A little more, so that images begin in different banks.
   constexpr int kImage = Spec::kChannels * kPixels + Image::kW;
-  constexpr int kCount = Spec::kAcross * Spec::kChannels * kPixels;
   __shared__ float shared[Spec::kAcross * kImage];
-  const MosaicBlock<Spec, Image> block;
-  MoveMany<Spec, kCount>(
-      [&](int i) {
-        const MosaicElement e = InWhole<Spec, Image>(i);
-        if (!block.Has(e.p, e.c)) return 0.0f;
-        return Spec::Read(t, block.template OfWhole<Whole>(
-                                 e.c, e.y, e.p * Spec::kPitchW + e.x));
-      },
-      [&](int i, float value) {
-        const MosaicElement e = InWhole<Spec, Image>(i);
-        shared[e.p * kImage + e.c * kPixels + e.y * Image::kW + e.x] = value;
-      });
+  const MosaicBlock<Spec, Image, Whole> block;
+  for (int c = block.warp; c < block.channels; c += kWarps) {
+    MoveRun<Spec>(
+        block.lane, Image::kH * Whole::kW,
+        [&](int i) { return Spec::Read(t, block.OfWhole(c, i)); },
+        [&](int i, float value) {
+          const int column = i % Whole::kW;
+          const int p = column / Spec::kPitchW, x = column % Spec::kPitchW;
+          if (p >= Spec::kAcross || x >= Image::kW) return;
+          shared[p * kImage + c * kPixels + i / Whole::kW * Image::kW + x] =
+              value;
+        });
+  }
   // The images are there.
   __syncthreads();
+  for (int p = block.warp; p < block.images; p += kWarps) {
 #pragma unroll 4
-  for (int i = threadIdx.x; i < kCount; i += Spec::kThreads) {
-    const MosaicElement e = InImages<Spec, Image>(i);
-    if (!block.Has(e.p, e.c)) continue;
-    Spec::Element(t, block.OfImage(e.p, e.c, e.y, e.x),
-                  shared[e.p * kImage + i % (Spec::kChannels * kPixels)]);
+    for (int i = block.lane; i < block.channels * kPixels; i += kLanes) {
+      Spec::Element(t, block.OfImage(p, i), shared[p * kImage + i]);
+    }
   }
 }
 
