@@ -32,9 +32,7 @@ struct MosaicBlock {
         channels(min(static_cast<Index>(Spec::kChannels),
                      static_cast<Index>(Image::kC) - channel)),
         images(min(static_cast<Index>(Spec::kAcross),
-                   static_cast<Index>(Image::kN) - row * Spec::kAcross)),
-        warp(threadIdx.x / kLanes),
-        lane(threadIdx.x % kLanes) {}
+                   static_cast<Index>(Image::kN) - row * Spec::kAcross)) {}
 
   // The i-th element of the block's channels of its p-th image.
   __device__ Point<Index> OfImage(int p, int i) const {
@@ -53,36 +51,60 @@ struct MosaicBlock {
   const Index channel;  // the first
   const int channels;
   const int images;
-  const int warp;
-  const int lane;
 };
 
-// Calls store(i, load(i)) for the `count` elements of a run; loads of a thread
-// are on their way together.
-template <typename Spec, typename LoadOne, typename StoreOne>
-__device__ void MoveRun(int lane, int count, const LoadOne& load,
-                        const StoreOne& store) {
-  constexpr int kAtOnce = Spec::kAtOnce;
+// A block's threads go through at most kRuns runs of memory, each by so many
+// whole warps that all have one.
+template <typename Spec, int kRuns>
+struct MosaicRuns {
+  static constexpr int kThreads =
+      kRuns >= Spec::kThreads / kLanes
+          ? kLanes
+          : Spec::kThreads / kRuns / kLanes * kLanes;
+  static constexpr int kAbreast = Spec::kThreads / kThreads;
+
+  // Calls take(run, i) for the `count` elements of each of `runs`.
+  template <typename Take>
+  static __device__ void ForEach(int runs, int count, const Take& take) {
 #pragma unroll 1
-  for (int first = lane; first < count; first += kLanes * kAtOnce) {
-    float values[kAtOnce];
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      values[k] = load(min(first + k * kLanes, count - 1));
-    }
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const int i = first + k * kLanes;
-      if (i < count) store(i, values[k]);
+    for (int run = threadIdx.x / kThreads; run < runs; run += kAbreast) {
+#pragma unroll 4
+      for (int i = threadIdx.x % kThreads; i < count; i += kThreads) {
+        take(run, i);
+      }
     }
   }
-}
+
+  // The same of store(run, i, load(run, i)), with several loads of a thread on
+  // their way together.
+  template <typename LoadOne, typename StoreOne>
+  static __device__ void Move(int runs, int count, const LoadOne& load,
+                              const StoreOne& store) {
+    constexpr int kAtOnce = Spec::kAtOnce;
+#pragma unroll 1
+    for (int run = threadIdx.x / kThreads; run < runs; run += kAbreast) {
+#pragma unroll 1
+      for (int first = threadIdx.x % kThreads; first < count;
+           first += kThreads * kAtOnce) {
+        float values[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+          values[k] = load(run, min(first + k * kThreads, count - 1));
+        }
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+          const int i = first + k * kThreads;
+          if (i < count) store(run, i, values[k]);
+        }
+      }
+    }
+  }
+};
 
 template <typename Spec>
 __device__ void Mosaic(const typename Spec::Tensors& t) {
   using Image = typename Spec::Input;
   using Whole = typename Spec::Output;
-  constexpr int kWarps = Spec::kThreads / kLanes;
   // A little more, so that rows begin in different banks.
   constexpr int kRow = Whole::kW + Image::kW;
   constexpr int kPlane = Spec::kPitchH * kRow;
@@ -94,56 +116,48 @@ __device__ void Mosaic(const typename Spec::Tensors& t) {
   }
   // All is zero.
   __syncthreads();
-  for (int p = block.warp; p < block.images; p += kWarps) {
-    MoveRun<Spec>(
-        block.lane, block.channels * kPixels,
-        [&](int i) { return Spec::Read(t, block.OfImage(p, i)); },
-        [&](int i, float value) {
-          shared[i / kPixels * kPlane + i / Image::kW % Image::kH * kRow +
-                 p * Spec::kPitchW + i % Image::kW] = value;
-        });
-  }
+  MosaicRuns<Spec, Spec::kAcross>::Move(
+      block.images, block.channels * kPixels,
+      [&](int p, int i) { return Spec::Read(t, block.OfImage(p, i)); },
+      [&](int p, int i, float value) {
+        shared[i / kPixels * kPlane + i / Image::kW % Image::kH * kRow +
+               p * Spec::kPitchW + i % Image::kW] = value;
+      });
   // The images are there.
   __syncthreads();
-  for (int c = block.warp; c < block.channels; c += kWarps) {
-#pragma unroll 4
-    for (int i = block.lane; i < Spec::kPitchH * Whole::kW; i += kLanes) {
-      Spec::Element(t, block.OfWhole(c, i),
-                    shared[c * kPlane + i / Whole::kW * kRow + i % Whole::kW]);
-    }
-  }
+  MosaicRuns<Spec, Spec::kChannels>::ForEach(
+      block.channels, Spec::kPitchH * Whole::kW, [&](int c, int i) {
+        Spec::Element(
+            t, block.OfWhole(c, i),
+            shared[c * kPlane + i / Whole::kW * kRow + i % Whole::kW]);
+      });
 }
 
 template <typename Spec>
 __device__ void CutMosaic(const typename Spec::Tensors& t) {
   using Image = typename Spec::Output;
   using Whole = typename Spec::Input;
-  constexpr int kWarps = Spec::kThreads / kLanes;
   constexpr int kPixels = Image::kH * Image::kW;
   // A little more, so that images begin in different banks.
   constexpr int kImage = Spec::kChannels * kPixels + Image::kW;
   __shared__ float shared[Spec::kAcross * kImage];
   const MosaicBlock<Spec, Image, Whole> block;
-  for (int c = block.warp; c < block.channels; c += kWarps) {
-    MoveRun<Spec>(
-        block.lane, Image::kH * Whole::kW,
-        [&](int i) { return Spec::Read(t, block.OfWhole(c, i)); },
-        [&](int i, float value) {
-          const int column = i % Whole::kW;
-          const int p = column / Spec::kPitchW, x = column % Spec::kPitchW;
-          if (p >= Spec::kAcross || x >= Image::kW) return;
-          shared[p * kImage + c * kPixels + i / Whole::kW * Image::kW + x] =
-              value;
-        });
-  }
+  MosaicRuns<Spec, Spec::kChannels>::Move(
+      block.channels, Image::kH * Whole::kW,
+      [&](int c, int i) { return Spec::Read(t, block.OfWhole(c, i)); },
+      [&](int c, int i, float value) {
+        const int column = i % Whole::kW;
+        const int p = column / Spec::kPitchW, x = column % Spec::kPitchW;
+        if (p >= Spec::kAcross || x >= Image::kW) return;
+        shared[p * kImage + c * kPixels + i / Whole::kW * Image::kW + x] =
+            value;
+      });
   // The images are there.
   __syncthreads();
-  for (int p = block.warp; p < block.images; p += kWarps) {
-#pragma unroll 4
-    for (int i = block.lane; i < block.channels * kPixels; i += kLanes) {
-      Spec::Element(t, block.OfImage(p, i), shared[p * kImage + i]);
-    }
-  }
+  MosaicRuns<Spec, Spec::kAcross>::ForEach(
+      block.images, block.channels * kPixels, [&](int p, int i) {
+        Spec::Element(t, block.OfImage(p, i), shared[p * kImage + i]);
+      });
 }
 
 }  // namespace kiln

@@ -9,8 +9,9 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kMostChannels = 16;
-// That a block keeps in shared memory: 32 KB of them.
-constexpr int64_t kMostElements = 8192;
+// That a block keeps: eight of each thread, so that all are on their way
+// together.
+constexpr int64_t kMostElements = 2048;
 
 }  // namespace
 
