@@ -1,15 +1,15 @@
 // Small images in rows and columns of one, and results cut out of it.
 //
-//   whole[c, q * kPitchH + y, p * kPitchW + x] = image[q * kAcross + p, c, y,
-//   x]
+//   whole[c, q * kPitchH + y, p * kPitchW + x] =
+//       image[q * kAcross + p, c, y, x]
 //
 // for images N x C x H x W and the whole 1 x C x ..., kAcross images in a row
 // of it; contiguous. Mosaic makes the whole, with zeros between images,
 // CutMosaic the images; Spec::Read gives an element of the one, computed from
 // whatever lies in memory, and Spec::Element takes one of the other. A block
 // moves kChannels channels of a row of images by way of shared memory, for
-// neighbours of one are far from each other in the other. A warp goes through
-// runs of memory: of the images, the channels of one; of the whole, a channel's
+// neighbours of one are far from each other in the other. Warps go through runs
+// of memory: of the images, the channels of one; of the whole, a channel's
 // rows.
 #include "math.cuh"
 #include "point.cuh"

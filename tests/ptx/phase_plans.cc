@@ -10,6 +10,9 @@ TemplatePlan WithJoinedImages(const std::string& name,
                               const std::string& text) {
   return Tuned({name, "join.cu", text, "sm_90a/4", true}, {.images = 1});
 }
+TemplatePlan WithMosaic(const std::string& name, const std::string& text) {
+  return Tuned({name, "mosaic.cu", text, "sm_90a/4", true}, {.images = 1});
+}
 
 }  // namespace
 
@@ -84,6 +87,24 @@ std::vector<TemplatePlan> PhasePlans() {
        "input z: f32[133,24,3,2]\nparam w: f32[140,24,3,2]\n"
        "x = mul(z, 0.5)\nc = conv2d(x, w)\ny = gelu(c)\noutput y\n",
        target, true},
+      {"transpose_of_single_pixels", "turn.cu",
+       "input x: f16[40,40,1,1]\nparam w: f16[40,72,4,3]\n"
+       "param b: f16[72]\nc = conv_transpose2d(x, w, b, stride=2)\n"
+       "y = relu(c)\noutput y\n",
+       target, true},
+      WithMosaic("conv_of_mosaic",
+                 "input x: f16[19,40,2,2]\nparam w: f16[72,40,3,3]\n"
+                 "param b: f16[72]\ninput z: f16[19,72,2,2]\nr = relu(x)\n"
+                 "c = conv2d(r, w, b, padding=1)\na = add(c, z)\n"
+                 "y = gelu(a)\noutput y\n"),
+      WithMosaic("conv_of_mosaic_s23_d2",
+                 "input x: bf16[21,48,7,5]\nparam w: bf16[40,48,5,3]\n"
+                 "c = conv2d(x, w, stride=[2,3], padding=[2,0], "
+                 "dilation=[1,2])\ny = softmax(c, dim=1)\noutput y\n"),
+      WithMosaic("transpose_of_mosaic",
+                 Transpose("19,24,4,3", "24,40,4,4",
+                           "stride=2, padding=1, output_padding=1",
+                           "y = group_norm(c, num_groups=4)")),
       WithJoinedImages(
           "conv_of_joined_images",
           "input x: f16[8,40,5,7]\nparam u: f16[72,40,1,1]\n"

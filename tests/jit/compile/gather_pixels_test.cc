@@ -50,6 +50,33 @@ TEST(GatherPixelsTest, LeavesOthersAsTheyAre) {
               Not(Contains("turn.cu")));
 }
 
+// A generator's first layer.
+std::string OfLatents(const std::string& options = "", int size = 1,
+                      const std::string& bias = "") {
+  return fmt::format(
+      "input x: f16[128,100,{1},{1}]\nparam w: f16[100,512,4,4]\n"
+      "param b: f16[512]\nt = conv_transpose2d(x, w{2}{0})\n"
+      "y = relu(t)\noutput y\n",
+      options, size, bias);
+}
+
+TEST(GatherPixelsTest, SoIsATransposedFilterOfSinglePixels) {
+  const std::vector<std::string> files = SourceFilesOf(OfLatents());
+  EXPECT_THAT(files, ElementsAre("turn.cu", "pack_halves.cu", "conv_wgmma.cu",
+                                 "turn.cu"));
+  EXPECT_EQ(SourceFilesOf(OfLatents(", stride=3")), files);
+  EXPECT_EQ(SourceFilesOf(OfLatents("", 1, ", b")), files) << "with a bias";
+}
+
+TEST(GatherPixelsTest, LeavesOtherTransposedConvolutions) {
+  EXPECT_THAT(SourceFilesOf(OfLatents("", 2)), Not(Contains("turn.cu")));
+  for (const char* options :
+       {", padding=1", ", stride=2, output_padding=1", ", dilation=2"}) {
+    EXPECT_THAT(SourceFilesOf(OfLatents(options)), Not(Contains("turn.cu")))
+        << options;
+  }
+}
+
 TEST(GatherPixelsTest, ExplainSaysSo) {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(Linear(1000, 512)));
   EXPECT_THAT(RewritesOf(plan, MakeSchedules(plan, kH100).front()),

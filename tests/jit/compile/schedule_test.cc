@@ -285,6 +285,24 @@ TEST(ScheduleTest, DepthwiseTilesLeaveRoom) {
   EXPECT_FALSE(tile(Room::kPlain).has_value());
 }
 
+// Warps take four times as long: where ptxas refuses warpgroups, these are
+// tried with more room for what follows the convolution before it is left to
+// them.
+TEST(ScheduleTest, WarpsMultiplyLast) {
+  const CanonicalPlan plan = *Canonicalize(
+      *ParsePlanText("input x: bf16[64,80,80,80]\nparam w: bf16[80,80,3,3]\n"
+                     "c = conv2d(x, w, stride=2, padding=1)\ng = gelu(c)\n"
+                     "y = sum(g, dim=1, keepdim=True)\noutput y\n"));
+  const auto has_groups = [&](Room room) {
+    const Schedule schedule = MakeSchedules(plan, kTarget, room).front();
+    return schedule.kernels.back().conv->has_groups();
+  };
+  EXPECT_TRUE(has_groups(Room::kTight));
+  EXPECT_TRUE(has_groups(Room::kAmple));
+  EXPECT_TRUE(has_groups(Room::kVast));
+  EXPECT_FALSE(has_groups(Room::kWarps));
+}
+
 TEST(ScheduleTest, LastAttemptIsAKernelForEachBarrier) {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(
       "input x: f32[8,32,56,56]\nparam w: f32[48,32,3,3]\n"

@@ -64,7 +64,7 @@ std::string ChosenOf(const ScheduleReport& report) {
 
 TEST(TuningTest, TextAndValueAreTheSame) {
   for (const char* text :
-       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "images1",
+       {"auto", "conv1", "conv15", "rows2", "conv3+rows1", "images1", "images2",
         "rows2+images1", "conv1+rows2+images1", "correlations1",
         "conv1+rows2+images1+correlations1", "eager"}) {
     const absl::StatusOr<Tuning> tuning = ParseTuning(text);
@@ -89,7 +89,7 @@ TEST(TuningTest, AnyOtherTextIsRefused) {
                            "auto1",
                            "conv1+conv2",
                            "conv99999999999999",
-                           "images2",
+                           "images3",
                            "images1+rows1",
                            "images1+",
                            "correlations2",
