@@ -368,6 +368,18 @@ ROWS = {
     "classifier_f16": Chain("f16", 64, 2048, 7, 7).batch_norm().relu().reduce(
         "mean", [2, 3]).conv(1000, 1),
     "gated_f16_image_14": _gated(Chain("f16", 64, 672, 14, 14)),
+    # Small images, as at the end of a network for small pictures and at the
+    # beginning of a generator.
+    "small_f32_image_4": Chain("f32", 128, 512, 4, 4).conv(
+        512, 3, padding=1, bias=False).batch_norm().relu(),
+    "small_f16_image_4": Chain("f16", 128, 512, 4, 4).conv(
+        512, 3, padding=1, bias=False).batch_norm().relu(),
+    "small_f16_image_2": Chain("f16", 128, 512, 2, 2).conv(
+        512, 3, padding=1, bias=False).batch_norm().relu(),
+    "dcgan_f16_image_4": Chain("f16", 128, 1024, 4, 4).conv_transpose(
+        512, 4, stride=2, padding=1, bias=False).batch_norm().relu(),
+    "dcgan_f16_latent": Chain("f16", 128, 100, 1, 1).conv_transpose(
+        512, 4, bias=False).batch_norm().relu(),
     # Transposed convolutions.
     "transpose_k2_s2": Chain("f32", 8, 128, 64, 64).conv_transpose(
         64, 2, stride=2).relu(),
