@@ -199,6 +199,10 @@ ROWS = {
         x.input(1, 1, 1024, 1024)).softmax(3))(
             Chain("bf16", 4, 16, 1024, 1024)),
     "logsumexp_rows": Chain("f32", 32, 16, 256, 512).reduce("logsumexp", 3),
+    # So short that a warp has many of them.
+    "softmax_rows_of_10": Chain("f32", 8, 512, 256, 10).softmax(3),
+    "logsumexp_rows_of_10_f16": Chain("f16", 8, 512, 256, 10).reduce(
+        "logsumexp", 3),
     "avg_pool_odd_width": Chain("f32", 8, 288, 35, 35).avg_pool(3, 1, 1),
     "amin_channels": Chain("f32", 32, 64, 128, 128).abs().reduce("amin", 1),
     # Convolutions by kernel, stride, groups.

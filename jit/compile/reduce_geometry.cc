@@ -26,7 +26,11 @@ constexpr int kMaxLanesOfHalfColumn = 16;
 constexpr int kLanesOfNarrow = 4;
 constexpr int64_t kManyColumns = 8192;
 // Lanes of a row at least: side by side they read whole lines of 128 bytes.
+// Fewer of rows that would leave them with less than so many accesses, of one
+// element or of several: what follows these takes as long for few.
 constexpr int kMinLanesOfRow = 8;
+constexpr int64_t kFewestSingles = 6;
+constexpr int64_t kFewestVectors = 3;
 // Rows have so many lanes, up to this limit, that none loads twice: what it
 // waits for, and then merging, is done once. The fewer lanes, the less there
 // is to merge.
@@ -162,7 +166,10 @@ class Chooser {
     const int64_t accesses = Accesses();
     const int at_once = std::max(MostAtOnce(), kAtOnceOfMany);
     int& lanes = geometry_.lanes;
-    lanes = kMinLanesOfRow;
+    const int64_t fewest =
+        geometry_.vector == 1 ? kFewestSingles : kFewestVectors;
+    lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(
+        std::clamp<int64_t>(CeilDiv(accesses, fewest), 1, kMinLanesOfRow))));
     while (lanes < kMaxLanesOfManyRows && lanes * at_once < accesses) {
       lanes *= 2;
     }

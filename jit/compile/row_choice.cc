@@ -65,8 +65,11 @@ constexpr int kPassValuesInFlight = 48;
 constexpr int kChainThreads = 256;
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
-// Lanes that read a line with one access each.
+// Lanes that read a line with one access each. Rows that would leave them with
+// less than so many elements have fewer: a warp issues some 250 instructions,
+// however few elements it has.
 constexpr uint64_t kLineLanes = 8;
+constexpr int64_t kFewestOfLane = 6;
 // Smaller slices are not worth an exchange between blocks.
 constexpr int64_t kMinClusterSlice = 2048;
 // That kernels count.
@@ -302,8 +305,10 @@ class Choice {
     const auto vectors = static_cast<uint64_t>(work_.length / vector_);
     const auto wanted = std::bit_ceil(static_cast<uint64_t>(
         CeilDiv(vectors, std::max<int64_t>(1, held / vector_))));
+    const auto few =
+        static_cast<uint64_t>(CeilDiv(work_.length, kFewestOfLane));
     const uint64_t lanes =
-        std::max(wanted, std::min(std::bit_ceil(vectors), kLineLanes));
+        std::max(wanted, std::bit_ceil(std::min({few, vectors, kLineLanes})));
     if (lanes > kWarp) return ShareWarps(held, geometry);
     geometry->lanes = static_cast<int>(lanes);
     ChooseSmallBlocks(geometry);

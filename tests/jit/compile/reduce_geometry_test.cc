@@ -74,8 +74,22 @@ TEST(ReduceGeometryTest, VectorsAtOnceAreAPowerOfTwo) {
 TEST(ReduceGeometryTest, FewLanesShareARow) {
   EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 4096), Of(4), kSms).lanes, 128);
   EXPECT_EQ(ChooseReduceGeometry(Rows(65536, 256), Of(4), kSms).lanes, 8);
-  EXPECT_EQ(ChooseReduceGeometry(Rows(65536, 5), Of(4), kSms).lanes, 8);
-  EXPECT_EQ(ChooseReduceGeometry(Rows(65536, 3), Of(4), kSms).lanes, 4);
+}
+
+// Eight lanes for each of a million short rows take up to three times as long
+// as what they have is worth.
+TEST(ReduceGeometryTest, ShortRowsHaveFewerLanes) {
+  const auto lanes = [](int64_t length, int bytes) {
+    return ChooseReduceGeometry(Rows(1 << 20, length), Of(bytes), kSms).lanes;
+  };
+  EXPECT_EQ(lanes(5, 4), 1);
+  EXPECT_EQ(lanes(10, 4), 2);
+  EXPECT_EQ(lanes(10, 2), 2);
+  EXPECT_EQ(lanes(12, 4), 1) << "three vectors";
+  EXPECT_EQ(lanes(24, 4), 2);
+  EXPECT_EQ(lanes(32, 4), 4);
+  EXPECT_EQ(lanes(49, 4), 8);
+  EXPECT_EQ(lanes(100, 4), 8);
 }
 
 TEST(ReduceGeometryTest, TwoOperandsTakeTheRegistersOfOne) {

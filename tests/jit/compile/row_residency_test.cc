@@ -142,6 +142,22 @@ TEST(RowResidencyTest, ShortRowsStayInRegisters) {
 }
 
 // Of whole warps, so many that each place has an element where that can be.
+// Eight lanes would have an element or two each, and issue as much as for six.
+TEST(RowResidencyTest, ShortRowsHaveFewLanes) {
+  const auto lanes = [](int length, const std::string& type) {
+    return RowsOf("input x: " + type + "[8,512,256," + std::to_string(length) +
+                  "]\ny = softmax(x, dim=3)\noutput y\n")
+        .lanes;
+  };
+  EXPECT_EQ(lanes(5, "f32"), 1);
+  EXPECT_EQ(lanes(7, "f32"), 2);
+  EXPECT_EQ(lanes(8, "f32"), 2);
+  EXPECT_EQ(lanes(10, "f32"), 2);
+  EXPECT_EQ(lanes(10, "f16"), 2);
+  EXPECT_EQ(lanes(21, "f32"), 4);
+  EXPECT_EQ(lanes(49, "f16"), 8);
+}
+
 TEST(RowResidencyTest, LongerRowsStayInTheRegistersOfSeveralWarps) {
   const RowGeometry rows = RowsOf(GroupNorm("f16", "[4096,5120]", 1));
   EXPECT_EQ(rows.keeper, RowKeeper::kWarp);
