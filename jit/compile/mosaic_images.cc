@@ -17,12 +17,12 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kFewestImages = 8;
+constexpr int64_t kFewestToLay = 8;
 constexpr int64_t kMostPixels = 64;  // of an image
 // Of the mosaic: a multiple of eight, so that rows begin where an access of 16
 // bytes may, and no more than tiles share in many ways.
 constexpr int64_t kImagesAcross = 8;
-constexpr int64_t kWidth = 64;
+constexpr int64_t kMosaicWidth = 64;
 
 // By 21 convolutions in three types on an H100: what models say of small images
 // is a quarter too much, of others right.
@@ -102,7 +102,7 @@ class MakingMosaics {
   bool IsToBeOne(const Node& node) const {
     if (!node.IsConvolution() || node.image || node.wraps_rows) return false;
     const Dims& input = InputOf(node);
-    if (input[0] < kFewestImages) return false;
+    if (input[0] < kFewestToLay) return false;
     if (input[2] * input[3] > kMostPixels || MayBeJoined(node)) return false;
     return Pays(node);
   }
@@ -128,7 +128,7 @@ class MakingMosaics {
       return along.ResultSize(of_input, conv, i, filter[2 + i], transposed);
     };
     Mosaic mosaic = {axis(0), axis(1), {}, {}};
-    const int64_t fitting = kWidth / mosaic.columns.pitch;
+    const int64_t fitting = kMosaicWidth / mosaic.columns.pitch;
     const int64_t across =
         std::clamp(fitting / kImagesAcross * kImagesAcross, kImagesAcross,
                    RoundUp(input[0], kImagesAcross));
