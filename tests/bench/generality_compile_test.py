@@ -3,8 +3,8 @@ to.
 
     generality_compile_test.py BIN-FOLDER
 
-Those of f32 in one grade, by turns; with KILN_FULL_MATRIX in the environment
-in both.
+Every third, and those of f32 in one grade, by turns; with KILN_FULL_MATRIX in
+the environment all, in both.
 """
 
 import os
@@ -31,19 +31,17 @@ _MANY_REGISTERS = 80
 
 
 def plans_with_convolutions():
-    """(name, grade, plan text) of each, of f32 in the grades of its turn."""
-    turn = 0
-    for name, text in generality_rows.plan_texts().items():
-        if "conv" not in text:
-            continue
+    """(name, grade, plan text) of those whose turn it is, of f32 in the grades
+    of theirs."""
+    is_full = "KILN_FULL_MATRIX" in os.environ
+    plans = [(name, text) for name, text in generality_rows.plan_texts().items()
+             if "conv" in text]
+    for turn, (name, text) in enumerate(plans[::1 if is_full else 3]):
         if "input x: f32" not in text:
             yield name, "fp32", text
             continue
-        turn += 1
         grades = ("fp32", "tf32")
-        if "KILN_FULL_MATRIX" not in os.environ:
-            grades = grades[turn % 2:][:1]
-        for grade in grades:
+        for grade in grades if is_full else [grades[turn % 2]]:
             yield name, grade, f"grade {grade}\n{text}"
 
 
