@@ -26,8 +26,8 @@ constexpr int kThreads = 256;
 // Of a thread that merges what blocks have left of an output: few enough to be
 // in flight at once.
 constexpr int kMaxStates = 4;
-// Elements of join.cu's threads: memory is busy with fewer blocks
-// than a small tensor would have with one each.
+// Elements of join.cu's threads: memory is busy with fewer blocks than a small
+// tensor would have with one each.
 constexpr int kJoinedAtOnce = 8;
 constexpr int kMosaicAtOnce = 8;  // of mosaic.cu, on their way together
 // Blocks beyond this many add nothing on any device; the rest is done by the

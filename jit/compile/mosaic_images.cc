@@ -32,38 +32,40 @@ constexpr double kSmallTakeLess = 0.8;
 constexpr double kCyclesOfMove = 9000.0;
 constexpr double kCyclesOfElement = 0.5;
 
-// What an axis of images is in the mosaic.
-struct Axis {
-  int64_t pitch = 1;         // of the images
-  int64_t result_pitch = 1;  // of their results
+// A convolution along an axis.
+struct ConvAxis {
+  int64_t reach = 0;  // from the filter's first tap to its last
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t output_padding = 0;
+  bool transposed = false;
 
-  int64_t ResultSize(int64_t size, const ConvAttributes& conv, size_t i,
-                     int64_t kernel, bool transposed) const {
-    const int64_t reach = (kernel - 1) * conv.dilation[i];
-    if (!transposed) {
-      return (size + 2 * conv.padding[i] - reach - 1) / conv.stride[i] + 1;
-    }
-    return (size - 1) * conv.stride[i] - 2 * conv.padding[i] + reach +
-           conv.output_padding[i] + 1;
+  int64_t ResultSize(int64_t size) const {
+    if (!transposed) return (size + 2 * padding - reach - 1) / stride + 1;
+    return (size - 1) * stride - 2 * padding + reach + output_padding + 1;
   }
 };
 
-// An image's results end before those that the next one's first pixel counts
-// in, and begin behind those that the last pixel of the one before does.
-Axis AxisOf(const ConvAttributes& conv, size_t i, int64_t kernel, int64_t size,
-            int64_t result, bool transposed) {
-  const int64_t reach = (kernel - 1) * conv.dilation[i];
-  const int64_t stride = conv.stride[i];
-  const int64_t padding = conv.padding[i];
-  if (!transposed) {
-    const int64_t read = (result - 1) * stride - padding + reach + 1;
-    const int64_t pitch = RoundUp(std::max(size + padding, read), stride);
-    return {pitch, pitch / stride};
+// The distance of images along an axis of the mosaic, and of their results.
+struct Pitches {
+  int64_t images = 1;
+  int64_t results = 1;
+};
+
+// Of images of `size`. What an image's results depend on ends before the next
+// one, and begins behind the one before.
+Pitches PitchesOf(const ConvAxis& axis, int64_t size) {
+  const int64_t result = axis.ResultSize(size);
+  const int64_t stride = axis.stride;
+  if (!axis.transposed) {
+    const int64_t read = (result - 1) * stride - axis.padding + axis.reach + 1;
+    const int64_t images = RoundUp(std::max(size + axis.padding, read), stride);
+    return {images, images / stride};
   }
-  const int64_t counted = (size - 1) * stride - padding + reach + 1;
-  const int64_t pitch =
-      std::max(size, CeilDiv(std::max(result + padding, counted), stride));
-  return {pitch, pitch * stride};
+  const int64_t made = (size - 1) * stride - axis.padding + axis.reach + 1;
+  const int64_t images =
+      std::max(size, CeilDiv(std::max(result + axis.padding, made), stride));
+  return {images, images * stride};
 }
 
 class MakingMosaics {
@@ -88,8 +90,8 @@ class MakingMosaics {
 
  private:
   struct Mosaic {
-    Axis rows;
-    Axis columns;
+    Pitches rows;
+    Pitches columns;
     Dims input;   // 1, C, Q R, P S
     Dims result;  // of the convolution
   };
@@ -114,29 +116,29 @@ class MakingMosaics {
            input.dims[2] * input.dims[3] % 4 != 0;
   }
 
-  Mosaic MosaicOf(const Node& node) const {
+  ConvAxis AxisOf(const Node& node, size_t i) const {
     const auto& conv = std::get<ConvAttributes>(node.attributes);
-    const bool transposed = node.kind == NodeKind::kConvTranspose2d;
-    const Dims& input = InputOf(node);
-    const Dims& result = DimsOf(node.results[0]);
     const Dims& filter = DimsOf(ValueOf(node.operands[1]));
-    const auto axis = [&](size_t i) {
-      return AxisOf(conv, i, filter[2 + i], input[2 + i], result[2 + i],
-                    transposed);
-    };
-    const auto size = [&](const Axis& along, size_t i, int64_t of_input) {
-      return along.ResultSize(of_input, conv, i, filter[2 + i], transposed);
-    };
-    Mosaic mosaic = {axis(0), axis(1), {}, {}};
-    const int64_t fitting = kMosaicWidth / mosaic.columns.pitch;
+    return {(filter[2 + i] - 1) * conv.dilation[i], conv.stride[i],
+            conv.padding[i], conv.output_padding[i],
+            node.kind == NodeKind::kConvTranspose2d};
+  }
+
+  Mosaic MosaicOf(const Node& node) const {
+    const Dims& input = InputOf(node);
+    const ConvAxis rows = AxisOf(node, 0);
+    const ConvAxis columns = AxisOf(node, 1);
+    Mosaic mosaic = {
+        PitchesOf(rows, input[2]), PitchesOf(columns, input[3]), {}, {}};
+    const int64_t fitting = kMosaicWidth / mosaic.columns.images;
     const int64_t across =
         std::clamp(fitting / kImagesAcross * kImagesAcross, kImagesAcross,
                    RoundUp(input[0], kImagesAcross));
-    const int64_t height = CeilDiv(input[0], across) * mosaic.rows.pitch;
-    const int64_t width = across * mosaic.columns.pitch;
+    const int64_t height = CeilDiv(input[0], across) * mosaic.rows.images;
+    const int64_t width = across * mosaic.columns.images;
     mosaic.input = {1, input[1], height, width};
-    mosaic.result = {1, result[1], size(mosaic.rows, 0, height),
-                     size(mosaic.columns, 1, width)};
+    mosaic.result = {1, DimsOf(node.results[0])[1], rows.ResultSize(height),
+                     columns.ResultSize(width)};
     return mosaic;
   }
 
@@ -192,20 +194,20 @@ class MakingMosaics {
     conv.operands[0] = ValueId{MosaicFor(input, mosaic)};
     conv.results[0] = whole;
     plan_.AddNode(std::move(conv));
-    plan_.AddMove(NodeKind::kCut, whole, result,
-                  WindowsOf(DimsOf(result), mosaic.rows.result_pitch,
-                            mosaic.columns.result_pitch));
+    plan_.AddMove(
+        NodeKind::kCut, whole, result,
+        WindowsOf(DimsOf(result), mosaic.rows.results, mosaic.columns.results));
   }
 
   // Convolutions that read the same input at the same distances share it.
   int MosaicFor(int input, const Mosaic& mosaic) {
-    const auto [made, is_new] =
-        mosaics_.try_emplace({input, mosaic.rows.pitch, mosaic.columns.pitch});
+    const auto [made, is_new] = mosaics_.try_emplace(
+        {input, mosaic.rows.images, mosaic.columns.images});
     if (!is_new) return made->second;
     made->second = AddValue(input, "_mosaic", mosaic.input);
     plan_.AddMove(
         NodeKind::kMosaic, input, made->second,
-        WindowsOf(DimsOf(input), mosaic.rows.pitch, mosaic.columns.pitch));
+        WindowsOf(DimsOf(input), mosaic.rows.images, mosaic.columns.images));
     return made->second;
   }
 
