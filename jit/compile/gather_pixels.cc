@@ -90,10 +90,10 @@ class Gathering {
     const auto pixels = [&](int64_t channels) -> Dims {
       return {1, channels, height, width};
     };
-    const int gathered =
-        AddValue(input, "_gathered", pixels(transposed ? filter[0] : behind));
-    const int apart =
-        AddValue(result, "_gathered", pixels(transposed ? behind : filter[0]));
+    const int gathered = plan_.AddLike(input, "_gathered",
+                                       pixels(transposed ? filter[0] : behind));
+    const int apart = plan_.AddLike(result, "_gathered",
+                                    pixels(transposed ? behind : filter[0]));
     plan_.AddMove(NodeKind::kTurn, input, gathered);
     conv.operands[0] = ValueId{gathered};
     conv.results[0] = apart;
@@ -105,7 +105,7 @@ class Gathering {
     plan_.AddNode(std::move(conv));
     if (ValueOf(bias) < 0) return plan_.AddMove(NodeKind::kTurn, apart, result);
     const int turned =
-        AddValue(result, "_turned", plan_.values[result].desc.dims);
+        plan_.AddLike(result, "_turned", plan_.values[result].desc.dims);
     plan_.AddMove(NodeKind::kTurn, apart, turned);
     AddBias(turned, View(ValueOf(bias), "_column", {filter[1], 1, 1}), result);
   }
@@ -123,17 +123,9 @@ class Gathering {
 
   // An input by other dims.
   Operand View(int value, const char* suffix, const Dims& dims) {
-    const int view = AddValue(value, suffix, dims);
+    const int view = plan_.AddLike(value, suffix, dims);
     plan_.values[view].view_of = value;
     return ValueId{view};
-  }
-
-  // A value like `like`, of other dims.
-  int AddValue(int like, const char* suffix, const Dims& dims) {
-    LoweredValue value = plan_.values[like];
-    value.name += suffix;
-    value.desc.dims = dims;
-    return plan_.AddValue(std::move(value));
   }
 
   LoweredPlan plan_;

@@ -195,10 +195,8 @@ class Joining {
   }
 
   int AddJoin(int input) {
-    LoweredValue value = plan_.values[input];
-    value.name += "_joined";
-    value.desc.dims = JoinedDims(value.desc.dims);
-    const int joined = plan_.AddValue(std::move(value));
+    const int joined =
+        plan_.AddLike(input, "_joined", JoinedDims(DimsOf(input)));
     plan_.AddMove(NodeKind::kJoin, input, joined);
     return joined;
   }

@@ -247,6 +247,13 @@ int LoweredPlan::AddValue(LoweredValue value) {
   return static_cast<int>(values.size()) - 1;
 }
 
+int LoweredPlan::AddLike(int like, const char* suffix, const Dims& dims) {
+  LoweredValue value = values[like];
+  value.name += suffix;
+  value.desc.dims = dims;
+  return AddValue(std::move(value));
+}
+
 void LoweredPlan::AddNode(Node node) {
   for (const int result : node.results) {
     values[result].producer = static_cast<int>(nodes.size());

@@ -98,6 +98,9 @@ struct LoweredPlan {
 
   // Appends a value that nothing makes yet; returns its index.
   int AddValue(LoweredValue value);
+  // The same of a value like `like`, of other dims and with `suffix` to its
+  // name.
+  int AddLike(int like, const char* suffix, const Dims& dims);
   // Appends a node, which makes its results from now on.
   void AddNode(Node node);
   // The same of a move, but a kUnfold, of one value into another.

@@ -9,25 +9,36 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kMostChannels = 16;
-// That a block keeps: eight of each thread, so that all are on their way
-// together.
+// That a block keeps, of more channels than one: eight of each thread, so that
+// all are on their way together.
 constexpr int64_t kMostElements = 2048;
 
+int64_t ImagesAcross(const PoolAttributes& windows, int64_t whole_width) {
+  return (whole_width - windows.kernel_size[1]) / windows.stride[1] + 1;
+}
+
 }  // namespace
+
+int64_t KeptOfChannel(NodeKind kind, const PoolAttributes& windows,
+                      int64_t whole_width) {
+  const auto [height, width] = windows.kernel_size;
+  return kind == NodeKind::kCut
+             ? ImagesAcross(windows, whole_width) * height * width
+             : windows.stride[0] * (whole_width + width);
+}
 
 MosaicBlocks MosaicBlocksOf(const LoweredPlan& plan, const Node& node) {
   const Dims& from = plan.values[ValueOf(node.operands[0])].desc.dims;
   const Dims& to = plan.values[node.results[0]].desc.dims;
   const bool cuts = node.kind == NodeKind::kCut;
   const Dims& images = cuts ? to : from;
-  const Dims& whole = cuts ? from : to;
+  const int64_t whole_width = (cuts ? from : to)[3];
   const auto& windows = std::get<PoolAttributes>(node.attributes);
+  const int64_t kept = KeptOfChannel(node.kind, windows, whole_width);
   MosaicBlocks blocks;
-  blocks.across = (whole[3] - windows.kernel_size[1]) / windows.stride[1] + 1;
-  const int64_t of_channel = cuts ? blocks.across * images[2] * images[3]
-                                  : windows.stride[0] * (whole[3] + images[3]);
+  blocks.across = ImagesAcross(windows, whole_width);
   blocks.channels = kMostChannels;
-  while (blocks.channels > 1 && blocks.channels * of_channel > kMostElements) {
+  while (blocks.channels > 1 && blocks.channels * kept > kMostElements) {
     blocks.channels /= 2;
   }
   blocks.channels = std::min(blocks.channels, images[1]);

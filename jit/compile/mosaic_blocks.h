@@ -15,7 +15,14 @@ struct MosaicBlocks {
   int64_t count = 1;
 };
 
-// For a kMosaic or kCut.
+// Elements of a channel of a row of images that a block keeps in shared memory
+// for a kMosaic or a kCut, and the most that it can: with as many to keep banks
+// apart, 48 KB.
+int64_t KeptOfChannel(NodeKind kind, const PoolAttributes& windows,
+                      int64_t whole_width);
+inline constexpr int64_t kMostKeptOfChannel = 6144;
+
+// For a kMosaic or kCut, of whose channels blocks can keep one.
 MosaicBlocks MosaicBlocksOf(const LoweredPlan& plan, const Node& node);
 
 }  // namespace kiln

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "jit/compile/conv_choice.h"
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_problem.h"
+#include "jit/compile/mosaic_blocks.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
@@ -90,10 +90,18 @@ class MakingMosaics {
 
  private:
   struct Mosaic {
-    Pitches rows;
-    Pitches columns;
-    Dims input;   // 1, C, Q R, P S
-    Dims result;  // of the convolution
+    PoolAttributes images;   // as windows of `input`
+    PoolAttributes results;  // and of `result`
+    Dims input;              // 1, C, Q R, P S
+    Dims result;             // of the convolution
+
+    // Of kernel_sources/mosaic.cu.
+    bool FitsBlocks() const {
+      return KeptOfChannel(NodeKind::kMosaic, images, input[3]) <=
+                 kMostKeptOfChannel &&
+             KeptOfChannel(NodeKind::kCut, results, result[3]) <=
+                 kMostKeptOfChannel;
+    }
   };
 
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
@@ -126,20 +134,21 @@ class MakingMosaics {
 
   Mosaic MosaicOf(const Node& node) const {
     const Dims& input = InputOf(node);
-    const ConvAxis rows = AxisOf(node, 0);
-    const ConvAxis columns = AxisOf(node, 1);
-    Mosaic mosaic = {
-        PitchesOf(rows, input[2]), PitchesOf(columns, input[3]), {}, {}};
-    const int64_t fitting = kMosaicWidth / mosaic.columns.images;
+    const Dims& result = DimsOf(node.results[0]);
+    const ConvAxis along[] = {AxisOf(node, 0), AxisOf(node, 1)};
+    const Pitches rows = PitchesOf(along[0], input[2]);
+    const Pitches columns = PitchesOf(along[1], input[3]);
+    const int64_t fitting = kMosaicWidth / columns.images;
     const int64_t across =
         std::clamp(fitting / kImagesAcross * kImagesAcross, kImagesAcross,
                    RoundUp(input[0], kImagesAcross));
-    const int64_t height = CeilDiv(input[0], across) * mosaic.rows.images;
-    const int64_t width = across * mosaic.columns.images;
-    mosaic.input = {1, input[1], height, width};
-    mosaic.result = {1, DimsOf(node.results[0])[1], rows.ResultSize(height),
-                     columns.ResultSize(width)};
-    return mosaic;
+    const int64_t height = CeilDiv(input[0], across) * rows.images;
+    const int64_t width = across * columns.images;
+    return {WindowsOf(input, {rows.images, columns.images}),
+            WindowsOf(result, {rows.results, columns.results}),
+            {1, input[1], height, width},
+            {1, result[1], along[0].ResultSize(height),
+             along[1].ResultSize(width)}};
   }
 
   // Of convolutions that tensor cores take both ways.
@@ -148,6 +157,7 @@ class MakingMosaics {
     const std::optional<double> cycles_apart = CyclesOf(apart);
     if (!cycles_apart) return false;
     const Mosaic mosaic = MosaicOf(node);
+    if (!mosaic.FitsBlocks()) return false;
     ConvProblem one = apart;
     one.input = AlignDims(mosaic.input);
     one.output = AlignDims(mosaic.result);
@@ -190,50 +200,37 @@ class MakingMosaics {
     const Mosaic mosaic = MosaicOf(conv);
     const int input = ValueOf(conv.operands[0]);
     const int result = conv.results[0];
-    const int whole = AddValue(result, "_mosaic", mosaic.result);
+    const int whole = plan_.AddLike(result, "_mosaic", mosaic.result);
     conv.operands[0] = ValueId{MosaicFor(input, mosaic)};
     conv.results[0] = whole;
     plan_.AddNode(std::move(conv));
-    plan_.AddMove(
-        NodeKind::kCut, whole, result,
-        WindowsOf(DimsOf(result), mosaic.rows.results, mosaic.columns.results));
+    plan_.AddMove(NodeKind::kCut, whole, result, mosaic.results);
   }
 
   // Convolutions that read the same input at the same distances share it.
   int MosaicFor(int input, const Mosaic& mosaic) {
-    const auto [made, is_new] = mosaics_.try_emplace(
-        {input, mosaic.rows.images, mosaic.columns.images});
+    const auto [made, is_new] =
+        mosaics_.try_emplace({input, mosaic.images.stride});
     if (!is_new) return made->second;
-    made->second = AddValue(input, "_mosaic", mosaic.input);
-    plan_.AddMove(
-        NodeKind::kMosaic, input, made->second,
-        WindowsOf(DimsOf(input), mosaic.rows.images, mosaic.columns.images));
+    made->second = plan_.AddLike(input, "_mosaic", mosaic.input);
+    plan_.AddMove(NodeKind::kMosaic, input, made->second, mosaic.images);
     return made->second;
   }
 
-  static PoolAttributes WindowsOf(const Dims& image, int64_t row_pitch,
-                                  int64_t column_pitch) {
+  static PoolAttributes WindowsOf(const Dims& image, const Pair& pitches) {
     PoolAttributes windows;
     windows.kernel_size = {image[2], image[3]};
-    windows.stride = {row_pitch, column_pitch};
+    windows.stride = pitches;
     windows.padding = {0, 0};
     windows.dilation = {1, 1};
     return windows;
-  }
-
-  // A value like `like`, of other dims.
-  int AddValue(int like, const char* suffix, const Dims& dims) {
-    LoweredValue value = plan_.values[like];
-    value.name += suffix;
-    value.desc.dims = dims;
-    return plan_.AddValue(std::move(value));
   }
 
   LoweredPlan plan_;
   const ConvOptions options_;
   const ImageUse use_;
   // By input and pitches.
-  std::map<std::tuple<int, int64_t, int64_t>, int> mosaics_;
+  std::map<std::pair<int, Pair>, int> mosaics_;
 };
 
 }  // namespace

@@ -71,29 +71,22 @@ class Unfolding {
     const Dims result = plan_.values[conv->results[0]].desc.dims;
     const int64_t depth = filter[1] * filter[2] * filter[3];
 
-    LoweredValue flat = plan_.values[weight];
-    flat.name += "_flat";
-    flat.desc.dims = {filter[0], depth, 1, 1};
-    flat.view_of = weight;
-    LoweredValue patches = plan_.values[input];
-    patches.name += "_unfolded";
-    patches.desc.dims = {result[0], depth, result[2], result[3]};
+    const int patches = plan_.AddLike(input, "_unfolded",
+                                      {result[0], depth, result[2], result[3]});
+    const int flat = plan_.AddLike(weight, "_flat", {filter[0], depth, 1, 1});
+    plan_.values[flat].view_of = weight;
 
     PoolAttributes windows;
     windows.kernel_size = windows.stride = {filter[2], filter[3]};
     windows.padding = {0, 0};
     windows.dilation = {1, 1};
-    Node unfold{NodeKind::kUnfold,
-                conv->op,
-                windows,
-                {ValueId{input}},
-                {plan_.AddValue(std::move(patches))},
-                ""};
+    Node unfold{NodeKind::kUnfold, conv->op,  windows,
+                {ValueId{input}},  {patches}, ""};
     unfold.text = fmt::format("{} = unfold({}, kernel_size=[{}, {}])",
                               plan_.values[unfold.results[0]].name,
                               plan_.values[input].name, filter[2], filter[3]);
     conv->operands[0] = ValueId{unfold.results[0]};
-    conv->operands[1] = ValueId{plan_.AddValue(std::move(flat))};
+    conv->operands[1] = ValueId{flat};
     std::get<ConvAttributes>(conv->attributes).stride = {1, 1};
     plan_.AddNode(std::move(unfold));
   }

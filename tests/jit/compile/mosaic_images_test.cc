@@ -205,6 +205,22 @@ TEST(MosaicImagesTest, BlocksHaveEveryImageOnce) {
   }
 }
 
+// Of results or distances so large that shared memory has not one channel's,
+// which ptxas would refuse, and the plan with it.
+TEST(MosaicImagesTest, WhatBlocksCannotKeepStaysApart) {
+  for (const char* body :
+       {"input x: f16[128,512,4,4]\nparam w: f16[512,64,16,16]\n"
+        "y = conv_transpose2d(x, w, stride=16)\noutput y\n",
+        "input x: f16[64,64,1,1]\nparam w: f16[64,64,3,3]\n"
+        "y = conv2d(x, w, padding=64)\noutput y\n",
+        "input x: f16[64,64,1,1]\nparam w: f16[64,64,3,3]\n"
+        "y = conv2d(x, w, padding=536870912, stride=1073741824)\noutput y\n"}) {
+    EXPECT_THAT(SourceFilesOf(Moved(body, ImageUse::kWherever)),
+                Not(Contains("mosaic.cu")))
+        << body;
+  }
+}
+
 TEST(MosaicImagesTest, ExplainSaysSo) {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(Small(128, 512, 4)));
   EXPECT_THAT(RewritesOf(plan, MakeSchedules(plan, kH100).front()),
