@@ -8,16 +8,15 @@
 // CutMosaic the images; Spec::Read gives an element of the one, computed from
 // whatever lies in memory, and Spec::Element takes one of the other. A block
 // moves kChannels channels of a row of images by way of shared memory, for
-// neighbours of one are far from each other in the other. Warps go through runs
-// of memory: of the images, the channels of one; of the whole, a channel's
-// rows.
+// neighbours of one are far from each other in the other. There they lie as in
+// what is read: each image's channels, or each channel's rows, in one run.
+// Threads read kReadVector neighbours at once, and write kVector.
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
+#include "vectors.cuh"
 
 namespace kiln {
-
-constexpr int kLanes = 32;
 
 template <typename Spec, typename Image, typename Whole>
 struct MosaicBlock {
@@ -53,83 +52,155 @@ struct MosaicBlock {
   const int images;
 };
 
-// A block's threads go through at most kRuns runs of memory, each by so many
-// whole warps that all have one.
-template <typename Spec, int kRuns>
+// Up to kCount runs of up to kElements elements, kVector at a time, by all
+// threads of a block.
+template <typename Spec, int kCount, int kElements, int kVector>
 struct MosaicRuns {
-  static constexpr int kThreads =
-      kRuns >= Spec::kThreads / kLanes
-          ? kLanes
-          : Spec::kThreads / kRuns / kLanes * kLanes;
-  static constexpr int kAbreast = Spec::kThreads / kThreads;
+  static constexpr int kWidth = kVector;
+  static_assert(kElements % kVector == 0, "Runs are whole vectors.");
+  static constexpr int kOfRun = kElements / kVector;
+  static constexpr int kSteps =
+      (kCount * kOfRun + Spec::kThreads - 1) / Spec::kThreads;
+  // In shared memory, of which accesses begin where 16 bytes may, and runs in
+  // different banks.
+  static constexpr int kPitch = (kElements + 3) / 4 * 4 + 4;
+  using Values = Vector<float, kVector>;
 
-  // Calls take(run, i) for the `count` elements of each of `runs`.
+  // Calls take(run, i) for the first element of each vector, in `runs` runs of
+  // `elements`.
   template <typename Take>
-  static __device__ void ForEach(int runs, int count, const Take& take) {
+  static __device__ void ForEach(int runs, int elements, const Take& take) {
 #pragma unroll 1
-    for (int run = threadIdx.x / kThreads; run < runs; run += kAbreast) {
-#pragma unroll 4
-      for (int i = threadIdx.x % kThreads; i < count; i += kThreads) {
-        take(run, i);
-      }
+    for (int step = 0; step < kSteps; ++step) {
+      const int vector = step * Spec::kThreads + threadIdx.x;
+      const int run = vector / kOfRun, i = vector % kOfRun * kVector;
+      if (run < runs && i < elements) take(run, i);
     }
   }
 
-  // The same of store(run, i, load(run, i)), with several loads of a thread on
-  // their way together.
-  template <typename LoadOne, typename StoreOne>
-  static __device__ void Move(int runs, int count, const LoadOne& load,
-                              const StoreOne& store) {
-    constexpr int kAtOnce = Spec::kAtOnce;
+  // Keeps read(run, i) in `shared`, with several of a thread on their way
+  // together.
+  template <typename Read>
+  static __device__ void Keep(int runs, int elements, float* shared,
+                              const Read& read) {
+    constexpr int kMost = Spec::kAtOnce / kVector;
+    constexpr int kAtOnce = kMost < 1 ? 1 : kMost < kSteps ? kMost : kSteps;
 #pragma unroll 1
-    for (int run = threadIdx.x / kThreads; run < runs; run += kAbreast) {
-#pragma unroll 1
-      for (int first = threadIdx.x % kThreads; first < count;
-           first += kThreads * kAtOnce) {
-        float values[kAtOnce];
+    for (int step = 0; step < kSteps; step += kAtOnce) {
+      Values values[kAtOnce];
 #pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-          values[k] = load(run, min(first + k * kThreads, count - 1));
-        }
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int vector = (step + k) * Spec::kThreads + threadIdx.x;
+        const int run = min(vector / kOfRun, runs - 1);
+        values[k] =
+            read(run, min(vector % kOfRun * kVector, elements - kVector));
+      }
 #pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-          const int i = first + k * kThreads;
-          if (i < count) store(run, i, values[k]);
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int vector = (step + k) * Spec::kThreads + threadIdx.x;
+        const int run = vector / kOfRun, i = vector % kOfRun * kVector;
+        if (run < runs && i < elements) {
+          Put(values[k], true, shared, run * kPitch + i);
         }
       }
     }
   }
 };
 
+// The elements of what is read from `first` on.
+template <typename Spec, int kVector, typename Index>
+__device__ Vector<float, kVector> ReadVector(const typename Spec::Tensors& t,
+                                             const Point<Index>& first,
+                                             bool is_aligned) {
+  Vector<float, kVector> values;
+  if constexpr (kVector == 1) {
+    values.elements[0] = Spec::Read(t, first);
+  } else {
+    typename Spec::template InputHeld<kVector> held;
+    Spec::FetchInputHeld(t, first, is_aligned, &held);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      values.elements[k] = Spec::Read(
+          held, VectorPointOf<typename Spec::Input, kVector>(first, k));
+    }
+  }
+  return values;
+}
+
+// Keeps what `point_of` says of runs.
+template <typename Spec, typename Runs, typename PointOfRun>
+__device__ void KeepRuns(const typename Spec::Tensors& t, int runs,
+                         int elements, float* shared,
+                         const PointOfRun& point_of) {
+  constexpr int kVector = Runs::kWidth;
+  const auto keep = [&](bool is_aligned) {
+    Runs::Keep(runs, elements, shared, [&](int run, int i) {
+      return ReadVector<Spec, kVector>(t, point_of(run, i), is_aligned);
+    });
+  };
+  if constexpr (kVector == 1) {
+    keep(true);
+  } else {
+    // Two loops: a branch in one would keep its loads apart.
+    if (Spec::IsInputAligned(t)) {
+      keep(true);
+    } else {
+      keep(false);
+    }
+  }
+}
+
+// Computes the elements of the output from `first` on, of value_of(0) and so
+// on.
+template <typename Spec, int kVector, typename Index, typename ValueOf>
+__device__ void WriteVector(const typename Spec::Tensors& t,
+                            const Point<Index>& first,
+                            const ValueOf& value_of) {
+  if constexpr (kVector == 1) {
+    Spec::Element(t, first, value_of(0));
+  } else {
+    const bool is_aligned = Spec::IsAligned(t);
+    typename Spec::template Held<kVector> held;
+    Spec::FetchHeld(t, first, is_aligned, &held);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      Spec::Element(held,
+                    VectorPointOf<typename Spec::Output, kVector>(first, k),
+                    value_of(k));
+    }
+    Spec::PutHeld(held, first, is_aligned, t);
+  }
+}
+
 template <typename Spec>
 __device__ void Mosaic(const typename Spec::Tensors& t) {
   using Image = typename Spec::Input;
   using Whole = typename Spec::Output;
-  // A little more, so that rows begin in different banks.
-  constexpr int kRow = Whole::kW + Image::kW;
-  constexpr int kPlane = Spec::kPitchH * kRow;
-  constexpr int kPixels = Image::kH * Image::kW;
-  __shared__ float shared[Spec::kChannels * kPlane];
-  const MosaicBlock<Spec, Image, Whole> block;
-  for (int i = threadIdx.x; i < Spec::kChannels * kPlane; i += Spec::kThreads) {
-    shared[i] = 0.0f;
-  }
-  // All is zero.
-  __syncthreads();
-  MosaicRuns<Spec, Spec::kAcross>::Move(
-      block.images, block.channels * kPixels,
-      [&](int p, int i) { return Spec::Read(t, block.OfImage(p, i)); },
-      [&](int p, int i, float value) {
-        shared[i / kPixels * kPlane + i / Image::kW % Image::kH * kRow +
-               p * Spec::kPitchW + i % Image::kW] = value;
-      });
+  using Block = MosaicBlock<Spec, Image, Whole>;
+  using Images =
+      MosaicRuns<Spec, Spec::kAcross, Spec::kChannels * Block::kPixels,
+                 Spec::kReadVector>;
+  using Channels = MosaicRuns<Spec, Spec::kChannels, Spec::kPitchH * Whole::kW,
+                              Spec::kVector>;
+  __shared__ __align__(16) float shared[Spec::kAcross * Images::kPitch];
+  const Block block;
+  KeepRuns<Spec, Images>(t, block.images, block.channels * Block::kPixels,
+                         shared,
+                         [&](int p, int i) { return block.OfImage(p, i); });
   // The images are there.
   __syncthreads();
-  MosaicRuns<Spec, Spec::kChannels>::ForEach(
+  Channels::ForEach(
       block.channels, Spec::kPitchH * Whole::kW, [&](int c, int i) {
-        Spec::Element(
-            t, block.OfWhole(c, i),
-            shared[c * kPlane + i / Whole::kW * kRow + i % Whole::kW]);
+        const int y = i / Whole::kW, column = i % Whole::kW;
+        WriteVector<Spec, Spec::kVector>(t, block.OfWhole(c, i), [&](int k) {
+          const int p = (column + k) / Spec::kPitchW;
+          const int x = (column + k) % Spec::kPitchW;
+          const bool is_pixel =
+              y < Image::kH && x < Image::kW && p < block.images;
+          return is_pixel ? shared[p * Images::kPitch + c * Block::kPixels +
+                                   y * Image::kW + x]
+                          : 0.0f;
+        });
       });
 }
 
@@ -137,26 +208,26 @@ template <typename Spec>
 __device__ void CutMosaic(const typename Spec::Tensors& t) {
   using Image = typename Spec::Output;
   using Whole = typename Spec::Input;
-  constexpr int kPixels = Image::kH * Image::kW;
-  // A little more, so that images begin in different banks.
-  constexpr int kImage = Spec::kChannels * kPixels + Image::kW;
-  __shared__ float shared[Spec::kAcross * kImage];
-  const MosaicBlock<Spec, Image, Whole> block;
-  MosaicRuns<Spec, Spec::kChannels>::Move(
-      block.channels, Image::kH * Whole::kW,
-      [&](int c, int i) { return Spec::Read(t, block.OfWhole(c, i)); },
-      [&](int c, int i, float value) {
-        const int column = i % Whole::kW;
-        const int p = column / Spec::kPitchW, x = column % Spec::kPitchW;
-        if (p >= Spec::kAcross || x >= Image::kW) return;
-        shared[p * kImage + c * kPixels + i / Whole::kW * Image::kW + x] =
-            value;
-      });
-  // The images are there.
+  using Block = MosaicBlock<Spec, Image, Whole>;
+  using Images = MosaicRuns<Spec, Spec::kAcross,
+                            Spec::kChannels * Block::kPixels, Spec::kVector>;
+  using Channels = MosaicRuns<Spec, Spec::kChannels, Image::kH * Whole::kW,
+                              Spec::kReadVector>;
+  __shared__ __align__(16) float shared[Spec::kChannels * Channels::kPitch];
+  const Block block;
+  KeepRuns<Spec, Channels>(t, block.channels, Image::kH * Whole::kW, shared,
+                           [&](int c, int i) { return block.OfWhole(c, i); });
+  // The channels are there.
   __syncthreads();
-  MosaicRuns<Spec, Spec::kAcross>::ForEach(
-      block.images, block.channels * kPixels, [&](int p, int i) {
-        Spec::Element(t, block.OfImage(p, i), shared[p * kImage + i]);
+  Images::ForEach(
+      block.images, block.channels * Block::kPixels, [&](int p, int i) {
+        WriteVector<Spec, Spec::kVector>(t, block.OfImage(p, i), [&](int k) {
+          const int c = (i + k) / Block::kPixels;
+          const int y = (i + k) / Image::kW % Image::kH;
+          const int x = (i + k) % Image::kW;
+          return shared[c * Channels::kPitch + y * Whole::kW +
+                        p * Spec::kPitchW + x];
+        });
       });
 }
 

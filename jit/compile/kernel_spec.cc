@@ -64,7 +64,7 @@ class SpecWriter {
       element_.Compute(schedule_.lowered.nodes[node]);
     }
     for (const Store& store : kernel_.stores) element_.StoreTo(store);
-    if (kernel_.group.anchor < 0) FinishPointwise();
+    Finish();
     HoldElement();
     AddPartials();
 
@@ -126,6 +126,12 @@ class SpecWriter {
   }
 
   // Once the code is written: how many neighbours a thread takes.
+  void Finish() {
+    if (kernel_.group.anchor < 0) return FinishPointwise();
+    const Node& anchor = schedule_.lowered.nodes[kernel_.group.anchor];
+    if (anchor.IsMosaicMove()) FinishMosaic(anchor);
+  }
+
   void FinishPointwise() {
     const int64_t count = NumElements(kernel_.group.domain);
     held_vector_ = count < kMinVectorised ? 1 : WidthOfElement();
@@ -138,7 +144,9 @@ class SpecWriter {
   int WidthOfElement() const {
     if (kernel_.group.epilogue.size() > kMaxOpsForEight) return 4;
     for (const KernelTensor& tensor : tensors_.list()) {
-      const bool is_whole = element_.accesses().at(tensor.name) == "at.i";
+      const auto access = element_.accesses().find(tensor.name);
+      const bool is_whole =
+          access != element_.accesses().end() && access->second == "at.i";
       if (is_whole && tensor.type == "float") return 4;
     }
     return 8;
@@ -378,7 +386,7 @@ class SpecWriter {
   }
 
   void Join(const Node& node) {
-    AddMove(node, kJoinedAtOnce);
+    AddMove(node, kJoinedAtOnce, 1);
     const int64_t of_block = kThreads * kJoinedAtOnce;
     counts_.push_back(NumElements(kernel_.group.domain) + of_block);
     spec_.entries.push_back(
@@ -390,8 +398,12 @@ class SpecWriter {
 
   void Mosaic(const Node& node) {
     const MosaicBlocks blocks = MosaicBlocksOf(schedule_.lowered, node);
+    const DataType read =
+        schedule_.lowered.values[ValueOf(node.operands[0])].desc.dtype;
+    const int64_t width = read == DataType::kF32 ? 4 : 8;
     const bool cuts = node.kind == NodeKind::kCut;
-    AddMove(node, kMosaicAtOnce);
+    AddMove(node, kMosaicAtOnce,
+            cuts ? blocks.WholeVector(width) : blocks.ImageVector(width));
     Append({PairText("Pitch", std::get<PoolAttributes>(node.attributes).stride),
             fmt::format("static constexpr int kAcross = {}, kChannels = {};",
                         blocks.across, blocks.channels)});
@@ -401,16 +413,26 @@ class SpecWriter {
                              {static_cast<uint32_t>(blocks.count), 1, 1}});
   }
 
-  // What moves elements read one by one.
-  void AddMove(const Node& node, int at_once) {
+  void FinishMosaic(const Node& node) {
+    const MosaicBlocks blocks = MosaicBlocksOf(schedule_.lowered, node);
+    const int width = WidthOfElement();
+    held_vector_ = node.kind == NodeKind::kCut ? blocks.ImageVector(width)
+                                               : blocks.WholeVector(width);
+    Append({fmt::format("static constexpr int kVector = {};", held_vector_)});
+  }
+
+  // What moves elements reads, `vector` neighbours at a time.
+  void AddMove(const Node& node, int at_once, int vector) {
     Append(ShapeText("Input", DimsOf(ValueOf(node.operands[0]))));
     Append(ShapeText("Output", kernel_.group.domain));
     AddDirection();
-    AddRead(node, 1, "Input");
+    AddRead(node, vector, "Input");
     spec_.element_argument = "float " + NameOf(node.results[0]);
     element_.Define(node.results[0]);
-    Append({fmt::format("static constexpr int kThreads = {}, kAtOnce = {};",
-                        kThreads, at_once)});
+    Append(
+        {fmt::format("static constexpr int kThreads = {}, kAtOnce = {}, "
+                     "kReadVector = {};",
+                     kThreads, at_once, vector)});
   }
 
   // Spec::Read: one element of the anchor's input.

@@ -213,8 +213,11 @@ bool Node::Reads(int value) const {
 
 bool Node::IsMove() const {
   return kind == NodeKind::kUnfold || kind == NodeKind::kTurn ||
-         kind == NodeKind::kJoin || kind == NodeKind::kMosaic ||
-         kind == NodeKind::kCut;
+         kind == NodeKind::kJoin || IsMosaicMove();
+}
+
+bool Node::IsMosaicMove() const {
+  return kind == NodeKind::kMosaic || kind == NodeKind::kCut;
 }
 
 bool Node::IsConvolution() const {

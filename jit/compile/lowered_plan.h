@@ -84,6 +84,7 @@ struct Node {
   bool Reads(int value) const;
   bool IsConvolution() const;  // transposed or not
   bool IsMove() const;         // of elements, as they are
+  bool IsMosaicMove() const;   // kMosaic or kCut
 };
 
 struct LoweredPlan {

@@ -1,6 +1,7 @@
 #include "jit/compile/mosaic_blocks.h"
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
 
 #include "jit/compile/rounding.h"
@@ -9,8 +10,7 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kMostChannels = 16;
-// That a block keeps, of more channels than one: eight of each thread, so that
-// all are on their way together.
+// That a block goes through, of more channels than one: eight of each thread.
 constexpr int64_t kMostElements = 2048;
 
 int64_t ImagesAcross(const PoolAttributes& windows, int64_t whole_width) {
@@ -19,12 +19,15 @@ int64_t ImagesAcross(const PoolAttributes& windows, int64_t whole_width) {
 
 }  // namespace
 
-int64_t KeptOfChannel(NodeKind kind, const PoolAttributes& windows,
-                      int64_t whole_width) {
-  const auto [height, width] = windows.kernel_size;
-  return kind == NodeKind::kCut
-             ? ImagesAcross(windows, whole_width) * height * width
-             : windows.stride[0] * (whole_width + width);
+int MosaicBlocks::VectorOf(int64_t run, int64_t most) {
+  return static_cast<int>(std::gcd(run, most));
+}
+
+int64_t ElementsOfChannel(NodeKind kind, const PoolAttributes& windows,
+                          int64_t whole_width) {
+  const int64_t rows =
+      kind == NodeKind::kCut ? windows.kernel_size[0] : windows.stride[0];
+  return rows * whole_width;
 }
 
 MosaicBlocks MosaicBlocksOf(const LoweredPlan& plan, const Node& node) {
@@ -34,16 +37,19 @@ MosaicBlocks MosaicBlocksOf(const LoweredPlan& plan, const Node& node) {
   const Dims& images = cuts ? to : from;
   const int64_t whole_width = (cuts ? from : to)[3];
   const auto& windows = std::get<PoolAttributes>(node.attributes);
-  const int64_t kept = KeptOfChannel(node.kind, windows, whole_width);
+  const int64_t of_channel = ElementsOfChannel(node.kind, windows, whole_width);
   MosaicBlocks blocks;
   blocks.across = ImagesAcross(windows, whole_width);
   blocks.channels = kMostChannels;
-  while (blocks.channels > 1 && blocks.channels * kept > kMostElements) {
+  while (blocks.channels > 1 && blocks.channels * of_channel > kMostElements) {
     blocks.channels /= 2;
   }
   blocks.channels = std::min(blocks.channels, images[1]);
   blocks.count =
       CeilDiv(images[0], blocks.across) * CeilDiv(images[1], blocks.channels);
+  blocks.of_image =
+      std::gcd(blocks.channels, images[1]) * images[2] * images[3];
+  blocks.of_whole = whole_width;
   return blocks;
 }
 

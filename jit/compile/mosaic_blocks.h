@@ -13,14 +13,24 @@ struct MosaicBlocks {
   int64_t across = 1;    // images in a row
   int64_t channels = 1;  // of a block
   int64_t count = 1;
+  int64_t of_image = 1;  // elements that all blocks have multiples of,
+  int64_t of_whole = 1;  // side by side
+
+  // So many neighbours, a power of two up to `most`, are read or written at
+  // once, of images or of the whole.
+  int ImageVector(int64_t most) const { return VectorOf(of_image, most); }
+  int WholeVector(int64_t most) const { return VectorOf(of_whole, most); }
+
+ private:
+  static int VectorOf(int64_t run, int64_t most);
 };
 
-// Elements of a channel of a row of images that a block keeps in shared memory
-// for a kMosaic or a kCut, and the most that it can: with as many to keep banks
-// apart, 48 KB.
-int64_t KeptOfChannel(NodeKind kind, const PoolAttributes& windows,
-                      int64_t whole_width);
-inline constexpr int64_t kMostKeptOfChannel = 6144;
+// Elements of a channel of a row of images that a block of a kMosaic or a kCut
+// goes through, and the most of which it can keep one channel's in shared
+// memory: with as many to keep banks apart, 48 KB.
+int64_t ElementsOfChannel(NodeKind kind, const PoolAttributes& windows,
+                          int64_t whole_width);
+inline constexpr int64_t kMostOfChannel = 6144;
 
 // For a kMosaic or kCut, of whose channels blocks can keep one.
 MosaicBlocks MosaicBlocksOf(const LoweredPlan& plan, const Node& node);

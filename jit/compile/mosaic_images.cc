@@ -26,11 +26,11 @@ constexpr int64_t kMosaicWidth = 64;
 
 // By 21 convolutions in three types on an H100: what models say of small images
 // is a quarter too much, of others right.
-constexpr double kSmallTakeLess = 0.8;
+constexpr double kSmallTakeLess = 0.9;
 // Of a kernel that moves elements: before the first, and of a multiprocessor
 // for each.
-constexpr double kCyclesOfMove = 9000.0;
-constexpr double kCyclesOfElement = 0.5;
+constexpr double kCyclesOfMove = 5500.0;
+constexpr double kCyclesOfElement = 0.3;
 
 // A convolution along an axis.
 struct ConvAxis {
@@ -97,10 +97,10 @@ class MakingMosaics {
 
     // Of kernel_sources/mosaic.cu.
     bool FitsBlocks() const {
-      return KeptOfChannel(NodeKind::kMosaic, images, input[3]) <=
-                 kMostKeptOfChannel &&
-             KeptOfChannel(NodeKind::kCut, results, result[3]) <=
-                 kMostKeptOfChannel;
+      return ElementsOfChannel(NodeKind::kMosaic, images, input[3]) <=
+                 kMostOfChannel &&
+             ElementsOfChannel(NodeKind::kCut, results, result[3]) <=
+                 kMostOfChannel;
     }
   };
 
