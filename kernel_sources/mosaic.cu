@@ -1,16 +1,16 @@
-// Small images in rows and columns of one, and results cut out of it.
+// Small images side by side in rows of larger ones, and results cut out of
+// them.
 //
-//   whole[c, q * kPitchH + y, p * kPitchW + x] =
-//       image[q * kAcross + p, c, y, x]
+//   whole[r, c, y, p * kPitch + x] = image[r * kAcross + p, c, y, x]
 //
-// for images N x C x H x W and the whole 1 x C x ..., kAcross images in a row
-// of it; contiguous. Mosaic makes the whole, with zeros between images,
-// CutMosaic the images; Spec::Read gives an element of the one, computed from
-// whatever lies in memory, and Spec::Element takes one of the other. A block
-// moves kChannels channels of a row of images by way of shared memory, for
-// neighbours of one are far from each other in the other. There they lie as in
-// what is read: each image's channels, or each channel's rows, in one run.
-// Threads read kReadVector neighbours at once, and write kVector.
+// for images N x C x H x W and wholes of as many rows, contiguous. Mosaic makes
+// wholes, with zeros between images, CutMosaic the images; Spec::Read gives an
+// element of the one, computed from whatever lies in memory, and Spec::Element
+// takes one of the other. A block moves kChannels channels of a whole by way of
+// shared memory, for neighbours of one are far from each other in the other.
+// There they lie as in what is read: each image's channels, or each channel's
+// rows, in one run. Threads read kReadVector neighbours at once, and write
+// kVector.
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
@@ -22,31 +22,29 @@ template <typename Spec, typename Image, typename Whole>
 struct MosaicBlock {
   using Index = typename Spec::Index;
   static constexpr int kPixels = Image::kH * Image::kW;
-  static constexpr Index kRows =
-      (Image::kN + Spec::kAcross - 1) / Spec::kAcross;
+  static constexpr int kOfWhole = Whole::kH * Whole::kW;
 
   __device__ MosaicBlock()
-      : row(BlockInMemory<Spec>() % kRows),
-        channel(BlockInMemory<Spec>() / kRows * Spec::kChannels),
+      : whole(BlockInMemory<Spec>() % Whole::kN),
+        channel(BlockInMemory<Spec>() / Whole::kN * Spec::kChannels),
         channels(min(static_cast<Index>(Spec::kChannels),
                      static_cast<Index>(Image::kC) - channel)),
         images(min(static_cast<Index>(Spec::kAcross),
-                   static_cast<Index>(Image::kN) - row * Spec::kAcross)) {}
+                   static_cast<Index>(Image::kN) - whole * Spec::kAcross)) {}
 
   // The i-th element of the block's channels of its p-th image.
   __device__ Point<Index> OfImage(int p, int i) const {
-    const Index n = row * Spec::kAcross + p;
+    const Index n = whole * Spec::kAcross + p;
     return {(n * Image::kC + channel) * kPixels + i, n, channel + i / kPixels,
             i / Image::kW % Image::kH, i % Image::kW};
   }
-  // The i-th element of its c-th channel's rows of the whole.
+  // The i-th element of its c-th channel of the whole.
   __device__ Point<Index> OfWhole(int c, int i) const {
-    const Index h = row * Spec::kPitchH;
-    return {((channel + c) * Whole::kH + h) * Whole::kW + i, 0, channel + c,
-            h + i / Whole::kW, i % Whole::kW};
+    return {(whole * Whole::kC + channel + c) * kOfWhole + i, whole,
+            channel + c, i / Whole::kW, i % Whole::kW};
   }
 
-  const Index row;      // of images
+  const Index whole;
   const Index channel;  // the first
   const int channels;
   const int images;
@@ -180,8 +178,9 @@ __device__ void Mosaic(const typename Spec::Tensors& t) {
   using Images =
       MosaicRuns<Spec, Spec::kAcross, Spec::kChannels * Block::kPixels,
                  Spec::kReadVector>;
-  using Channels = MosaicRuns<Spec, Spec::kChannels, Spec::kPitchH * Whole::kW,
-                              Spec::kVector>;
+  using Channels =
+      MosaicRuns<Spec, Spec::kChannels, Block::kOfWhole, Spec::kVector>;
+  static_assert(Whole::kW % Spec::kVector == 0, "Vectors lie in one row.");
   __shared__ __align__(16) float shared[Spec::kAcross * Images::kPitch];
   const Block block;
   KeepRuns<Spec, Images>(t, block.images, block.channels * Block::kPixels,
@@ -189,19 +188,17 @@ __device__ void Mosaic(const typename Spec::Tensors& t) {
                          [&](int p, int i) { return block.OfImage(p, i); });
   // The images are there.
   __syncthreads();
-  Channels::ForEach(
-      block.channels, Spec::kPitchH * Whole::kW, [&](int c, int i) {
-        const int y = i / Whole::kW, column = i % Whole::kW;
-        WriteVector<Spec, Spec::kVector>(t, block.OfWhole(c, i), [&](int k) {
-          const int p = (column + k) / Spec::kPitchW;
-          const int x = (column + k) % Spec::kPitchW;
-          const bool is_pixel =
-              y < Image::kH && x < Image::kW && p < block.images;
-          return is_pixel ? shared[p * Images::kPitch + c * Block::kPixels +
-                                   y * Image::kW + x]
-                          : 0.0f;
-        });
-      });
+  Channels::ForEach(block.channels, Block::kOfWhole, [&](int c, int i) {
+    const int y = i / Whole::kW, column = i % Whole::kW;
+    WriteVector<Spec, Spec::kVector>(t, block.OfWhole(c, i), [&](int k) {
+      const int p = (column + k) / Spec::kPitch;
+      const int x = (column + k) % Spec::kPitch;
+      return x < Image::kW && p < block.images
+                 ? shared[p * Images::kPitch + c * Block::kPixels +
+                          y * Image::kW + x]
+                 : 0.0f;
+    });
+  });
 }
 
 template <typename Spec>
@@ -211,11 +208,11 @@ __device__ void CutMosaic(const typename Spec::Tensors& t) {
   using Block = MosaicBlock<Spec, Image, Whole>;
   using Images = MosaicRuns<Spec, Spec::kAcross,
                             Spec::kChannels * Block::kPixels, Spec::kVector>;
-  using Channels = MosaicRuns<Spec, Spec::kChannels, Image::kH * Whole::kW,
-                              Spec::kReadVector>;
+  using Channels =
+      MosaicRuns<Spec, Spec::kChannels, Block::kOfWhole, Spec::kReadVector>;
   __shared__ __align__(16) float shared[Spec::kChannels * Channels::kPitch];
   const Block block;
-  KeepRuns<Spec, Channels>(t, block.channels, Image::kH * Whole::kW, shared,
+  KeepRuns<Spec, Channels>(t, block.channels, Block::kOfWhole, shared,
                            [&](int c, int i) { return block.OfWhole(c, i); });
   // The channels are there.
   __syncthreads();
@@ -226,7 +223,7 @@ __device__ void CutMosaic(const typename Spec::Tensors& t) {
           const int y = (i + k) / Image::kW % Image::kH;
           const int x = (i + k) % Image::kW;
           return shared[c * Channels::kPitch + y * Whole::kW +
-                        p * Spec::kPitchW + x];
+                        p * Spec::kPitch + x];
         });
       });
 }

@@ -404,9 +404,11 @@ class SpecWriter {
     const bool cuts = node.kind == NodeKind::kCut;
     AddMove(node, kMosaicAtOnce,
             cuts ? blocks.WholeVector(width) : blocks.ImageVector(width));
-    Append({PairText("Pitch", std::get<PoolAttributes>(node.attributes).stride),
-            fmt::format("static constexpr int kAcross = {}, kChannels = {};",
-                        blocks.across, blocks.channels)});
+    Append({fmt::format(
+        "static constexpr int kAcross = {}, kPitch = {}, "
+        "kChannels = {};",
+        blocks.across, std::get<PoolAttributes>(node.attributes).stride[1],
+        blocks.channels)});
     spec_.entries.push_back({cuts ? "kiln_cut" : "kiln_mosaic",
                              cuts ? "kiln::CutMosaic" : "kiln::Mosaic",
                              kThreads,

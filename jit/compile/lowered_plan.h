@@ -61,8 +61,8 @@ struct LoweredValue {
 //   kTurn      input; of [N, ...] a row for each image, or of [1, O, ...] one
 //              for each channel, becomes a column
 //   kJoin      input; of [N, C, H, W] the result is [1, C, N, H W]
-//   kMosaic    input; attributes are those of a pooling of which each image of
-//              the input is a window of the result
+//   kMosaic    input; attributes are those of a pooling: images of the input
+//              are the windows of the result's, from left to right
 //   kCut       input; the other way
 //   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
 //              sum

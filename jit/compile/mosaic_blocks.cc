@@ -23,33 +23,25 @@ int MosaicBlocks::VectorOf(int64_t run, int64_t most) {
   return static_cast<int>(std::gcd(run, most));
 }
 
-int64_t ElementsOfChannel(NodeKind kind, const PoolAttributes& windows,
-                          int64_t whole_width) {
-  const int64_t rows =
-      kind == NodeKind::kCut ? windows.kernel_size[0] : windows.stride[0];
-  return rows * whole_width;
-}
-
 MosaicBlocks MosaicBlocksOf(const LoweredPlan& plan, const Node& node) {
   const Dims& from = plan.values[ValueOf(node.operands[0])].desc.dims;
   const Dims& to = plan.values[node.results[0]].desc.dims;
   const bool cuts = node.kind == NodeKind::kCut;
   const Dims& images = cuts ? to : from;
-  const int64_t whole_width = (cuts ? from : to)[3];
+  const Dims& whole = cuts ? from : to;
   const auto& windows = std::get<PoolAttributes>(node.attributes);
-  const int64_t of_channel = ElementsOfChannel(node.kind, windows, whole_width);
+  const int64_t of_channel = whole[2] * whole[3];
   MosaicBlocks blocks;
-  blocks.across = ImagesAcross(windows, whole_width);
+  blocks.across = ImagesAcross(windows, whole[3]);
   blocks.channels = kMostChannels;
   while (blocks.channels > 1 && blocks.channels * of_channel > kMostElements) {
     blocks.channels /= 2;
   }
   blocks.channels = std::min(blocks.channels, images[1]);
-  blocks.count =
-      CeilDiv(images[0], blocks.across) * CeilDiv(images[1], blocks.channels);
+  blocks.count = whole[0] * CeilDiv(images[1], blocks.channels);
   blocks.of_image =
       std::gcd(blocks.channels, images[1]) * images[2] * images[3];
-  blocks.of_whole = whole_width;
+  blocks.of_whole = cuts ? of_channel : whole[3];
   return blocks;
 }
 

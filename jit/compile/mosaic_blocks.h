@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-// What the blocks of kernel_sources/mosaic.cu have: some channels of a row of
-// images.
+// What the blocks of kernel_sources/mosaic.cu have: some channels of a whole of
+// several images.
 struct MosaicBlocks {
-  int64_t across = 1;    // images in a row
+  int64_t across = 1;    // images side by side
   int64_t channels = 1;  // of a block
   int64_t count = 1;
   int64_t of_image = 1;  // elements that all blocks have multiples of,
@@ -25,11 +25,8 @@ struct MosaicBlocks {
   static int VectorOf(int64_t run, int64_t most);
 };
 
-// Elements of a channel of a row of images that a block of a kMosaic or a kCut
-// goes through, and the most of which it can keep one channel's in shared
-// memory: with as many to keep banks apart, 48 KB.
-int64_t ElementsOfChannel(NodeKind kind, const PoolAttributes& windows,
-                          int64_t whole_width);
+// The most elements of a channel of a whole, which blocks of a kCut keep in
+// shared memory: 24 KB.
 inline constexpr int64_t kMostOfChannel = 6144;
 
 // For a kMosaic or kCut, of whose channels blocks can keep one.

@@ -32,8 +32,8 @@ constexpr double kSmallTakeLess = 0.9;
 constexpr double kCyclesOfMove = 5500.0;
 constexpr double kCyclesOfElement = 0.3;
 
-// A convolution along an axis.
-struct ConvAxis {
+// A convolution along rows.
+struct ConvColumns {
   int64_t reach = 0;  // from the filter's first tap to its last
   int64_t stride = 1;
   int64_t padding = 0;
@@ -46,25 +46,25 @@ struct ConvAxis {
   }
 };
 
-// The distance of images along an axis of the mosaic, and of their results.
+// The distance of images in a row, and of their results.
 struct Pitches {
   int64_t images = 1;
   int64_t results = 1;
 };
 
-// Of images of `size`. What an image's results depend on ends before the next
-// one, and begins behind the one before.
-Pitches PitchesOf(const ConvAxis& axis, int64_t size) {
-  const int64_t result = axis.ResultSize(size);
-  const int64_t stride = axis.stride;
-  if (!axis.transposed) {
-    const int64_t read = (result - 1) * stride - axis.padding + axis.reach + 1;
-    const int64_t images = RoundUp(std::max(size + axis.padding, read), stride);
+// Of images of `size` columns. What an image's results depend on ends before
+// the next one, and begins behind the one before.
+Pitches PitchesOf(const ConvColumns& conv, int64_t size) {
+  const int64_t result = conv.ResultSize(size);
+  const int64_t stride = conv.stride;
+  if (!conv.transposed) {
+    const int64_t read = (result - 1) * stride - conv.padding + conv.reach + 1;
+    const int64_t images = RoundUp(std::max(size + conv.padding, read), stride);
     return {images, images / stride};
   }
-  const int64_t made = (size - 1) * stride - axis.padding + axis.reach + 1;
+  const int64_t made = (size - 1) * stride - conv.padding + conv.reach + 1;
   const int64_t images =
-      std::max(size, CeilDiv(std::max(result + axis.padding, made), stride));
+      std::max(size, CeilDiv(std::max(result + conv.padding, made), stride));
   return {images, images * stride};
 }
 
@@ -92,15 +92,13 @@ class MakingMosaics {
   struct Mosaic {
     PoolAttributes images;   // as windows of `input`
     PoolAttributes results;  // and of `result`
-    Dims input;              // 1, C, Q R, P S
+    Dims input;              // M, C, H, P S
     Dims result;             // of the convolution
 
     // Of kernel_sources/mosaic.cu.
     bool FitsBlocks() const {
-      return ElementsOfChannel(NodeKind::kMosaic, images, input[3]) <=
-                 kMostOfChannel &&
-             ElementsOfChannel(NodeKind::kCut, results, result[3]) <=
-                 kMostOfChannel;
+      return std::max(input[2] * input[3], result[2] * result[3]) <=
+             kMostOfChannel;
     }
   };
 
@@ -124,31 +122,28 @@ class MakingMosaics {
            input.dims[2] * input.dims[3] % 4 != 0;
   }
 
-  ConvAxis AxisOf(const Node& node, size_t i) const {
+  ConvColumns ColumnsOf(const Node& node) const {
     const auto& conv = std::get<ConvAttributes>(node.attributes);
     const Dims& filter = DimsOf(ValueOf(node.operands[1]));
-    return {(filter[2 + i] - 1) * conv.dilation[i], conv.stride[i],
-            conv.padding[i], conv.output_padding[i],
-            node.kind == NodeKind::kConvTranspose2d};
+    return {(filter[3] - 1) * conv.dilation[1], conv.stride[1], conv.padding[1],
+            conv.output_padding[1], node.kind == NodeKind::kConvTranspose2d};
   }
 
   Mosaic MosaicOf(const Node& node) const {
     const Dims& input = InputOf(node);
     const Dims& result = DimsOf(node.results[0]);
-    const ConvAxis along[] = {AxisOf(node, 0), AxisOf(node, 1)};
-    const Pitches rows = PitchesOf(along[0], input[2]);
-    const Pitches columns = PitchesOf(along[1], input[3]);
-    const int64_t fitting = kMosaicWidth / columns.images;
+    const ConvColumns columns = ColumnsOf(node);
+    const Pitches pitches = PitchesOf(columns, input[3]);
+    const int64_t fitting = kMosaicWidth / pitches.images;
     const int64_t across =
         std::clamp(fitting / kImagesAcross * kImagesAcross, kImagesAcross,
                    RoundUp(input[0], kImagesAcross));
-    const int64_t height = CeilDiv(input[0], across) * rows.images;
-    const int64_t width = across * columns.images;
-    return {WindowsOf(input, {rows.images, columns.images}),
-            WindowsOf(result, {rows.results, columns.results}),
-            {1, input[1], height, width},
-            {1, result[1], along[0].ResultSize(height),
-             along[1].ResultSize(width)}};
+    const int64_t wholes = CeilDiv(input[0], across);
+    const int64_t width = across * pitches.images;
+    return {WindowsOf(input, pitches.images),
+            WindowsOf(result, pitches.results),
+            {wholes, input[1], input[2], width},
+            {wholes, result[1], result[2], columns.ResultSize(width)}};
   }
 
   // Of convolutions that tensor cores take both ways.
@@ -217,10 +212,10 @@ class MakingMosaics {
     return made->second;
   }
 
-  static PoolAttributes WindowsOf(const Dims& image, const Pair& pitches) {
+  static PoolAttributes WindowsOf(const Dims& image, int64_t pitch) {
     PoolAttributes windows;
     windows.kernel_size = {image[2], image[3]};
-    windows.stride = pitches;
+    windows.stride = {image[2], pitch};
     windows.padding = {0, 0};
     windows.dilation = {1, 1};
     return windows;

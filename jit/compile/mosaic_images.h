@@ -7,17 +7,17 @@
 
 namespace kiln {
 
-// Makes one image of many small ones, rows and columns of them with so many
-// zeros between that no result of a convolution depends on two:
+// Makes one image of several small ones side by side, with so many zeros
+// between that no result of a convolution depends on two:
 //
-//   y = conv2d(x, w)   ->   m = mosaic(x)    [N, C, H, W] to [1, C, Q R, P S]
+//   y = conv2d(x, w)   ->   m = mosaic(x)    [N, C, H, W] to [M, C, H, P S]
 //                           t = conv2d(m, w)
 //                           y = cut(t)       back to [N, O, H', W']
 //
-// for N <= P Q, and the same of transposed convolutions. Tiles of one image
+// for N <= M P, and the same of transposed convolutions. Tiles of one image
 // have few pixels if that is small, and each of them brings all weights; 512
-// channels of 4 x 4 pixels take half the time so, of 2 x 2 pixels a third. The
-// kernels of kernel_sources/mosaic.cu move each element once.
+// channels of 4 x 4 pixels take less than half the time so, of 2 x 2 pixels a
+// third. The kernels of kernel_sources/mosaic.cu move each element once.
 //
 // Where the models predict that it pays, or as `use` says.
 LoweredPlan MosaicImages(LoweredPlan plan, Grade grade, const Target& target,

@@ -101,11 +101,11 @@ class Rewrites {
     for (const Node& node : plan.nodes) {
       if (node.kind != NodeKind::kMosaic) continue;
       const Dims& apart = plan.values[ValueOf(node.operands[0])].desc.dims;
-      const Dims& one = plan.values[node.results[0]].desc.dims;
+      const Dims& wide = plan.values[node.results[0]].desc.dims;
       AddRewrite(
-          "{} images of {} x {} pixels in rows and columns of one of {} x {}, "
-          "with zeros between, for a tile would hold the pixels of one: {}",
-          apart[0], apart[2], apart[3], one[2], one[3], node.text);
+          "{} images of {} x {} pixels side by side in {} of {} x {}, with "
+          "zeros between, for a tile would hold the pixels of one: {}",
+          apart[0], apart[2], apart[3], wide[0], wide[2], wide[3], node.text);
     }
   }
 

@@ -1,4 +1,4 @@
-// Small images that lie in rows and columns of one. Prevents that a network's
+// Small images that lie side by side in wide ones. Prevents that a network's
 // last layers, of 2 x 2 or 4 x 4 pixels, bring all weights for each image,
 // which takes up to three times as long, and that an image's results depend on
 // its neighbours.
@@ -51,7 +51,7 @@ TEST(MosaicImagesTest, SmallImagesBecomeOne) {
       SourceFilesOf(schedule),
       ElementsAre("mosaic.cu", "pack_halves.cu", "conv_wgmma.cu", "mosaic.cu"));
   EXPECT_THAT(ResultOf(schedule, NodeKind::kMosaic),
-              ElementsAre(1, 512, 16 * 5, 8 * 5));
+              ElementsAre(16, 512, 4, 8 * 5));
   EXPECT_THAT(ResultOf(schedule, NodeKind::kCut), ElementsAre(128, 512, 4, 4));
   EXPECT_EQ(schedule.kernels.back().group.epilogue.size(), 1U) << "relu";
 }
