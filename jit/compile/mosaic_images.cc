@@ -10,6 +10,7 @@
 #include "jit/compile/conv_choice.h"
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_problem.h"
+#include "jit/compile/cut_later.h"
 #include "jit/compile/mosaic_blocks.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
@@ -26,7 +27,7 @@ constexpr int64_t kMosaicWidth = 64;
 
 // By 21 convolutions in three types on an H100: what models say of small images
 // is a quarter too much, of others right.
-constexpr double kSmallTakeLess = 0.9;
+constexpr double kSmallTakeLess = 0.86;
 // Of a kernel that moves elements: before the first, and of a multiprocessor
 // for each.
 constexpr double kCyclesOfMove = 5500.0;
@@ -233,7 +234,7 @@ class MakingMosaics {
 LoweredPlan MosaicImages(LoweredPlan plan, Grade grade, const Target& target,
                          ImageUse use) {
   if (use == ImageUse::kNowhere) return plan;
-  return MakingMosaics(std::move(plan), {grade, target}, use).Run();
+  return CutLater(MakingMosaics(std::move(plan), {grade, target}, use).Run());
 }
 
 }  // namespace kiln

@@ -97,6 +97,11 @@ std::vector<TemplatePlan> PhasePlans() {
                  "param b: f16[72]\ninput z: f16[19,72,2,2]\nr = relu(x)\n"
                  "c = conv2d(r, w, b, padding=1)\na = add(c, z)\n"
                  "y = gelu(a)\noutput y\n"),
+      WithMosaic("conv_of_mosaic_rounded",
+                 "input x: f16[21,9,3,3]\nparam w: f16[40,9,3,3]\n"
+                 "param m: f16[40]\nparam v: f16[40]\n"
+                 "c = conv2d(x, w, padding=1)\na = abs(v)\n"
+                 "n = batch_norm(c, m, a)\ny = silu(n)\noutput y\n"),
       WithMosaic("conv_of_mosaic_s23_d2",
                  "input x: bf16[21,48,7,5]\nparam w: bf16[40,48,5,3]\n"
                  "c = conv2d(x, w, stride=[2,3], padding=[2,0], "

@@ -8,10 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "fmt/format.h"
 #include "jit/compile/mosaic_blocks.h"
 #include "jit/compile/schedule_rewrites.h"
+#include "jit/plan/op_table.h"
 #include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
@@ -20,6 +24,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 std::string Small(int images, int channels, int size,
@@ -53,7 +58,6 @@ TEST(MosaicImagesTest, SmallImagesBecomeOne) {
   EXPECT_THAT(ResultOf(schedule, NodeKind::kMosaic),
               ElementsAre(16, 512, 4, 8 * 5));
   EXPECT_THAT(ResultOf(schedule, NodeKind::kCut), ElementsAre(128, 512, 4, 4));
-  EXPECT_EQ(schedule.kernels.back().group.epilogue.size(), 1U) << "relu";
 }
 
 TEST(MosaicImagesTest, RowsAreAMultipleOfEight) {
@@ -82,6 +86,53 @@ TEST(MosaicImagesTest, WhatReducesResultsReadsThemApart) {
   EXPECT_THAT(SourceFilesOf(schedule),
               ElementsAre("mosaic.cu", "pack_halves.cu", "conv_wgmma.cu",
                           "mosaic.cu", "row_warp.cu"));
+}
+
+std::vector<std::string> OpsBehind(const Schedule& schedule, size_t kernel) {
+  std::vector<std::string> ops;
+  for (const int node : schedule.kernels[kernel].group.epilogue) {
+    ops.emplace_back(OpName(schedule.lowered.nodes[node].op));
+  }
+  return ops;
+}
+
+TEST(MosaicImagesTest, WhatNeedsNoImageIsComputedAndRoundedBeforeTheyAreCut) {
+  const Schedule schedule = Fastest(
+      "input x: f16[128,512,4,4]\nparam w: f16[512,512,3,3]\n"
+      "param m: f16[512]\nparam v: f16[512]\nparam s: f16[512,1,1]\n"
+      "c = conv2d(x, w, padding=1)\nn = batch_norm(c, m, v)\n"
+      "a = mul(s, n)\ny = relu(a)\noutput y\n");
+  EXPECT_THAT(OpsBehind(schedule, 2),
+              ElementsAre("batch_norm", "mul", "relu", "cast"));
+  EXPECT_THAT(OpsBehind(schedule, 3), IsEmpty());
+  EXPECT_EQ(schedule.lowered
+                .values[ValueOf(NodeOf(schedule, NodeKind::kCut).operands[0])]
+                .desc.dtype,
+            DataType::kF16);
+}
+
+// What has another value for each image, or column, or is needed twice.
+TEST(MosaicImagesTest, WhatNeedsAnImageIsComputedBehind) {
+  for (const char* last : {"y = add(c, z)", "y = add(c, k)", "y = mul(c, o)",
+                           "y = mul(c, c)", "y = softmax(c, dim=1)"}) {
+    const Schedule schedule = Moved(
+        fmt::format("input x: f16[128,64,4,4]\nparam w: f16[64,64,3,3]\n"
+                    "input z: f16[128,64,4,4]\ninput k: f16[4]\n"
+                    "input o: f16[128,64,1,1]\nc = conv2d(x, w, padding=1)\n"
+                    "{}\noutput y\n",
+                    last),
+        ImageUse::kWherever);
+    const Node& cut = NodeOf(schedule, NodeKind::kCut);
+    EXPECT_EQ(cut.text, "v0 = cut(v0_mosaic)") << last;
+  }
+}
+
+TEST(MosaicImagesTest, OutputsInFrontAreCut) {
+  const Schedule schedule = Fastest(
+      "input x: f16[128,512,4,4]\nparam w: f16[512,512,3,3]\n"
+      "c = conv2d(x, w, padding=1)\ny = relu(c)\noutput c: f32\noutput y\n");
+  EXPECT_EQ(NodeOf(schedule, NodeKind::kCut).text, "v0 = cut(v0_mosaic)");
+  EXPECT_THAT(OpsBehind(schedule, 3), ElementsAre("relu"));
 }
 
 TEST(MosaicImagesTest, OpsInFrontAreComputedOnTheWay) {
@@ -202,6 +253,20 @@ TEST(MosaicImagesTest, BlocksHaveEveryImageOnce) {
         MosaicBlocksOf(schedule.lowered, NodeOf(schedule, kind));
     EXPECT_EQ(blocks.across, 16);
     EXPECT_EQ(blocks.count, 2 * ((40 + blocks.channels - 1) / blocks.channels));
+  }
+}
+
+// Or accesses would not begin where their width asks for.
+TEST(MosaicImagesTest, VectorsDivideWhatBlocksHave) {
+  for (const auto& [channels, size, of_image] :
+       {std::tuple{40, 2, 8}, {24, 3, 8}, {12, 3, 4}, {9, 3, 1}}) {
+    const Schedule schedule =
+        Moved(Small(19, channels, size), ImageUse::kWherever);
+    const MosaicBlocks blocks =
+        MosaicBlocksOf(schedule.lowered, NodeOf(schedule, NodeKind::kMosaic));
+    EXPECT_EQ(blocks.ImageVector(8), of_image) << channels;
+    EXPECT_EQ(blocks.ImageVector(4), std::min(of_image, 4)) << channels;
+    EXPECT_EQ(blocks.WholeVector(8), 8) << channels;
   }
 }
 
