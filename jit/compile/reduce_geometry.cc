@@ -27,9 +27,10 @@ constexpr int kLanesOfNarrow = 4;
 constexpr int64_t kManyColumns = 8192;
 // Lanes of a row at least: side by side they read whole lines of 128 bytes.
 // Fewer of rows that would leave them with less than so many accesses, of one
-// element or of several: what follows these takes as long for few.
+// element, of two or of more: what follows these takes as long for few.
 constexpr int kMinLanesOfRow = 8;
 constexpr int64_t kFewestSingles = 6;
+constexpr int64_t kFewestPairs = 5;
 constexpr int64_t kFewestVectors = 3;
 // Rows have so many lanes, up to this limit, that none loads twice: what it
 // waits for, and then merging, is done once. The fewer lanes, the less there
@@ -138,7 +139,8 @@ class Chooser {
     while (vector >= kMaxColumns && geometry_.view.run() % vector != 0) {
       vector /= 2;
     }
-    return vector < kMaxColumns ? 1 : vector;
+    if (vector >= kMaxColumns) return vector;
+    return geometry_.rows() && geometry_.view.run() % 2 == 0 ? 2 : 1;
   }
 
   int MostAtOnce() const {
@@ -166,8 +168,9 @@ class Chooser {
     const int64_t accesses = Accesses();
     const int at_once = std::max(MostAtOnce(), kAtOnceOfMany);
     int& lanes = geometry_.lanes;
-    const int64_t fewest =
-        geometry_.vector == 1 ? kFewestSingles : kFewestVectors;
+    const int64_t fewest = geometry_.vector == 1   ? kFewestSingles
+                           : geometry_.vector == 2 ? kFewestPairs
+                                                   : kFewestVectors;
     lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(
         std::clamp<int64_t>(CeilDiv(accesses, fewest), 1, kMinLanesOfRow))));
     while (lanes < kMaxLanesOfManyRows && lanes * at_once < accesses) {

@@ -67,9 +67,11 @@ constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
 // Lanes that read a line with one access each. Rows that would leave them with
 // less than so many elements have fewer: a warp issues some 250 instructions,
-// however few elements it has.
+// however few elements it has. Where several elements are one access, and there
+// is one reduction, bytes count.
 constexpr uint64_t kLineLanes = 8;
 constexpr int64_t kFewestOfLane = 6;
+constexpr int64_t kFewestBytesOfLane = 24;
 // Smaller slices are not worth an exchange between blocks.
 constexpr int64_t kMinClusterSlice = 2048;
 // That kernels count.
@@ -305,8 +307,10 @@ class Choice {
     const auto vectors = static_cast<uint64_t>(work_.length / vector_);
     const auto wanted = std::bit_ceil(static_cast<uint64_t>(
         CeilDiv(vectors, std::max<int64_t>(1, held / vector_))));
-    const auto few =
-        static_cast<uint64_t>(CeilDiv(work_.length, kFewestOfLane));
+    const bool counts_bytes = vector_ > 1 && work_.reductions == 1;
+    const int64_t fewest =
+        counts_bytes ? kFewestBytesOfLane / WidestBytes() : kFewestOfLane;
+    const auto few = static_cast<uint64_t>(CeilDiv(work_.length, fewest));
     const uint64_t lanes =
         std::max(wanted, std::bit_ceil(std::min({few, vectors, kLineLanes})));
     if (lanes > kWarp) return ShareWarps(held, geometry);

@@ -83,13 +83,21 @@ TEST(ReduceGeometryTest, ShortRowsHaveFewerLanes) {
     return ChooseReduceGeometry(Rows(1 << 20, length), Of(bytes), kSms).lanes;
   };
   EXPECT_EQ(lanes(5, 4), 1);
-  EXPECT_EQ(lanes(10, 4), 2);
-  EXPECT_EQ(lanes(10, 2), 2);
+  EXPECT_EQ(lanes(7, 4), 2);
+  EXPECT_EQ(lanes(10, 4), 1) << "five pairs";
+  EXPECT_EQ(lanes(10, 2), 1);
+  EXPECT_EQ(lanes(14, 2), 2);
   EXPECT_EQ(lanes(12, 4), 1) << "three vectors";
   EXPECT_EQ(lanes(24, 4), 2);
   EXPECT_EQ(lanes(32, 4), 4);
   EXPECT_EQ(lanes(49, 4), 8);
   EXPECT_EQ(lanes(100, 4), 8);
+}
+
+TEST(ReduceGeometryTest, RowsThatFourDoesNotDivideAreReadInPairs) {
+  EXPECT_EQ(ChooseReduceGeometry(Rows(1 << 20, 10), Of(2), kSms).vector, 2);
+  EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 1022), Of(4), kSms).vector, 2);
+  EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 1023), Of(4), kSms).vector, 1);
 }
 
 TEST(ReduceGeometryTest, TwoOperandsTakeTheRegistersOfOne) {

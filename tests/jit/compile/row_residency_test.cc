@@ -142,7 +142,8 @@ TEST(RowResidencyTest, ShortRowsStayInRegisters) {
 }
 
 // Of whole warps, so many that each place has an element where that can be.
-// Eight lanes would have an element or two each, and issue as much as for six.
+// Eight lanes would have an element or two each, and issue as much as for six;
+// as much as for twelve, where two of 16 bits are one access.
 TEST(RowResidencyTest, ShortRowsHaveFewLanes) {
   const auto lanes = [](int length, const std::string& type) {
     return RowsOf("input x: " + type + "[8,512,256," + std::to_string(length) +
@@ -153,7 +154,9 @@ TEST(RowResidencyTest, ShortRowsHaveFewLanes) {
   EXPECT_EQ(lanes(7, "f32"), 2);
   EXPECT_EQ(lanes(8, "f32"), 2);
   EXPECT_EQ(lanes(10, "f32"), 2);
-  EXPECT_EQ(lanes(10, "f16"), 2);
+  EXPECT_EQ(lanes(9, "f16"), 2);
+  EXPECT_EQ(lanes(10, "f16"), 1);
+  EXPECT_EQ(lanes(30, "f16"), 4);
   EXPECT_EQ(lanes(21, "f32"), 4);
   EXPECT_EQ(lanes(49, "f16"), 8);
 }
