@@ -54,8 +54,8 @@ struct MosaicBlock {
 // threads of a block.
 template <typename Spec, int kCount, int kElements, int kVector>
 struct MosaicRuns {
-  static constexpr int kWidth = kVector;
   static_assert(kElements % kVector == 0, "Runs are whole vectors.");
+  static constexpr int kWidth = kVector;
   static constexpr int kOfRun = kElements / kVector;
   static constexpr int kSteps =
       (kCount * kOfRun + Spec::kThreads - 1) / Spec::kThreads;

@@ -25,8 +25,8 @@ constexpr int64_t kMostPixels = 64;  // of an image
 constexpr int64_t kImagesAcross = 8;
 constexpr int64_t kMosaicWidth = 64;
 
-// By 21 convolutions in three types on an H100: what models say of small images
-// is a quarter too much, of others right.
+// By 25 convolutions in three types on an H100: what models say of small images
+// is a sixth too much, of others right.
 constexpr double kSmallTakeLess = 0.86;
 // Of a kernel that moves elements: before the first, and of a multiprocessor
 // for each.
