@@ -78,7 +78,7 @@ class CuttingLater {
     const int whole = ValueOf(cut.operands[0]);
     const int result =
         std::exchange(node.results[0],
-                      plan_.AddLike(node.results[0], "_mosaic", DimsOf(whole)));
+                      plan_.AddLike(node.results[0], "_wide", DimsOf(whole)));
     node.operands[operand] = ValueId{whole};
     cut.operands[0] = ValueId{node.results[0]};
     cut.results[0] = result;
@@ -90,6 +90,7 @@ class CuttingLater {
     const Node cut = std::move(cuts_.extract(value).mapped());
     plan_.AddMove(NodeKind::kCut, ValueOf(cut.operands[0]), value,
                   cut.attributes);
+    plan_.nodes.back().across = cut.across;
   }
 
   // Of what nobody reads.
@@ -98,6 +99,7 @@ class CuttingLater {
     if (type && plan_.values[value].desc.dtype == DataType::kF32 &&
         ElementSize(*type) == 2) {
       Round(*type, &cuts_.at(value));
+      plan_.values[value].desc.dtype = *type;
     }
     Cut(value);
   }

@@ -407,7 +407,7 @@ class SpecWriter {
     Append({fmt::format(
         "static constexpr int kAcross = {}, kPitch = {}, "
         "kChannels = {};",
-        blocks.across, std::get<PoolAttributes>(node.attributes).stride[1],
+        node.across, std::get<PoolAttributes>(node.attributes).stride[1],
         blocks.channels)});
     spec_.entries.push_back({cuts ? "kiln_cut" : "kiln_mosaic",
                              cuts ? "kiln::CutMosaic" : "kiln::Mosaic",

@@ -62,7 +62,7 @@ struct LoweredValue {
 //              for each channel, becomes a column
 //   kJoin      input; of [N, C, H, W] the result is [1, C, N, H W]
 //   kMosaic    input; attributes are those of a pooling: images of the input
-//              are the windows of the result's, from left to right
+//              are the first windows of the result's, from left to right
 //   kCut       input; the other way
 //   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
 //              sum
@@ -77,6 +77,7 @@ struct Node {
   // Of a kConv2d whose filter has one row: the input's rows, and the result's,
   // are parts of one, each beginning where the one above ends (fold_signals.h).
   bool wraps_rows = false;
+  int64_t across = 1;  // of a kMosaic or kCut: images side by side
   // Of a kConv2d of one tap: the extents that its images are taken to have, of
   // as many pixels as they have (reshape_images.h).
   std::optional<Pair> image = std::nullopt;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <variant>
 
 #include "jit/compile/rounding.h"
 
@@ -12,10 +11,6 @@ namespace {
 constexpr int64_t kMostChannels = 16;
 // That a block goes through, of more channels than one: eight of each thread.
 constexpr int64_t kMostElements = 2048;
-
-int64_t ImagesAcross(const PoolAttributes& windows, int64_t whole_width) {
-  return (whole_width - windows.kernel_size[1]) / windows.stride[1] + 1;
-}
 
 }  // namespace
 
@@ -29,10 +24,8 @@ MosaicBlocks MosaicBlocksOf(const LoweredPlan& plan, const Node& node) {
   const bool cuts = node.kind == NodeKind::kCut;
   const Dims& images = cuts ? to : from;
   const Dims& whole = cuts ? from : to;
-  const auto& windows = std::get<PoolAttributes>(node.attributes);
   const int64_t of_channel = whole[2] * whole[3];
   MosaicBlocks blocks;
-  blocks.across = ImagesAcross(windows, whole[3]);
   blocks.channels = kMostChannels;
   while (blocks.channels > 1 && blocks.channels * of_channel > kMostElements) {
     blocks.channels /= 2;

@@ -10,7 +10,6 @@ namespace kiln {
 // What the blocks of kernel_sources/mosaic.cu have: some channels of a whole of
 // several images.
 struct MosaicBlocks {
-  int64_t across = 1;    // images side by side
   int64_t channels = 1;  // of a block
   int64_t count = 1;
   int64_t of_image = 1;  // elements that all blocks have multiples of,

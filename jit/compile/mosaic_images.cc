@@ -91,6 +91,7 @@ class MakingMosaics {
 
  private:
   struct Mosaic {
+    int64_t across;          // images side by side
     PoolAttributes images;   // as windows of `input`
     PoolAttributes results;  // and of `result`
     Dims input;              // M, C, H, P S
@@ -141,7 +142,8 @@ class MakingMosaics {
                    RoundUp(input[0], kImagesAcross));
     const int64_t wholes = CeilDiv(input[0], across);
     const int64_t width = across * pitches.images;
-    return {WindowsOf(input, pitches.images),
+    return {across,
+            WindowsOf(input, pitches.images),
             WindowsOf(result, pitches.results),
             {wholes, input[1], input[2], width},
             {wholes, result[1], result[2], columns.ResultSize(width)}};
@@ -196,11 +198,12 @@ class MakingMosaics {
     const Mosaic mosaic = MosaicOf(conv);
     const int input = ValueOf(conv.operands[0]);
     const int result = conv.results[0];
-    const int whole = plan_.AddLike(result, "_mosaic", mosaic.result);
+    const int whole = plan_.AddLike(result, "_wide", mosaic.result);
     conv.operands[0] = ValueId{MosaicFor(input, mosaic)};
     conv.results[0] = whole;
     plan_.AddNode(std::move(conv));
     plan_.AddMove(NodeKind::kCut, whole, result, mosaic.results);
+    plan_.nodes.back().across = mosaic.across;
   }
 
   // Convolutions that read the same input at the same distances share it.
@@ -210,6 +213,7 @@ class MakingMosaics {
     if (!is_new) return made->second;
     made->second = plan_.AddLike(input, "_mosaic", mosaic.input);
     plan_.AddMove(NodeKind::kMosaic, input, made->second, mosaic.images);
+    plan_.nodes.back().across = mosaic.across;
     return made->second;
   }
 

@@ -102,6 +102,9 @@ std::vector<TemplatePlan> PhasePlans() {
                  "param m: f16[40]\nparam v: f16[40]\n"
                  "c = conv2d(x, w, padding=1)\na = abs(v)\n"
                  "n = batch_norm(c, m, a)\ny = silu(n)\noutput y\n"),
+      WithMosaic("conv_of_mosaic_of_wide_results",
+                 "input x: f16[35,40,2,2]\nparam w: f16[40,40,4,4]\n"
+                 "y = conv2d(x, w, stride=4, padding=2)\noutput y\n"),
       WithMosaic("conv_of_mosaic_s23_d2",
                  "input x: bf16[21,48,7,5]\nparam w: bf16[40,48,5,3]\n"
                  "c = conv2d(x, w, stride=[2,3], padding=[2,0], "

@@ -94,7 +94,7 @@ class Writer {
     std::array<Axis, 2> axes;
     do {
       axes = {AnyAxis(transposed), AnyAxis(transposed)};
-      dims_ = {random_.Pick({1, 1, 2, 3, 8}), outputs,
+      dims_ = {random_.Pick({1, 1, 2, 3, 8, 40}), outputs,
                axes[0].Output(transposed), axes[1].Output(transposed)};
     } while (Elements() * of_group * axes[0].kernel * axes[1].kernel >
              kMaxProducts);

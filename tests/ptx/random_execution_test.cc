@@ -1,6 +1,7 @@
 // Random convolutions against the reference, without a GPU. Prevents what named
 // plans do not think of: padding beyond the filter, few channels, strides that
-// leave columns over, poolings behind ops that add channels or images.
+// leave columns over, small images side by side, poolings behind ops that add
+// channels or images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +42,7 @@ RandomRun RunOf(uint64_t seed) {
   run.options.off_grid = random.Pick({0, 0, 0, 0, 1, 2, 4});
   run.options.schedule_seed = random.OneIn(3) ? random.Int(1, 99) : 0;
   run.inputs.has_specials = random.OneIn(4);
+  run.options.tuning.images = random.Pick({0, 1});
   return run;
 }
 

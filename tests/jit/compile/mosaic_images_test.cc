@@ -105,10 +105,11 @@ TEST(MosaicImagesTest, WhatNeedsNoImageIsComputedAndRoundedBeforeTheyAreCut) {
   EXPECT_THAT(OpsBehind(schedule, 2),
               ElementsAre("batch_norm", "mul", "relu", "cast"));
   EXPECT_THAT(OpsBehind(schedule, 3), IsEmpty());
-  EXPECT_EQ(schedule.lowered
-                .values[ValueOf(NodeOf(schedule, NodeKind::kCut).operands[0])]
-                .desc.dtype,
-            DataType::kF16);
+  const LoweredPlan& plan = schedule.lowered;
+  const int cut = ValueOf(NodeOf(schedule, NodeKind::kCut).operands[0]);
+  EXPECT_EQ(plan.values[cut].desc.dtype, DataType::kF16);
+  const int relu = ValueOf(plan.nodes[plan.values[cut].producer].operands[0]);
+  EXPECT_EQ(plan.values[relu].exactness, Exactness::kHalf);
 }
 
 // What has another value for each image, or column, or is needed twice.
@@ -123,7 +124,7 @@ TEST(MosaicImagesTest, WhatNeedsAnImageIsComputedBehind) {
                     last),
         ImageUse::kWherever);
     const Node& cut = NodeOf(schedule, NodeKind::kCut);
-    EXPECT_EQ(cut.text, "v0 = cut(v0_mosaic)") << last;
+    EXPECT_EQ(cut.text, "v0 = cut(v0_wide)") << last;
   }
 }
 
@@ -131,7 +132,7 @@ TEST(MosaicImagesTest, OutputsInFrontAreCut) {
   const Schedule schedule = Fastest(
       "input x: f16[128,512,4,4]\nparam w: f16[512,512,3,3]\n"
       "c = conv2d(x, w, padding=1)\ny = relu(c)\noutput c: f32\noutput y\n");
-  EXPECT_EQ(NodeOf(schedule, NodeKind::kCut).text, "v0 = cut(v0_mosaic)");
+  EXPECT_EQ(NodeOf(schedule, NodeKind::kCut).text, "v0 = cut(v0_wide)");
   EXPECT_THAT(OpsBehind(schedule, 3), ElementsAre("relu"));
 }
 
@@ -251,9 +252,23 @@ TEST(MosaicImagesTest, BlocksHaveEveryImageOnce) {
   for (const NodeKind kind : {NodeKind::kMosaic, NodeKind::kCut}) {
     const MosaicBlocks blocks =
         MosaicBlocksOf(schedule.lowered, NodeOf(schedule, kind));
-    EXPECT_EQ(blocks.across, 16);
+    EXPECT_EQ(NodeOf(schedule, kind).across, 16);
     EXPECT_EQ(blocks.count, 2 * ((40 + blocks.channels - 1) / blocks.channels));
   }
+}
+
+// Of columns of zeros alone there are results, too: what lies behind the last
+// image's is no image, though it is as wide as one.
+TEST(MosaicImagesTest, ResultsBehindTheLastImageAreNone) {
+  const Schedule schedule = Fastest(
+      "input x: f16[128,512,2,2]\nparam w: f16[512,512,4,4]\n"
+      "y = conv2d(x, w, stride=4, padding=2)\noutput y\n");
+  const Node& cut = NodeOf(schedule, NodeKind::kCut);
+  const auto& windows = std::get<PoolAttributes>(cut.attributes);
+  const int64_t width =
+      schedule.lowered.values[ValueOf(cut.operands[0])].desc.dims[3];
+  EXPECT_EQ(cut.across, NodeOf(schedule, NodeKind::kMosaic).across);
+  EXPECT_EQ(width, (cut.across + 1) * windows.stride[1]);
 }
 
 // Or accesses would not begin where their width asks for.
