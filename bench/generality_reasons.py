@@ -7,6 +7,8 @@ REASONS = {
                      "where PyTorch has one of TF32",
     "conv_small_image": "three products of halves, at 430 TFLOP/s together, "
                         "where PyTorch has one of TF32",
+    "dcgan_f16_image_4": "a ninth of its time goes into laying images side by "
+                         "side and cutting results apart",
     "dice_of_images": "of both times the memory needs half; the rest is "
                       "beginnings and ends of kernels",
     "gated_f16_image_14": "of both times the memory needs two thirds; the rest "
