@@ -10,6 +10,7 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_windows.h"
+#include "jit/compile/window_geometry.h"
 
 namespace kiln {
 namespace {
@@ -29,7 +30,7 @@ bool IsMonotoneUnary(const Node& node) {
     case OpKind::kCast:
       return true;
     case OpKind::kLeakyRelu:
-      return std::get<LeakyReluAttributes>(node.attributes).negative_slope >=
+      return std::get<LeakyReluAttributes>(node.attributes).negative_slope >
              0.0f;
     default:
       return false;
@@ -41,15 +42,19 @@ bool IsMonotoneBinary(OpKind op) {
          op == OpKind::kMinimum || op == OpKind::kMaximum;
 }
 
+// Whether no constant makes a NaN of an infinity.
+bool HasPlainConstants(const Node& node) {
+  return std::all_of(node.operands.begin(), node.operands.end(),
+                     [&](const Operand& operand) {
+                       const float* constant = std::get_if<float>(&operand);
+                       if (constant == nullptr) return true;
+                       return std::isfinite(*constant) &&
+                              (node.op != OpKind::kMul || *constant != 0.0f);
+                     });
+}
+
 // With what is the same throughout a channel as its other operands.
 bool IsAffine(const Node& node) {
-  const auto is_not_finite = [](const Operand& operand) {
-    const float* constant = std::get_if<float>(&operand);
-    return constant != nullptr && !std::isfinite(*constant);
-  };
-  if (std::any_of(node.operands.begin(), node.operands.end(), is_not_finite)) {
-    return false;
-  }
   return node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm ||
          node.op == OpKind::kAdd || node.op == OpKind::kSub ||
          node.op == OpKind::kMul || node.op == OpKind::kNeg;
@@ -74,6 +79,7 @@ class Commuting {
 
  private:
   const Node& NodeAt(int index) const { return plan_.nodes[index]; }
+  const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
 
   // What the first node of a chain normalises.
   int BaseOf(const std::vector<int>& chain) const {
@@ -92,11 +98,17 @@ class Commuting {
                        });
   }
 
-  // A mean of zeros that pad it does not follow what is added to it.
+  // A mean of zeros that pad it does not follow what is added to it, nor does
+  // one of fewer elements than it is divided by.
   bool HasPlainWindows(const Node& pool) const {
-    const auto& attributes = std::get<PoolAttributes>(pool.attributes);
-    return CanPoolTiles(plan_, pool) &&
-           (pool.op == OpKind::kMaxPool2d || attributes.padding == Pair{0, 0});
+    if (!CanPoolTiles(plan_, pool)) return false;
+    if (pool.op == OpKind::kMaxPool2d) return true;
+    auto windows = std::get<PoolAttributes>(pool.attributes);
+    windows.divisor_override.reset();
+    return windows.padding == Pair{0, 0} &&
+           PoolDivisor(windows, DimsOf(ValueOf(pool.operands[0])),
+                       DimsOf(pool.results[0])) ==
+               windows.kernel_size[0] * windows.kernel_size[1];
   }
 
   // Nodes from behind the normalised value to the pooling, in order; none if
@@ -140,6 +152,7 @@ class Commuting {
 
   // Whether a node that is monotone, or affine, does with this pooling.
   bool Commutes(OpKind pool, const Node& node) const {
+    if (!HasPlainConstants(node)) return false;
     return pool == OpKind::kMaxPool2d ? HasKnownSign(node) : IsAffine(node);
   }
 

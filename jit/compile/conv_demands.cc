@@ -273,9 +273,12 @@ bool VariesByImage(const LoweredPlan& plan, const std::vector<int>& nodes) {
     const Dims4 dims = AlignDims(plan.values[value].desc.dims);
     return dims[0] > 1 && dims[2] * dims[3] == 1;
   };
-  return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
-    const std::vector<Operand>& operands = plan.nodes[node].operands;
-    return std::any_of(operands.begin(), operands.end(), varies);
+  return std::any_of(nodes.begin(), nodes.end(), [&](int index) {
+    const Node& node = plan.nodes[index];
+    // Its statistics are a vector of all images' groups.
+    const Dims4 dims = AlignDims(plan.values[node.results[0]].desc.dims);
+    if (node.op == OpKind::kGroupNorm && dims[0] > 1) return true;
+    return std::any_of(node.operands.begin(), node.operands.end(), varies);
   });
 }
 

@@ -55,14 +55,16 @@ class Gathering {
            ValueOf(node.operands[1]) < plan_.num_inputs;
   }
 
-  // Whether the result is a filter times a number.
+  // Whether the result is a filter times a number: all of it, side by side.
   bool TakesSinglePixels(const Node& node) const {
     if (node.kind != NodeKind::kConvTranspose2d) return false;
     const Dims& input = DescOf(node.operands[0]).dims;
     const Dims& filter = DescOf(node.operands[1]).dims;
     const Dims& result = plan_.values[node.results[0]].desc.dims;
     const int64_t outputs = filter[1] * filter[2] * filter[3];
-    if (std::get<ConvAttributes>(node.attributes).groups != 1) return false;
+    const auto& conv = std::get<ConvAttributes>(node.attributes);
+    if (conv.groups != 1 || conv.padding != Pair{0, 0}) return false;
+    if (conv.dilation != Pair{1, 1}) return false;
     if (input[2] * input[3] > 1 || !AreMany(input[0], outputs)) return false;
     if (filter[2] != result[2] || filter[3] != result[3]) return false;
     return ValueOf(node.operands[1]) < plan_.num_inputs &&

@@ -43,8 +43,13 @@ class Bounding {
     return ValueOf(node.operands[0]) == value && AddUnary(node);
   }
 
+  // Folds of what was bounded need both sides' bounds, of which one may be
+  // infinite.
   bool Add(BoundKind kind, float number) {
     if (!std::isfinite(number)) return false;
+    if (kind == BoundKind::kFold && caps_infinities_) return false;
+    caps_infinities_ |= number != 0.0f && (kind == BoundKind::kAtMost ||
+                                           kind == BoundKind::kAtLeast);
     steps_.push_back({kind, number});
     return true;
   }
@@ -59,7 +64,7 @@ class Bounding {
 
   bool AddBatchNorm(int index, int value) {
     const Node& node = plan_.nodes[index];
-    if (ValueOf(node.operands[0]) != value) return false;
+    if (ValueOf(node.operands[0]) != value || caps_infinities_) return false;
     for (size_t i = 1; i < node.operands.size(); ++i) {
       if (ValueOf(node.operands[i]) < 0) continue;
       if (!IsVector(node.operands[i], DimsOf(value)[1])) return false;
@@ -102,6 +107,9 @@ class Bounding {
     const int other = ValueOf(operand);
     const Dims4 channels = {1, AlignDims(DimsOf(value))[1], 1, 1};
     if (!IsInput(other) || AlignDims(DimsOf(other)) != channels) return false;
+    if (kind == BoundKind::kMultiply && caps_infinities_) return false;
+    caps_infinities_ |=
+        kind == BoundKind::kAtMost || kind == BoundKind::kAtLeast;
     steps_.push_back({kind, operand});
     return true;
   }
@@ -114,10 +122,9 @@ class Bounding {
       return Add(BoundKind::kFold, std::max(std::abs(slope), 1.0f));
     }
     if (const auto* elu = std::get_if<EluAttributes>(&attributes)) {
-      if (elu->alpha >= 0.0f && elu->alpha <= 1.0f) {
-        return Add(BoundKind::kGate, elu->alpha);
-      }
-      return Add(BoundKind::kFold, std::max(std::abs(elu->alpha), 1.0f));
+      if (elu->alpha < 0.0f || elu->alpha > 1.0f) return false;
+      caps_infinities_ |= elu->alpha != 0.0f;
+      return Add(BoundKind::kGate, elu->alpha);
     }
     if (const auto* clamp = std::get_if<ClampAttributes>(&attributes)) {
       return (!clamp->min || Add(BoundKind::kAtLeast, *clamp->min)) &&
@@ -143,6 +150,10 @@ class Bounding {
   const LoweredPlan& plan_;
   std::vector<BoundStep> steps_;
   bool is_bounded_ = true;
+  // Whether a number that is not 0 may have been made of an infinity: a bound
+  // of what is finite knows it as that of its side alone, which factors of both
+  // signs mix up with the other.
+  bool caps_infinities_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,13 @@ namespace kiln::ptx {
 
 std::vector<TemplatePlan> PlainPlans() {
   return {
+      // What a norm of something else has for a channel is another in each
+      // image that a block computes.
+      {"conv_beside_a_norm", "conv_wgmma.cu",
+       "input x: f16[24,16,8,8]\ninput y: f16[24,64,8,8]\n"
+       "param w: f16[64,16,1,1]\nz = group_norm(y, num_groups=4)\n"
+       "c = conv2d(x, w)\nr = add(c, z)\noutput r\n",
+       "sm_90a/1"},
       {"depthwise", "depthwise_conv2d.cu",
        Conv("2,32,20,20", "32,1,3,3", "padding=1, groups=32",
             "y = hardswish(c)")},

@@ -83,6 +83,10 @@ TEST(CommutePoolingTest, APoolingStaysWhereTheSignIsNotKnownBefore) {
   // The window's largest value would hide the NaN of a negative one.
   EXPECT_THAT(SignsOf("p = sqrt(n)"), IsEmpty());
   EXPECT_THAT(SignsOf("p = mul(n, i)"), IsEmpty());
+  // So it would that of an infinity.
+  EXPECT_THAT(SignsOf("p = mul(n, inf)"), IsEmpty());
+  EXPECT_THAT(SignsOf("p = mul(n, -0.0)"), IsEmpty());
+  EXPECT_THAT(SignsOf("p = leaky_relu(n, negative_slope=0)"), IsEmpty());
   // The convolution's kernel cannot read what another computes.
   EXPECT_THAT(SignsOf("e = exp(s)\np = mul(n, e)"), IsEmpty());
 }
@@ -96,13 +100,17 @@ TEST(CommutePoolingTest, AMeanIsThatOfWhatAffineOpsTakeWhateverTheirSigns) {
   EXPECT_THAT(SignsOf("e = exp(s)\np = mul(n, e)", "avg_pool2d"), moved);
 }
 
-// Windows with a border, or of which another number is taken.
+// Windows with a border, of which another number is taken, or that end behind
+// the image and so have fewer elements than their sum is divided by.
 TEST(CommutePoolingTest, AMeanOfOtherWindowsStays) {
-  for (const std::string more : {"padding=1", "divisor_override=3"}) {
+  for (const std::string windows :
+       {"kernel_size=2, padding=1", "kernel_size=2, divisor_override=3",
+        "kernel_size=3, stride=2, ceil_mode=true, divisor_override=9"}) {
     std::string text = PooledAfter("p = neg(n)", "avg_pool2d");
-    text.replace(text.find("kernel_size=2"), 13, "kernel_size=2, " + more);
+    text.replace(text.find("kernel_size=2"), 13, windows);
     const LoweredPlan plan = LoweredOf(text);
-    EXPECT_EQ(CommutePooling(plan).values.size(), plan.values.size()) << more;
+    EXPECT_EQ(CommutePooling(plan).values.size(), plan.values.size())
+        << windows;
   }
 }
 

@@ -77,6 +77,19 @@ TEST(GatherPixelsTest, LeavesOtherTransposedConvolutions) {
   }
 }
 
+// Not all of the filter, or not side by side, though as large.
+TEST(GatherPixelsTest, LeavesResultsThatAreAsLargeAsTheFilter) {
+  for (const char* options :
+       {", stride=3, padding=1, output_padding=2", ", padding=1, dilation=2"}) {
+    EXPECT_THAT(SourceFilesOf(fmt::format(
+                    "input x: f16[128,100,1,1]\nparam w: f16[100,512,3,3]\n"
+                    "y = conv_transpose2d(x, w{})\noutput y\n",
+                    options)),
+                Not(Contains("turn.cu")))
+        << options;
+  }
+}
+
 TEST(GatherPixelsTest, ExplainSaysSo) {
   const CanonicalPlan plan = *Canonicalize(*ParsePlanText(Linear(1000, 512)));
   EXPECT_THAT(RewritesOf(plan, MakeSchedules(plan, kH100).front()),

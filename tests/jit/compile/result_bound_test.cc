@@ -52,7 +52,6 @@ TEST(ResultBoundTest, OpsOfOneOperandHaveAStep) {
     EXPECT_EQ(StepsOf(fmt::format("y = {}(c)", op)), "g0.376") << op;
   }
   EXPECT_EQ(StepsOf("y = elu(c, alpha=0.5)"), "g0.5");
-  EXPECT_EQ(StepsOf("y = elu(c, alpha=2)"), "f2");
   EXPECT_EQ(StepsOf("y = leaky_relu(c, negative_slope=0.25)"), "l0.25");
   EXPECT_EQ(StepsOf("y = leaky_relu(c, negative_slope=-3)"), "f3");
   EXPECT_EQ(StepsOf("y = clamp(c, min=-1, max=2)"), ">-1<2");
@@ -70,6 +69,19 @@ TEST(ResultBoundTest, OthersOfConstantsAndChannels) {
   EXPECT_EQ(StepsOf("y = maximum(c, s)"), ">");
   EXPECT_EQ(StepsOf("y = minimum(c, 3.0)"), "<3");
   EXPECT_EQ(StepsOf("y = batch_norm(c, m, q)"), "n");
+}
+
+// Finite numbers made of infinities, which are as large as a bound that only
+// the other side has.
+TEST(ResultBoundTest, WhatMixesSidesBehindABoundHasNone) {
+  EXPECT_EQ(StepsOf("y = elu(c, alpha=2)"), "none");
+  for (const char* last : {"abs(t)", "mul(t, s)", "batch_norm(t, m, q)",
+                           "leaky_relu(t, negative_slope=2)"}) {
+    EXPECT_EQ(StepsOf(fmt::format("t = minimum(c, 3)\ny = {}", last)), "none")
+        << last;
+    EXPECT_NE(StepsOf(fmt::format("t = relu(c)\ny = {}", last)), "none")
+        << last;
+  }
 }
 
 TEST(ResultBoundTest, AnOpsOwnRangeIsEnough) {
