@@ -215,9 +215,15 @@ std::string ElementCode::ChannelVector(const Operand& operand, const Node& node,
   if (AlignDims(schedule_.lowered.values[value].desc.dims) == domain_) {
     return Local(value);
   }
-  const int input = ValueOf(node.operands[0]);
-  const size_t rank = schedule_.lowered.values[input].desc.dims.size();
-  return LocalAt(value, std::string(AxisOf(rank, 1)));
+  return LocalAt(value, std::string(CoordinateOf(node, 1)));
+}
+
+// Along an axis of what `node` normalises, which may be broadcast along it.
+std::string_view ElementCode::CoordinateOf(const Node& node,
+                                           size_t axis) const {
+  const Dims& dims =
+      schedule_.lowered.values[ValueOf(node.operands[0])].desc.dims;
+  return dims[axis] == 1 ? "0" : AxisOf(dims.size(), axis);
 }
 
 // A statistic of the group that the element belongs to.
@@ -225,12 +231,10 @@ std::string ElementCode::GroupValue(int value, const Node& node) {
   const auto& norm = std::get<GroupNormAttributes>(node.attributes);
   const Dims& dims =
       schedule_.lowered.values[ValueOf(node.operands[0])].desc.dims;
-  const std::string_view channel = AxisOf(dims.size(), 1);
-  const std::string_view sample = AxisOf(dims.size(), 0);
   const int64_t channels_per_group = dims[1] / norm.num_groups;
   const std::string index =
-      fmt::format("{} * {} + {} / {}", sample, norm.num_groups, channel,
-                  channels_per_group);
+      fmt::format("{} * {} + {} / {}", CoordinateOf(node, 0), norm.num_groups,
+                  CoordinateOf(node, 1), channels_per_group);
   if (const Kernel* const kernel = KernelThatLeaves(schedule_, value)) {
     MergeStates(*kernel, node, index);
   }

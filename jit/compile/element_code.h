@@ -98,6 +98,7 @@ class ElementCode {
   void Note(const std::string& tensor, const std::string& index);
   std::string LocalAt(int value, const std::string& index);
   std::string OperandText(const Operand& operand);
+  std::string_view CoordinateOf(const Node& node, size_t axis) const;
   std::string ChannelVector(const Operand& operand, const Node& node,
                             const char* otherwise);
   std::string GroupValue(int value, const Node& node);

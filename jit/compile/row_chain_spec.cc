@@ -180,17 +180,20 @@ class RowChainSpecWriter {
     }
   }
 
-  // Of a cluster: those that have the elements which the reduction is of.
+  // Elements that the reduction is of.
+  int64_t StepsOf(const Node& link) const {
+    return ViewOf(link, ValueAt(ValueOf(link.operands[0])).desc.dims).steps();
+  }
+  // Of a cluster: those that have them.
   int64_t BlocksOf(const Node& link) const {
-    const ReduceView view = ViewOf(link, kernel_.group.domain);
-    return view.steps() * rows_.cluster / rows_.length;
+    return StepsOf(link) * rows_.cluster / rows_.length;
   }
 
   void FillFinish(int link, const std::string& tag) {
     const Node& node = LinkAt(link);
     ElementCode& code = of_rows_[link];
     const std::vector<std::string> results =
-        ReducerResults(node, ViewOf(node, kernel_.group.domain).steps());
+        ReducerResults(node, StepsOf(node));
     std::vector<int> made;
     for (size_t i = 0; i < results.size(); ++i) {
       code.Assign(ValueAt(node.results[i]).name, results[i]);

@@ -258,17 +258,20 @@ class ChainSearch {
   bool BroadcastsRows() const {
     const Dims4 per_row = ExtentsPerRow(view_, ToDims(domain_));
     std::set<int> numbers;
+    std::set<int> elsewhere;
     for (const int member : members_) {
       for (const int node : groups_[member].Nodes()) {
         const int result = NodeAt(node).results[0];
-        if (!IsOfNorm(NodeAt(node)) && IsOfRows(result) &&
-            AlignDims(DimsOf(result)) != per_row) {
-          numbers.insert(result);
-        }
+        if (IsOfNorm(NodeAt(node)) || !IsOfRows(result)) continue;
+        numbers.insert(result);
+        if (AlignDims(DimsOf(result)) != per_row) elsewhere.insert(result);
       }
     }
-    return std::none_of(numbers.begin(), numbers.end(),
-                        [&](int number) { return IsReadByElements(number); });
+    return std::none_of(elsewhere.begin(), elsewhere.end(),
+                        [&](int number) { return IsReadByElements(number); }) &&
+           std::none_of(members_.begin(), members_.end(), [&](int member) {
+             return ReadsByChannel(plan_, groups_[member].Nodes(), numbers);
+           });
   }
 
   bool IsReadByElements(int value) const {
@@ -295,6 +298,23 @@ class ChainSearch {
 
 bool IsOfNorm(const Node& reduce) {
   return reduce.op == OpKind::kGroupNorm || reduce.op == OpKind::kSoftmax;
+}
+
+bool ReadsByChannel(const LoweredPlan& plan, const std::vector<int>& nodes,
+                    const std::set<int>& values) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](int index) {
+    const Node& node = plan.nodes[index];
+    const bool is_batch = node.op == OpKind::kBatchNorm;
+    if (!is_batch && node.op != OpKind::kGroupNorm) return false;
+    // Of a matrix, channels are columns.
+    const int input = ValueOf(node.operands[0]);
+    if (plan.values[input].desc.dims.size() == 2) return false;
+    const size_t first = is_batch ? 1 : 3;
+    for (size_t i = first; i < node.operands.size(); ++i) {
+      if (values.count(ValueOf(node.operands[i])) > 0) return true;
+    }
+    return false;
+  });
 }
 
 bool TakesRows(const LoweredPlan& plan, const Node& node, const Dims& input) {

@@ -18,6 +18,11 @@ bool TakesRows(const LoweredPlan& plan, const Node& node, const Dims& input);
 // norm or a softmax.
 bool IsOfNorm(const Node& reduce);
 
+// Whether a norm among `nodes` reads one of `values` by its channel, where
+// numbers of rows are found by their place.
+bool ReadsByChannel(const LoweredPlan& plan, const std::vector<int>& nodes,
+                    const std::set<int>& values);
+
 // The groups that one kernel can compute together with the reduction of group
 // `index`: other reductions over the same rows, of the same elements or of what
 // is computed of these and of each other's results, and the pointwise groups

@@ -76,6 +76,9 @@ class RowMerging {
     if (readers.size() != 1 || readers[0] < index) return -1;
     const RowGroup& user = groups_[readers[0]];
     if (user.rows) return -1;
+    if (ReadsByChannel(plan_, user.group.Nodes(), ValuesMade(plan_, nodes))) {
+      return -1;
+    }
     if (view.kept1 == 1 && EndsInSegments(user.group, input, view.reduced0)) {
       // What is computed of that reduction's result has none of the row's.
       const std::set<int> values = ValuesMade(plan_, nodes);

@@ -32,7 +32,7 @@ class Weighing {
     const Node& statistic = NodeAt(group.anchor);
     work.publishes = group.tail < 0 && IsOfNorm(statistic);
     if (group.tail >= 0) {
-      work.segment = ViewOf(NodeAt(group.tail), group.domain).reduced0;
+      work.segment = ViewOfInput(NodeAt(group.tail)).reduced0;
     }
     work.epilogue = static_cast<int>(group.epilogue.size());
     ChooseKept(group, &work);
@@ -76,6 +76,10 @@ class Weighing {
  private:
   const Node& NodeAt(int index) const { return plan_.nodes[index]; }
   const Dims& DimsOf(int value) const { return plan_.values[value].desc.dims; }
+  // By the rank that its input has; the group's domain may have another.
+  ReduceView ViewOfInput(const Node& reduction) const {
+    return ViewOf(reduction, DimsOf(ValueOf(reduction.operands[0])));
+  }
   int BytesOf(int value) const {
     return static_cast<int>(ElementSize(plan_.values[value].desc.dtype));
   }
@@ -173,7 +177,7 @@ class Weighing {
     work->reductions = static_cast<int>(links.size());
     work->shortest = work->length;
     for (const int link : links) {
-      const int64_t length = ViewOf(NodeAt(link), joined.domain).steps();
+      const int64_t length = ViewOfInput(NodeAt(link)).steps();
       work->length = std::max(work->length, length);
       work->shortest = std::min(work->shortest, length);
     }

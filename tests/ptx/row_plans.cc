@@ -246,6 +246,38 @@ std::vector<TemplatePlan> RowPlans() {
       {"one_row_normalised", "pointwise.cu",
        "input x: f32[1,32]\nparam v: f32[32]\na = abs(v)\n"
        "y = batch_norm(x, v, a)\noutput y\n"},
+      // Norms of what has one channel or image, in kernels of many.
+      {"norm_of_row_numbers", "row_warp.cu",
+       "input x: f32[60,16]\nparam w: f32[1]\nparam v: f32[1]\n"
+       "m = mean(x, dim=1, keepdim=true)\nn = batch_norm(m, w, v, eps=9)\n"
+       "y = mul(x, n)\noutput y\n"},
+      {"norm_of_one_image", "column_block.cu",
+       "input x: f32[6,16,10,10]\ninput s: f32[1,16,10,10]\n"
+       "n = group_norm(s, num_groups=4, eps=0.1)\n"
+       "m = mean(x, dim=0, keepdim=true)\nt = add(n, m)\ny = mul(x, t)\n"
+       "output y\n"},
+      // Reductions of the same elements by another rank.
+      {"rows_of_other_ranks", "row_warp_chain.cu",
+       "input x: f32[6,50]\ninput z: f32[1,1,1]\na = add(x, z)\n"
+       "c = mean(a, dim=1, keepdim=true)\nb = mean(x, dim=0, keepdim=true)\n"
+       "e = sub(x, b)\nf = sub(a, c)\ng = mul(f, e)\noutput g\n"},
+      {"norms_of_other_ranks", "reduce.cu",
+       "input x: f32[8,8]\ninput z: f32[1,1,1]\na = add(x, z)\n"
+       "b = group_norm(x, num_groups=2)\nc = group_norm(a, num_groups=2)\n"
+       "d = mul(b, c)\noutput d\n"},
+      {"rows_end_in_another_rank", "row_block.cu",
+       "input x: f32[2,64,300]\ninput z: f32[1,1,1,1]\n"
+       "n = group_norm(x, num_groups=2)\na = add(n, z)\n"
+       "y = amax(a, dim=3)\noutput y\n"},
+      // Numbers of columns that a norm reads by channel, of which there are as
+      // many.
+      {"column_numbers_by_channel", "reduce.cu",
+       "input x: f32[5,8,8]\nparam v: f32[8]\ne = abs(v)\n"
+       "m = mean(x, dim=[0,1])\ny = batch_norm(x, m, e)\noutput y\n"},
+      {"chain_numbers_by_channel", "row_warp_chain.cu",
+       "input x: f32[3,16,5,16]\nm = mean(x, dim=[0,1,2])\nd = sub(x, m)\n"
+       "q = mul(d, d)\ns = mean(q, dim=[0,1,2])\ny = batch_norm(x, m, s)\n"
+       "output y\n"},
       {"rows_team", "row_team.cu",
        "input x: f32[8,16,256,256]\ny = group_norm(x, num_groups=1)\n"
        "output y\n"},
