@@ -223,7 +223,9 @@ std::string_view ElementCode::CoordinateOf(const Node& node,
                                            size_t axis) const {
   const Dims& dims =
       schedule_.lowered.values[ValueOf(node.operands[0])].desc.dims;
-  return dims[axis] == 1 ? "0" : AxisOf(dims.size(), axis);
+  const size_t aligned = domain_.size() - dims.size() + axis;
+  const bool is_broadcast = dims[axis] == 1 && domain_[aligned] > 1;
+  return is_broadcast ? "0" : AxisOf(dims.size(), axis);
 }
 
 // A statistic of the group that the element belongs to.
