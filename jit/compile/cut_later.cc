@@ -6,7 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "fmt/format.h"
 #include "jit/plan/data_type.h"
 
 namespace kiln {
@@ -98,7 +97,8 @@ class CuttingLater {
     const std::optional<DataType> type = OnlyTypeOf(value);
     if (type && plan_.values[value].desc.dtype == DataType::kF32 &&
         ElementSize(*type) == 2) {
-      Round(*type, &cuts_.at(value));
+      Operand& whole = cuts_.at(value).operands[0];
+      whole = ValueId{plan_.AddCast(ValueOf(whole), *type)};
       plan_.values[value].desc.dtype = *type;
     }
     Cut(value);
@@ -113,23 +113,6 @@ class CuttingLater {
       type = output.dtype;
     }
     return type;
-  }
-
-  void Round(DataType type, Node* cut) {
-    const int whole = ValueOf(cut->operands[0]);
-    const std::string name(DataTypeName(type));
-    const int rounded =
-        plan_.AddLike(whole, ("_" + name).c_str(), DimsOf(whole));
-    plan_.values[rounded].desc.dtype = type;
-    plan_.AddNode(
-        {NodeKind::kPointwise,
-         OpKind::kCast,
-         CastAttributes{type},
-         {ValueId{whole}},
-         {rounded},
-         fmt::format("{} = cast({}, dtype={})", plan_.values[rounded].name,
-                     plan_.values[whole].name, name)});
-    cut->operands[0] = ValueId{rounded};
   }
 
   const LoweredPlan& before_;

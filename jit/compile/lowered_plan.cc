@@ -66,18 +66,7 @@ class Lowering {
  private:
   // Adds what takes the place of `value`, an op's result.
   void Round(int value) {
-    const TensorDesc& desc = plan_.values[value];
-    const std::string& name = lowered_.values[value].name;
-    const std::string type(DataTypeName(desc.dtype));
-    current_[value] = static_cast<int>(lowered_.values.size());
-    Node cast{NodeKind::kPointwise,
-              OpKind::kCast,
-              CastAttributes{desc.dtype},
-              {ValueId{value}},
-              {current_[value]},
-              fmt::format("{0}_{1} = cast({0}, dtype={1})", name, type)};
-    lowered_.values.push_back({fmt::format("{}_{}", name, type), desc});
-    AddNode(std::move(cast));
+    current_[value] = lowered_.AddCast(value, plan_.values[value].dtype);
   }
 
   void LowerOp(const Op& op, int result) {
@@ -262,6 +251,21 @@ void LoweredPlan::AddNode(Node node) {
     values[result].producer = static_cast<int>(nodes.size());
   }
   nodes.push_back(std::move(node));
+}
+
+int LoweredPlan::AddCast(int value, DataType type) {
+  const std::string name(DataTypeName(type));
+  const int rounded =
+      AddLike(value, ("_" + name).c_str(), values[value].desc.dims);
+  values[rounded].desc.dtype = type;
+  AddNode({NodeKind::kPointwise,
+           OpKind::kCast,
+           CastAttributes{type},
+           {ValueId{value}},
+           {rounded},
+           fmt::format("{} = cast({}, dtype={})", values[rounded].name,
+                       values[value].name, name)});
+  return rounded;
 }
 
 void LoweredPlan::AddMove(NodeKind kind, int from, int to,

@@ -105,7 +105,9 @@ struct LoweredPlan {
   int AddLike(int like, const char* suffix, const Dims& dims);
   // Appends a node, which makes its results from now on.
   void AddNode(Node node);
-  // The same of a move, but a kUnfold, of one value into another.
+  // Appends a cast of a value; returns its result.
+  int AddCast(int value, DataType type);
+  // Appends a move, but a kUnfold, of one value into another.
   void AddMove(NodeKind kind, int from, int to, Attributes attributes = {});
 };
 
