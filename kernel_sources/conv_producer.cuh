@@ -108,8 +108,14 @@ class ConvProducer {
     }
   };
 
+  // Of each image, whether it has nothing but zeros, infinities and NaNs.
+  struct Unscaled {
+    bool of[Spec::kImages] = {};
+  };
+
   static constexpr int kBarrier = 2;  // of the first producer; others follow
   static constexpr bool kScales = Spec::kScales;
+  static constexpr bool kRescales = ConvStages<Spec>::kRescales;
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   using Positions = PatchPositions<Spec>;
   using Octets = ConvOctets<Spec>;
@@ -129,6 +135,7 @@ class ConvProducer {
   __device__ bool End(int* chunk) {
     const Magnitudes mine = most_;
     most_ = Magnitudes();
+    Unscaled unscaled;
     if (kScales && (keep_ != Keep::kAll || !SurelySuit(mine))) {
       const int ended = *chunk - Spec::kProducers;
       if (has_carried_) {
@@ -146,9 +153,10 @@ class ConvProducer {
         FindScales(most);
         return Again(keep_, chunk);
       }
+      unscaled = UnscaledOf(most);
     }
     const bool is_again = keep_ == Keep::kFinite;
-    HandOver(is_again, keep_ == Keep::kNonFinite);
+    HandOver(is_again, keep_ == Keep::kNonFinite, unscaled);
     if (is_again) return Again(Keep::kNonFinite, chunk);
     keep_ = Keep::kAll;
     has_scaled_ = false;
@@ -187,13 +195,14 @@ class ConvProducer {
     Weights().Send(chunk, cursor_.stage, stages_);
   }
 
-  __device__ void HandOver(bool is_again, bool only_large) {
+  __device__ void HandOver(bool is_again, bool only_large,
+                           const Unscaled& unscaled) {
     if (thread_ == 0) {
       auto* const note = stages_.note(cursor_.stage);
 #pragma unroll
       for (int image = 0; image < Spec::kImages; ++image) {
-        note->factors[image] =
-            PowerOfTwo(kScales ? -exponents_[image].value : 0);
+        const float factor = PowerOfTwo(kScales ? -exponents_[image].value : 0);
+        note->factors[image] = kRescales && unscaled.of[image] ? 0.0f : factor;
       }
       note->is_again = is_again;
       note->only_large = only_large;
@@ -241,6 +250,14 @@ class ConvProducer {
       all_suit &= most.of[image] == 0 || (scaled >= kFewest && scaled < kMost);
     }
     return all_suit;
+  }
+  __device__ Unscaled UnscaledOf(const Magnitudes& most) const {
+    Unscaled unscaled;
+#pragma unroll
+    for (int image = 0; image < Spec::kImages; ++image) {
+      unscaled.of[image] = keep_ == Keep::kNonFinite || most.of[image] == 0;
+    }
+    return unscaled;
   }
   static __device__ bool HasNonFinite(const Magnitudes& most) {
     bool has_any = false;

@@ -75,9 +75,11 @@ struct GroupTile {
 // What the producer says of a stage.
 template <int kImages>
 struct StageNote {
-  float factors[kImages];  // undo the scales of the input, image by image
-  int is_again;            // the same stage follows, with the rest of the chunk
-  int only_large;          // just the product of the large parts
+  // Undo the scales of the input, image by image; 0 where nothing is scaled and
+  // sums are brought from scale to scale (ConvStages::kRescales).
+  float factors[kImages];
+  int is_again;    // the same stage follows, with the rest of the chunk
+  int only_large;  // just the product of the large parts
 
   // What concerns one image; flags are known to be the same in all lanes of a
   // warp. All read, and all say when the stage is free: where one lane alone
@@ -111,6 +113,12 @@ class ConvStages {
   static_assert(Spec::kFinishWarps == 0 || Spec::kProducers == 1);
   static_assert(Spec::kStages % Spec::kProducers == 0,
                 "A stage always has the same producer.");
+  // Whether stages have scales of their own.
+  static constexpr bool kScalesStages = Spec::kScales && !Spec::kLaysLines;
+  // Whether the tensor cores add chunks of different scales.
+  static constexpr bool kRescales = kScalesStages && Group::Tile::kChunks > 1 &&
+                                    Spec::kInputParts == 1 &&
+                                    Spec::kWeightParts == 1;
   static constexpr int kKept = Spec::kStages * Group::kStage;
   static constexpr int kZeros = kKept + Group::kKept;
   static constexpr int kNotes =

@@ -76,14 +76,13 @@ template <typename Spec>
 class ConvConsumer {
  public:
   using Tile = ConvTile<Spec>;
+  using Stages = ConvStages<Spec>;
   using Products = StageProducts<Spec>;
   static constexpr int kCount = Products::kCount;
   static constexpr bool kHasParts =
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
   // Whether chunks have sums of their own.
   static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
-  // Whether stages have scales of their own.
-  static constexpr bool kScalesStages = Spec::kScales && !Spec::kLaysLines;
   // Whether sums are known to be whole, and their scale, once a tile's only
   // products are begun.
   static constexpr bool kPreparesBeside =
@@ -327,6 +326,7 @@ class ConvConsumer {
   __device__ float SumTile(const ConvBlock<Spec>& block, int tile,
                            const Prepare& prepare, const Beside& beside) {
     float factor = 1.0f;
+    float least = 0.0f;  // of factors that show
     bool is_first = true;
     if constexpr (kSumsChunks) sums_.Clear();
 #pragma unroll 1
@@ -335,17 +335,24 @@ class ConvConsumer {
       ptx::Wait(stages_.full(stage), cursor_.round());
       if constexpr (Spec::kTakesLines || Spec::kTurnsLines) AcquireShared();
       const auto note = stages_.note(stage)->Of(image_);
-      const float stage_factor = kScalesStages ? note.factors[0] : 1.0f;
+      float stage_factor = Stages::kScalesStages ? note.factors[0] : 1.0f;
+      Pairs pairs = note.only_large ? Pairs::kLarge : Pairs::kAll;
+      if constexpr (Stages::kRescales) {
+        const bool is_lost = IsLost(stage_factor, &least);
+        if (is_lost) pairs = Pairs::kNone;
+        if (is_lost || stage_factor == 0.0f) stage_factor = factor;
+      }
       TakeTurn();
       if constexpr (kSumsChunks) {
-        Multiply(stage, chunk, false, note, products_, [&] { beside(chunk); });
+        Multiply(stage, chunk, false, note, pairs, products_,
+                 [&] { beside(chunk); });
       } else {
-        if constexpr (kScalesStages) {
+        if constexpr (Stages::kRescales) {
           if (!is_first && stage_factor != factor) {
             Rescale(factor, stage_factor);
           }
         }
-        Multiply(stage, chunk, !is_first, note, sums_.d, [&] {
+        Multiply(stage, chunk, !is_first, note, pairs, sums_.d, [&] {
           if (kPreparesBeside) prepare(stage_factor);
           beside(chunk);
         });
@@ -384,18 +391,28 @@ class ConvConsumer {
   // Calls prepare() before it waits for the products.
   template <typename Prepare>
   __device__ void Multiply(int stage, int chunk, bool keep,
-                           const StageNote<1>& note,
+                           const StageNote<1>& note, Pairs pairs,
                            typename Products::Sums& sums,
                            const Prepare& prepare) {
-    products_of_stage_.Begin(stage, chunk, keep, note.only_large, sums);
+    products_of_stage_.Begin(stage, chunk, keep, pairs, sums);
     if (!kHoldsTurn || note.is_again) PassTurn();
     prepare();
     WaitForProducts();
     Products::Hold(sums);
   }
 
+  // Whether the numbers of a stage that has this factor, 0 if it has nothing
+  // that is scaled, do not show beside those before, whose sums would overflow
+  // with its scale. `*least`: 2^-60 of the largest factor of the tile's.
+  static __device__ bool IsLost(float factor, float* least) {
+    const bool is_lost = factor != 0.0f && factor < *least;
+    *least = fmaxf(*least, factor * PowerOfTwo(-60));
+    return __any_sync(~0u, is_lost);
+  }
+
+  // Never by 0, which would make NaNs of infinities.
   __device__ void Rescale(float from, float to) {
-    const float ratio = __fdividef(from, to);  // of powers of two
+    const float ratio = fmaxf(__fdividef(from, to), PowerOfTwo(-126));
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
 #pragma unroll
