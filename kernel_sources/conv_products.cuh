@@ -21,9 +21,6 @@ __device__ int AbsentTaps(const ConvBlock<Spec>& block) {
   return __shfl_sync(~0u, row | column, 0);
 }
 
-// Which pairs of parts are multiplied.
-enum class Pairs { kAll, kLarge, kNone };
-
 template <typename Spec>
 class StageProducts {
  public:
@@ -42,10 +39,10 @@ class StageProducts {
         channel_part_(Spec::kChannelRows ? group_m : group_n),
         absent_(absent) {}
 
-  // Sends the products of a chunk on their way, as one group. They are added to
-  // what `sums` has where `keep`; none may be only where stages have a scale
-  // and operands one part.
-  __device__ void Begin(int stage, int chunk, bool keep, Pairs pairs,
+  // Sends the products of a chunk on their way, as one group: those of all
+  // pairs of parts, or of the large parts alone. They are added to what `sums`
+  // has where `keep`.
+  __device__ void Begin(int stage, int chunk, bool keep, bool only_large,
                         Sums& sums) const {
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const uint4* const pixels =
@@ -57,7 +54,8 @@ class StageProducts {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
       const Descriptor run = At(pixels + Group::UnitsTo(PositionsTo(m)));
-      AddPairs(run, weights + WeightsTo(m), AbsentOf(m), keep, pairs, sums[m]);
+      AddPairs(run, weights + WeightsTo(m), AbsentOf(m), keep, only_large,
+               sums[m]);
     }
     CommitProducts();
   }
@@ -110,7 +108,7 @@ class StageProducts {
   static constexpr int kPairs = Spec::kInputParts + Spec::kWeightParts - 1;
 
   __device__ void AddPairs(Descriptor run, Descriptor weights, int absent,
-                           bool keep, Pairs pairs,
+                           bool keep, bool only_large,
                            float (&sums)[kCount]) const {
     static_assert(Spec::kLoopsProducts || Spec::kProductCalls == 1,
                   "Only the loop calls more than once for a pair.");
@@ -118,22 +116,20 @@ class StageProducts {
     constexpr int kFirstLarge = kCalls - Spec::kProductCalls;
     if constexpr (Spec::kLoopsProducts) {
       // A branch in the loop would make the compiler wait for each product.
-      int first = pairs == Pairs::kAll ? 0 : kFirstLarge;
-      if (ConvStages<Spec>::kRescales && pairs == Pairs::kNone) first = kCalls;
+      const int first = only_large ? kFirstLarge : 0;
 #pragma unroll 1
       for (int call = first; call < kCalls; ++call) {
         AddCall(run, weights, absent, call, keep || call > first, sums);
       }
     } else {
-      if (ConvStages<Spec>::kRescales && pairs == Pairs::kNone) return;
-      if (pairs == Pairs::kAll) {
+      if (!only_large) {
 #pragma unroll
         for (int call = 0; call < kFirstLarge; ++call) {
           AddCall(run, weights, absent, call, keep || call > 0, sums);
         }
       }
       AddCall(run, weights, absent, kFirstLarge,
-              keep || (kPairs > 1 && pairs == Pairs::kAll), sums);
+              keep || (kPairs > 1 && !only_large), sums);
     }
   }
   // Those of one call: pair by pair, sixteen channels after sixteen.

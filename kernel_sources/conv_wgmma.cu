@@ -336,23 +336,23 @@ class ConvConsumer {
       if constexpr (Spec::kTakesLines || Spec::kTurnsLines) AcquireShared();
       const auto note = stages_.note(stage)->Of(image_);
       float stage_factor = Stages::kScalesStages ? note.factors[0] : 1.0f;
-      Pairs pairs = note.only_large ? Pairs::kLarge : Pairs::kAll;
+      bool is_lost = false;
       if constexpr (Stages::kRescales) {
-        const bool is_lost = IsLost(stage_factor, &least);
-        if (is_lost) pairs = Pairs::kNone;
+        is_lost = IsLost(stage_factor, &least);
         if (is_lost || stage_factor == 0.0f) stage_factor = factor;
       }
       TakeTurn();
       if constexpr (kSumsChunks) {
-        Multiply(stage, chunk, false, note, pairs, products_,
-                 [&] { beside(chunk); });
+        Multiply(stage, chunk, false, note, products_, [&] { beside(chunk); });
+      } else if (is_lost) {
+        PassTurn();
       } else {
         if constexpr (Stages::kRescales) {
           if (!is_first && stage_factor != factor) {
             Rescale(factor, stage_factor);
           }
         }
-        Multiply(stage, chunk, !is_first, note, pairs, sums_.d, [&] {
+        Multiply(stage, chunk, !is_first, note, sums_.d, [&] {
           if (kPreparesBeside) prepare(stage_factor);
           beside(chunk);
         });
@@ -391,10 +391,10 @@ class ConvConsumer {
   // Calls prepare() before it waits for the products.
   template <typename Prepare>
   __device__ void Multiply(int stage, int chunk, bool keep,
-                           const StageNote<1>& note, Pairs pairs,
+                           const StageNote<1>& note,
                            typename Products::Sums& sums,
                            const Prepare& prepare) {
-    products_of_stage_.Begin(stage, chunk, keep, pairs, sums);
+    products_of_stage_.Begin(stage, chunk, keep, note.only_large, sums);
     if (!kHoldsTurn || note.is_again) PassTurn();
     prepare();
     WaitForProducts();

@@ -74,6 +74,9 @@ INSTANTIATE_TEST_SUITE_P(
         "grade tf32\ninput x: f32[128,64,256,256]\n"
         "param w: f32[64,64,3,3]\ny = conv_transpose2d(x, w)\n"
         "g = gelu(y)\nz = group_norm(g, num_groups=8)\noutput z\n",
+        // Stages with scales of their own, of one part.
+        "grade tf32\ninput x: f32[2,256,33,33]\nparam w: f32[256,256,3,3]\n"
+        "y = conv2d(x, w, padding=12, dilation=12)\nz = relu(y)\noutput z\n",
         // Windows that are held.
         "input x: f32[128,8,128,128]\nparam w: f32[64,8,3,3]\n"
         "y = conv2d(x, w)\nn = group_norm(y, num_groups=16)\n"
