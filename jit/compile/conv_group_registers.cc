@@ -101,8 +101,14 @@ int64_t BesideChannelRows(const ConvDemands& demands, const ConvGeometry& g) {
     return kRegistersBesideRounded + (has_scales ? kRegistersBesideScales : 0);
   }
   const bool has_planes = demands.needs_planes() && !g.stores_sums;
-  return g.BesideRegisters(demands) +
-         (has_planes ? kRegistersBesidePlanes : kRegistersBesideRuns);
+  const int64_t behind =
+      g.BesideRegisters(demands) +
+      (has_planes ? kRegistersBesidePlanes : kRegistersBesideRuns);
+  const bool lays_planes_alone = has_planes && !demands.has_statistics &&
+                                 !demands.windows.any() && g.phases(1) == 1;
+  if (!g.sums_chunks() || !lays_planes_alone) return behind;
+  // Planes are laid when the last chunk's sums have left their registers.
+  return std::max(kRegistersBesideRuns, behind - SumsOf(g));
 }
 
 }  // namespace

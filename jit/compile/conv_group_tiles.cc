@@ -494,10 +494,19 @@ class GroupTiles {
   bool TryStages(ConvGeometry g) {
     for (g.stages = MostStages(g); g.stages >= 2; --g.stages) {
       if (g.stages % g.chunk_producers() != 0) continue;
+      if (WaitsForLines(g)) return false;
       if (g.sum_blocks > 1 && g.sum_bytes() > g.ring_bytes()) return false;
       if (tiles_.Offer(g)) return true;
     }
     return false;
+  }
+
+  // Of chunks as long as two stages have room for, one is brought only while
+  // another is multiplied, which takes less; shorter ones have more stages.
+  static bool WaitsForLines(const ConvGeometry& g) {
+    constexpr int kShortChunk = 32;
+    return g.lays_lines && g.stages == 2 && g.chunk > kShortChunk &&
+           g.chunks() > 1;
   }
 
   // One fewer where that leaves the L1 more. Where producers take turns, they
