@@ -43,6 +43,18 @@ __device__ float PoolJoined(float a, float b) {
   return Spec::kMax ? Maximum(a, b) : a + b;
 }
 
+// The rows of a window that begins at `top` which the input has.
+template <typename Spec, typename Index>
+struct PoolRows {
+  static constexpr Index kDilation = Spec::kDilationH;
+  Index first, end;
+
+  __device__ explicit PoolRows(Index top)
+      : first(top < 0 ? (-top - 1) / kDilation + 1 : 0),
+        end(min(static_cast<Index>(Spec::kKernelH),
+                (Spec::Input::kH - 1 - top) / kDilation + 1)) {}
+};
+
 // Of column `w` of the input under the windows of row `row`: kRowsAtOnce
 // elements are in flight before the first is used. For those outside others
 // stand in: no branch delays a load.
@@ -54,16 +66,16 @@ __device__ float PoolColumn(const typename Spec::Tensors& t, Index row, Index w,
   constexpr int kAtOnce = Spec::kRowsAtOnce;
   const Index plane = row / Output::kH;
   const Index top = row % Output::kH * Spec::kStrideH - Spec::kPaddingH;
+  const PoolRows<Spec, Index> rows(top);
   float joined = nothing;
 #pragma unroll 1
-  for (int first = 0; first < Spec::kKernelH; first += kAtOnce) {
+  for (Index first = rows.first; first < rows.end; first += kAtOnce) {
     float elements[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       const Index h = top + (first + k) * Spec::kDilationH;
-      const bool is_inside =
-          h >= 0 && h < Input::kH && first + k < Spec::kKernelH;
-      const Index inside = max(min(h, Input::kH - 1), static_cast<Index>(0));
+      const bool is_inside = h < Input::kH && first + k < rows.end;
+      const Index inside = min(h, Input::kH - 1);
       const float element =
           Spec::Read(t, PointAt<Input, Index>(plane / Input::kC,
                                               plane % Input::kC, inside, w));

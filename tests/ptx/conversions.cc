@@ -19,6 +19,12 @@ struct Convert {
   }
 };
 
+// Of the low bits of a register that is wider than its type.
+template <typename To, typename From>
+struct ConvertLow {
+  static To Apply(uint64_t a) { return static_cast<To>(static_cast<From>(a)); }
+};
+
 // Into [0, 1]; a NaN becomes 0.
 struct Saturate {
   static float Apply(float a) { return a > 0 ? std::min(a, 1.f) : 0.f; }
@@ -72,6 +78,9 @@ void AddInteger(const std::string& to, const std::string& from,
                 OperationTable* table) {
   (*table)["cvt." + to + "." + from] = {Unary<To, From, Convert<To>>,
                                         {Letter<To>(), Letter<From>()}};
+  if (sizeof(From) == sizeof(uint64_t)) return;
+  (*table)["cvt.low." + to + "." + from] = {
+      Unary<To, uint64_t, ConvertLow<To, From>>, {Letter<To>(), 'd'}};
 }
 
 template <typename To>

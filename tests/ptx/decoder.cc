@@ -264,13 +264,26 @@ class Decoder {
     return false;
   }
 
-  // A move that splits or joins a register has an operation of its own.
-  static std::string OpcodeOf(const Statement& statement) {
+  // A move that splits or joins a register has an operation of its own, and so
+  // has a conversion of the low bits of one.
+  std::string OpcodeOf(const Statement& statement) {
+    if (TakesLow(statement)) return "cvt.low" + statement.opcode.substr(3);
     if (!statement.opcode.starts_with("mov.b")) return statement.opcode;
     const std::string bits = statement.opcode.substr(4);
     if (statement.operands[0].kind == Kind::kList) return "mov.split." + bits;
     if (statement.operands[1].kind == Kind::kList) return "mov.join." + bits;
     return statement.opcode;
+  }
+
+  // Of an integer that is narrower than the register it lies in.
+  bool TakesLow(const Statement& statement) {
+    const std::string& opcode = statement.opcode;
+    if (!opcode.starts_with("cvt.") || opcode.ends_with("64")) return false;
+    if (opcode.find(".f") != std::string::npos) return false;
+    if (statement.operands.size() != 2) return false;
+    const Register* const source =
+        FindRegister(statement.scope, statement.operands[1].name);
+    return source != nullptr && source->width == Width::kDouble;
   }
 
   void Decode(const Statement& statement) {

@@ -60,6 +60,11 @@ std::vector<TemplatePlan> PlainPlans() {
       {"pool_columns", "pool_columns.cu",
        "input x: f32[2,3,25,61]\n"
        "y = avg_pool2d(x, kernel_size=7, stride=3, padding=3)\noutput y\n"},
+      // Windows of which nearly all is padding.
+      {"pool_columns_padded", "pool_columns.cu",
+       "input x: f32[2,3,25,31]\n"
+       "y = max_pool2d(x, kernel_size=[2147483,9], stride=1, "
+       "padding=[1073741,4])\noutput y\n"},
       {"pool", "pool2d.cu",
        "input x: f32[2,8,21,23]\n"
        "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},

@@ -325,6 +325,20 @@ TEST(PtxProgramTest, AccessesOutsideAreReportedWithLines) {
               HasSubstr("shared memory at 0x0 must not be read"));
 }
 
+// Of a register that is wider than the type the rest is left out.
+TEST(PtxProgramTest, ConversionsTakeLowBits) {
+  const Outcome outcome = RunBody(
+      "mov.u64 %rd1, 0x7fffffff12348085;\ncvt.s64.s32 %rd2, %rd1;\n"
+      "cvt.s32.s8 %r1, %rd1;\ncvt.u32.u64 %r2, %rd2;\n"
+      "cvt.u32.u16 %r3, %rd1;\n"
+      "st.global.u32 [%own_out], %r1;\nst.global.u32 [%own_out+4], %r2;\n"
+      "st.global.u32 [%own_out+8], %r3;",
+      {}, 3, Threads(1));
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.words,
+            (std::vector<uint32_t>{0xffffff85, 0x12348085, 0x8085}));
+}
+
 TEST(PtxProgramTest, UnknownTextIsRejectedWithItsLine) {
   EXPECT_THAT(
       std::string(RunBody("frobnicate.f32 %f1;", {}, 1).status.message()),

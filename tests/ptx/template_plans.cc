@@ -9,6 +9,7 @@
 #include "tests/ptx/phase_plans.h"
 #include "tests/ptx/plain_plans.h"
 #include "tests/ptx/row_plans.h"
+#include "tests/ptx/scale_plans.h"
 #include "tests/ptx/signal_plans.h"
 
 namespace kiln::ptx {
@@ -384,7 +385,7 @@ std::vector<TemplatePlan> TemplatePlans() {
   for (const std::vector<TemplatePlan>& list :
        {SmallDevicePlans(), ApartPlans(), CarryingPlans(), EightsPlans(),
         CorrelationPlans(), HoldingPlans(), PhasePlans(), WarpProductPlans(),
-        RowPlans(), PlainPlans(), SignalPlans()}) {
+        RowPlans(), PlainPlans(), ScalePlans(), SignalPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;
