@@ -86,6 +86,7 @@ __device__ inline float Quotient(float a, float b) {
 
 // a / b, rounded correctly but for denormals, where the compiler knows b
 __device__ inline float QuotientByConstant(float a, float b) {
+  if (!(fabsf(b) < __int_as_float(0x7f800000))) return a / b;
   const float reciprocal = 1.0f / b;
   const float quotient = a * reciprocal;
   const float better = fmaf(fmaf(-b, quotient, a), reciprocal, quotient);
@@ -402,7 +403,8 @@ __device__ inline float DivBy(float a, Divisor b) {
   const float better =
       fmaf(fmaf(-b.value, quotient, a), b.reciprocal, quotient);
   const bool is_finite = fabsf(quotient) < __int_as_float(0x7f800000);
-  return (is_finite ? better : quotient) * b.scale;
+  // What is added to a zero may take its sign.
+  return (is_finite ? copysignf(better, quotient) : quotient) * b.scale;
 }
 
 // a / b to 1.5 ulp, where errors relative to it count from 16 bits on alone: it

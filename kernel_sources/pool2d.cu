@@ -28,15 +28,18 @@ __device__ float MaxPool2dAt(const typename Spec::Tensors& t, Point<Index> at) {
   const Index top = at.h * Spec::kStrideH - Spec::kPaddingH;
   const Index left = at.w * Spec::kStrideW - Spec::kPaddingW;
 
+  const TapsInside<Index> rows(top, Spec::kKernelH, Spec::kDilationH,
+                               Input::kH);
+  const TapsInside<Index> columns(left, Spec::kKernelW, Spec::kDilationW,
+                                  Input::kW);
+
   float largest = -__int_as_float(0x7f800000);  // -infinity: of no elements
 #pragma unroll 1
-  for (int ky = 0; ky < Spec::kKernelH; ++ky) {
+  for (Index ky = rows.first; ky < rows.end; ++ky) {
     const Index h = top + ky * Spec::kDilationH;
-    if (h < 0 || h >= Input::kH) continue;
 #pragma unroll 1
-    for (int kx = 0; kx < Spec::kKernelW; ++kx) {
+    for (Index kx = columns.first; kx < columns.end; ++kx) {
       const Index w = left + kx * Spec::kDilationW;
-      if (w < 0 || w >= Input::kW) continue;
       const auto from = PointAt<Input, Index>(at.n, at.c, h, w);
       largest = Maximum(largest, Spec::Read(t, from));
     }

@@ -43,18 +43,6 @@ __device__ float PoolJoined(float a, float b) {
   return Spec::kMax ? Maximum(a, b) : a + b;
 }
 
-// The rows of a window that begins at `top` which the input has.
-template <typename Spec, typename Index>
-struct PoolRows {
-  static constexpr Index kDilation = Spec::kDilationH;
-  Index first, end;
-
-  __device__ explicit PoolRows(Index top)
-      : first(top < 0 ? (-top - 1) / kDilation + 1 : 0),
-        end(min(static_cast<Index>(Spec::kKernelH),
-                (Spec::Input::kH - 1 - top) / kDilation + 1)) {}
-};
-
 // Of column `w` of the input under the windows of row `row`: kRowsAtOnce
 // elements are in flight before the first is used. For those outside others
 // stand in: no branch delays a load.
@@ -66,7 +54,8 @@ __device__ float PoolColumn(const typename Spec::Tensors& t, Index row, Index w,
   constexpr int kAtOnce = Spec::kRowsAtOnce;
   const Index plane = row / Output::kH;
   const Index top = row % Output::kH * Spec::kStrideH - Spec::kPaddingH;
-  const PoolRows<Spec, Index> rows(top);
+  const TapsInside<Index> rows(top, Spec::kKernelH, Spec::kDilationH,
+                               Input::kH);
   float joined = nothing;
 #pragma unroll 1
   for (Index first = rows.first; first < rows.end; first += kAtOnce) {

@@ -8,6 +8,19 @@
 
 namespace kiln {
 
+// Those of a window's taps that lie inside, along one axis: from `first` up to
+// `end`, of `kernel` from `begin` on, so many apart. Their number may be huge
+// where nearly all of them are padding.
+template <typename Index>
+struct TapsInside {
+  Index first, end;
+
+  __device__ TapsInside(Index begin, Index kernel, Index dilation, Index extent)
+      : first(begin < 0 ? (-begin - 1) / dilation + 1 : 0),
+        end(begin < extent ? min(kernel, (extent - 1 - begin) / dilation + 1)
+                           : 0) {}
+};
+
 // The part [begin, end) of a window along one axis, and how long it would be
 // with the padding counted.
 template <typename Index>

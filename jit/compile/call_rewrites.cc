@@ -99,7 +99,9 @@ Rewrite RewriteElu(const ValueRange& x, float alpha, const std::string& text) {
 Rewrite RewriteSoftplus(const ValueRange& x, const SoftplusAttributes& softplus,
                         const std::string& text) {
   const float beta = softplus.beta;
-  if (!std::isfinite(beta) || std::isnan(softplus.threshold)) return {};
+  // Of an infinity a beta of 0 makes a NaN, which no range knows of.
+  if (!std::isfinite(beta) || beta == 0.0f) return {};
+  if (std::isnan(softplus.threshold)) return {};
   const ValueRange s = ProductOf(x, {beta, beta});
   if (s.low > softplus.threshold) return CallRewrite{text, kDropped};
   if (!(s.high <= softplus.threshold)) return {};

@@ -29,9 +29,11 @@ bool IsMonotoneUnary(const Node& node) {
     case OpKind::kExp:
     case OpKind::kCast:
       return true;
-    case OpKind::kLeakyRelu:
-      return std::get<LeakyReluAttributes>(node.attributes).negative_slope >
-             0.0f;
+    case OpKind::kLeakyRelu: {
+      const float slope =
+          std::get<LeakyReluAttributes>(node.attributes).negative_slope;
+      return slope > 0.0f && std::isfinite(slope);
+    }
     default:
       return false;
   }

@@ -17,11 +17,14 @@ class DemandSearch {
       : grade_(grade),
         plan_(plan),
         is_rounded_(plan->values.size()),
+        is_of_inputs_(plan->values.size()),
+        may_be_masked_(plan->values.size()),
         demands_(plan->values.size()) {}
 
   // From the outputs back, so that readers come before what they read.
   void Run() && {
     FindRounded();
+    FindMasked();
     for (const PlanOutput& output : plan_->outputs) {
       Demand(output.value.index,
              IsHalf(output.dtype) ? Exactness::kHalf : Exactness::kUlps);
@@ -51,6 +54,33 @@ class DemandSearch {
     }
   }
 
+  // What pointwise ops make of nothing but the plan's inputs, and values of
+  // whose powers it may make all but one nothing: their sum's logarithm is then
+  // an element, and may be small.
+  void FindMasked() {
+    std::fill_n(is_of_inputs_.begin(), plan_->num_inputs, true);
+    for (const Node& node : plan_->nodes) {
+      if (node.kind != NodeKind::kPointwise || IsNorm(node)) continue;
+      bool all = true, any = false, is_masked = false;
+      for (const Operand& operand : node.operands) {
+        const int value = ValueOf(operand);
+        if (value < 0) continue;
+        all &= is_of_inputs_[value];
+        any |= is_of_inputs_[value];
+        is_masked |= may_be_masked_[value];
+      }
+      is_of_inputs_[node.results[0]] = all;
+      may_be_masked_[node.results[0]] = is_masked || (any && MayMask(node.op));
+    }
+  }
+  static bool IsNorm(const Node& node) {
+    return node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
+  }
+  static bool MayMask(OpKind op) {
+    return op == OpKind::kAdd || op == OpKind::kSub || op == OpKind::kMinimum ||
+           op == OpKind::kMaximum;
+  }
+
   static bool IsHalf(DataType type) { return type != DataType::kF32; }
 
   // What meets both demands. Beside 1, relative to 16 bits and between
@@ -76,7 +106,10 @@ class DemandSearch {
 
   // What `node` asks of operand number `i`.
   Exactness DemandOf(const Node& node, size_t i) const {
-    if (SumsPowers(node)) return Exactness::kTf32;
+    if (SumsPowers(node)) {
+      return may_be_masked_[ValueOf(node.operands[0])] ? Exactness::kUlps
+                                                       : Exactness::kTf32;
+    }
     if (node.IsMove()) return ExactnessOf(node.results[0]);
     // An error of x is as large in a share, relative to that.
     const bool is_power = node.op == OpKind::kSoftmax && i == 0;
@@ -194,7 +227,8 @@ class DemandSearch {
 
   const Grade grade_;
   LoweredPlan* const plan_;
-  std::vector<bool> is_rounded_;  // by value
+  // By value.
+  std::vector<bool> is_rounded_, is_of_inputs_, may_be_masked_;
   std::vector<std::optional<Exactness>> demands_;
 };
 

@@ -60,11 +60,21 @@ std::vector<TemplatePlan> PlainPlans() {
       {"pool_columns", "pool_columns.cu",
        "input x: f32[2,3,25,61]\n"
        "y = avg_pool2d(x, kernel_size=7, stride=3, padding=3)\noutput y\n"},
+      // Ops with a constant that makes NaNs, or none, of infinities and zeros.
+      {"pointwise_softplus_step", "pointwise.cu",
+       "input x: f32[4,6,5,5]\ny = softplus(x, beta=inf)\noutput y\n"},
+      {"pointwise_softplus_constant", "pointwise.cu",
+       "input x: f32[4,6,5,5]\ny = softplus(x, beta=0, threshold=-1)\n"
+       "output y\n"},
       // Windows of which nearly all is padding.
       {"pool_columns_padded", "pool_columns.cu",
        "input x: f32[2,3,25,31]\n"
        "y = max_pool2d(x, kernel_size=[2147483,9], stride=1, "
        "padding=[1073741,4])\noutput y\n"},
+      {"pool_padded", "pool2d.cu",
+       "input x: f32[1,1,3,3]\n"
+       "y = max_pool2d(x, kernel_size=[2147483647,1], "
+       "padding=[1073741823,0])\noutput y\n"},
       {"pool", "pool2d.cu",
        "input x: f32[2,8,21,23]\n"
        "y = avg_pool2d(x, kernel_size=3, stride=2, padding=1)\noutput y\n"},

@@ -15,10 +15,26 @@ std::string Trained(std::string_view input, std::string_view weight) {
       input, weight);
 }
 
+// Of one channel the power is nothing, so that the other is the logarithm.
+TemplatePlan MaskedLogSumExp() {
+  TemplatePlan plan = {
+      "rows_masked_powers", "reduce.cu",
+      "input m: f32[1,2,1,1]\ninput x: f32[64,2,5,5]\ns = mul(x, 1e-4)\n"
+      "t = tanh(s)\nq = mul(m, m)\nr = sub(q, 1)\nk = mul(r, 1e30)\n"
+      "a = minimum(t, k)\ny = logsumexp(a, dim=1)\noutput y\n"};
+  plan.channel_factors = {0, 1e3};
+  return plan;
+}
+
 }  // namespace
 
 std::vector<TemplatePlan> RowPlans() {
   return {
+      MaskedLogSumExp(),
+      {"rows_signs_of_zero", "row_warp.cu",
+       "input x: f32[4,600]\na = abs(x)\ns = sum(a, dim=1, keepdim=true)\n"
+       "z = mul(x, 0)\nd = div(z, s)\nr = div(1, d)\n"
+       "y = clamp(r, min=-1, max=1)\noutput y\n"},
       {"rows_warp", "row_warp.cu",
        "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n"},
       {"rows_warps", "row_warp.cu",

@@ -87,6 +87,7 @@ TEST(CommutePoolingTest, APoolingStaysWhereTheSignIsNotKnownBefore) {
   EXPECT_THAT(SignsOf("p = mul(n, inf)"), IsEmpty());
   EXPECT_THAT(SignsOf("p = mul(n, -0.0)"), IsEmpty());
   EXPECT_THAT(SignsOf("p = leaky_relu(n, negative_slope=0)"), IsEmpty());
+  EXPECT_THAT(SignsOf("p = leaky_relu(n, negative_slope=inf)"), IsEmpty());
   // The convolution's kernel cannot read what another computes.
   EXPECT_THAT(SignsOf("e = exp(s)\np = mul(n, e)"), IsEmpty());
 }
