@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "jit/compile/compile_plan.h"
 #include "jit/compile/compile_units.h"
+#include "jit/compile/kernel_spec.h"
+#include "jit/compile/specialize.h"
 #include "tests/jit/compile/compile_testing.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln {
 namespace {
-
-constexpr const char* kTarget = "sm_90a/132";
 
 // What the compiler says of a generated unit.
 std::string LogOf(const std::string& source) {
@@ -24,15 +24,16 @@ using WarpgroupProductsTest = ::testing::TestWithParam<const char*>;
 // for different in the lanes of a warp: it then waits for each product, which
 // halves their speed, and says so only in its log.
 TEST_P(WarpgroupProductsTest, AreNotSerialized) {
-  const auto artifact = CompileText(GetParam(), kTarget);
-  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  const Schedule schedule = Fastest(GetParam());
   int products = 0;
-  for (const Module& module : artifact->modules) {
-    if (module.source.find("conv_wgmma.cu") == std::string::npos) continue;
+  for (const Kernel& kernel : schedule.kernels) {
+    const KernelSpec spec = MakeKernelSpec(schedule, kernel);
+    if (spec.source_file != "conv_wgmma.cu") continue;
     ++products;
-    const std::string log = LogOf(module.source);
+    const std::string source = WriteUnit(spec);
+    const std::string log = LogOf(source);
     EXPECT_NE(log.find("Compiling entry function"), std::string::npos) << log;
-    EXPECT_EQ(log.find("serialized"), std::string::npos) << module.source;
+    EXPECT_EQ(log.find("serialized"), std::string::npos) << source;
   }
   EXPECT_GT(products, 0);
 }
