@@ -6,6 +6,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_CLUSTER_SUMS_CUH_
 #define KILN_KERNEL_SOURCES_CONV_CLUSTER_SUMS_CUH_
 
+#include "conv_halves.cuh"
 #include "conv_stages.cuh"
 #include "ptx_cluster.cuh"
 
@@ -74,7 +75,7 @@ class ClusterSums {
     for (int other = 1; other < Spec::kSumBlocks; ++other) {
       largest = fmaxf(largest, FactorOf(other));
     }
-    const float ratio = __fdividef(own, largest);  // of powers of two
+    const float ratio = RatioOfPowers(own, largest);
 #pragma unroll
     for (int m = 0; m < kTiles; ++m) {
 #pragma unroll
@@ -82,7 +83,7 @@ class ClusterSums {
     }
 #pragma unroll 1
     for (int other = 1; other < Spec::kSumBlocks; ++other) {
-      AddOf(other, __fdividef(FactorOf(other), largest), sums);
+      AddOf(other, RatioOfPowers(FactorOf(other), largest), sums);
     }
     return largest;
   }

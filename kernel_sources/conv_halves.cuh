@@ -45,6 +45,11 @@ __device__ inline float ProductOfPowers(float a, float b) {
   return fminf(fmaxf(a * b, 0.0f), PowerOfTwo(127));
 }
 
+// The same of a / b: never 0, which would make NaNs of infinities.
+__device__ inline float RatioOfPowers(float a, float b) {
+  return fmaxf(__fdividef(a, b), PowerOfTwo(-126));
+}
+
 // The exponent e for numbers up to the finite magnitude `most`.
 __device__ inline int ScaleExponent(unsigned most) {
   const int exponent = kWantedExponent - (static_cast<int>(most >> 23) - 127);

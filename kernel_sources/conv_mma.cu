@@ -160,7 +160,7 @@ __device__ bool SplitPatch(const float* patch, float* split) {
     for (int k = 0; k < 4; ++k) {
       const bool is_finite = fabsf(x[k]) < Infinity();
       has_non_finite = has_non_finite || !is_finite;
-      large[k] = is_finite ? NearestTf32(x[k]) : TruncatedTf32(x[k]);
+      large[k] = is_finite ? NearestFiniteTf32(x[k]) : TruncatedTf32(x[k]);
       const float rest = x[k] - __uint_as_float(large[k]);
       small[k] = is_finite ? NearestTf32(rest) : 0;
     }

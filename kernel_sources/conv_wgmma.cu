@@ -410,9 +410,8 @@ class ConvConsumer {
     return __any_sync(~0u, is_lost);
   }
 
-  // Never by 0, which would make NaNs of infinities.
   __device__ void Rescale(float from, float to) {
-    const float ratio = fmaxf(__fdividef(from, to), PowerOfTwo(-126));
+    const float ratio = RatioOfPowers(from, to);
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
 #pragma unroll

@@ -177,7 +177,8 @@ class CorrelatedStates {
           has ? t_.weight[(first + channel) * kOfChannel + i] : 0.0f;
       const unsigned bits = MagnitudeBits(weight);
       const bool is_finite = bits < kInfinityBits;
-      weights[j] = is_finite ? __uint_as_float(NearestTf32(weight)) : weight;
+      weights[j] =
+          is_finite ? __uint_as_float(NearestFiniteTf32(weight)) : weight;
       if (is_finite) most = max(most, bits);
     }
 #pragma unroll

@@ -22,6 +22,13 @@ __device__ inline unsigned NearestTf32(float x) {
   return (__float_as_uint(x) + 0x1000) & kTf32Mask;
 }
 
+// The same where x may be so near f32's largest number that infinity is nearer
+// than any TF32 number: then the largest of these.
+__device__ inline unsigned NearestFiniteTf32(float x) {
+  const float largest = __uint_as_float(0x7f7fffff & kTf32Mask);
+  return NearestTf32(fmaxf(fminf(x, largest), -largest));
+}
+
 // The bits of the TF32 number nearest to x of those that are not further from
 // zero. Infinities stay; a NaN whose payload lies in the bits cut off becomes
 // the usual one.

@@ -102,6 +102,15 @@ class ChannelPacker {
     return (phase + start) % phases + phases * (taps - 1 - tap);
   }
 
+  // Not so small that its half is zero unless it is: an infinity that meets it
+  // comes out as one.
+  static __device__ float Scaled(float weight, float scale) {
+    constexpr float kLeast = 0x1p-24f;  // of binary16
+    const float scaled = weight * scale;
+    if (!Spec::kScales || weight == 0.0f) return scaled;
+    return fabsf(scaled) < kLeast ? copysignf(kLeast, weight) : scaled;
+  }
+
   __device__ void Pack(int phase, int chunk, int eight, float scale) const {
     constexpr bool kHasColumns = Spec::kOctetColumns > 1;
     constexpr bool kByOctets = Group::kOctetsOfRow == 1;
@@ -126,7 +135,7 @@ class ChannelPacker {
       const float share = (kHasColumns && is_in_two ? 0.5f : 1.0f) *
                           (Tile::IsInTwoParts(row) ? 0.5f : 1.0f);
       weights[k] =
-          exists ? WeightAt(input, filter_tap) * (scale * share) : 0.0f;
+          exists ? Scaled(WeightAt(input, filter_tap), scale * share) : 0.0f;
     }
     const int block =
         (group_ * Tile::kWeightPhases + phase) * Tile::kChannelBlocks +

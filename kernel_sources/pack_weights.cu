@@ -64,7 +64,7 @@ __device__ void PackWeights(const typename Spec::Tensors& t) {
           t, group, block * Tile::kBlockChannels + column, chunk, k);
       const bool is_finite = fabsf(weight) < Infinity();
       const unsigned large =
-          is_finite ? NearestTf32(weight) : TruncatedTf32(weight);
+          is_finite ? NearestFiniteTf32(weight) : TruncatedTf32(weight);
       const float rest_of_weight = weight - __uint_as_float(large);
       const unsigned small = is_finite ? NearestTf32(rest_of_weight) : 0;
       unsigned* const words = t.packed + i * Patch::kFragmentWords + half;

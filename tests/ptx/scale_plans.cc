@@ -37,7 +37,24 @@ std::vector<TemplatePlan> ScalePlans() {
       PlanOf("conv_rescales_images", "8,256,7,7", "128,256,3,3", "sm_90a/2");
   images.channel_factors = ChannelFactors(1, 1e-36);
   images.image_factors = {1, 1e20, 1e-20};
-  return {lost, zeros, images};
+  // Blocks that share sums have scales so far apart that their ratio is 0.
+  TemplatePlan shared =
+      PlanOf("conv_rescales_shared", "1,512,8,8", "64,512,3,3", "sm_90a/132");
+  shared.channel_factors = std::vector<double>(64, 1e18);
+  shared.channel_factors.resize(512, 1e-30);
+  // Infinities meet weights that are far smaller than others of their channel.
+  TemplatePlan small = {"conv_small_weights", "conv_wgmma.cu",
+                        "param w: f32[64,64,3,3]\ninput x: f32[1,64,8,8]\n"
+                        "y = conv2d(x, w, padding=1)\noutput y\n",
+                        "sm_90a/4", true};
+  small.channel_factors = {1e-12, 1e-12, 1e-12, 1};
+  // And numbers to which infinity is nearer than any of TF32.
+  const TemplatePlan large = {
+      "conv_largest_numbers", "conv_mma.cu",
+      "input x: f32[1,16,16,16]\nparam w: f32[16,16,3,3]\n"
+      "a = clamp(x, max=0x1.fffffep+127)\ny = conv2d(a, w)\noutput y\n",
+      "sm_80/108", true};
+  return {lost, zeros, images, shared, small, large};
 }
 
 }  // namespace kiln::ptx
