@@ -43,11 +43,12 @@ std::vector<TemplatePlan> ScalePlans() {
   shared.channel_factors = std::vector<double>(64, 1e18);
   shared.channel_factors.resize(512, 1e-30);
   // Infinities meet weights that are far smaller than others of their channel.
-  TemplatePlan small = {"conv_small_weights", "conv_wgmma.cu",
-                        "param w: f32[64,64,3,3]\ninput x: f32[1,64,8,8]\n"
-                        "y = conv2d(x, w, padding=1)\noutput y\n",
-                        "sm_90a/4", true};
-  small.channel_factors = {1e-12, 1e-12, 1e-12, 1};
+  const TemplatePlan small = {
+      "conv_small_weights", "conv_wgmma.cu",
+      "input x: f32[1,64,8,8]\nparam w: f32[64,64,3,3]\n"
+      "param s: f32[1,64,1,1]\nt = mul(s, 60)\ne = exp(t)\nv = mul(w, e)\n"
+      "y = conv2d(x, v, padding=1)\noutput y\n",
+      "sm_90a/4", true};
   // And numbers to which infinity is nearer than any of TF32.
   const TemplatePlan large = {
       "conv_largest_numbers", "conv_mma.cu",
