@@ -20,6 +20,7 @@ constexpr float kFewest = 16.0f;
 constexpr float kMost = 32768.0f;
 constexpr int kWantedExponent = 9;  // of the largest, after scaling
 constexpr int kLargestExponent = 126;
+constexpr float kLeastHalf = 0x1p-24f;  // of binary16, above zero
 
 constexpr unsigned kInfinityBits = 0x7f800000;
 
@@ -109,13 +110,13 @@ __device__ void StoreParts(const float (&x)[8], uint4* to, int step) {
 // unless it is: an infinity that meets them comes out as one. The second has 11
 // bits of what is left behind 10 and more of the first.
 __device__ inline float2 PartsOfOneSign(float x) {
-  constexpr float kLeast = 0x1p-24f;  // of binary16
   const float magnitude = fabsf(x);
   if (!(magnitude > 0.0f && magnitude < kMost)) return make_float2(x, 0.0f);
   const unsigned nearest = RoundedPair(magnitude, 0.0f, Float16());
   const bool is_more = HalfOf<0>(nearest) > magnitude;
-  const float large = fmaxf(HalfOf<0>(is_more ? nearest - 1 : nearest), kLeast);
-  const float small = fmaxf(magnitude - large, kLeast);
+  const float large =
+      fmaxf(HalfOf<0>(is_more ? nearest - 1 : nearest), kLeastHalf);
+  const float small = fmaxf(magnitude - large, kLeastHalf);
   return make_float2(copysignf(large, x), copysignf(small, x));
 }
 

@@ -312,9 +312,9 @@ class ConvConsumer {
 
   // Goes through the stages of a tile, of which other blocks may have the rest;
   // then it returns in one of them alone. Where chunks are summed by the tensor
-  // cores, the sums have the scale of the newest. Returns what undoes it, and
-  // calls prepare(that) before: of a single chunk while its products are on
-  // their way, which may be more than once.
+  // cores, the sums have the scale of the newest that shows (IsLost). Returns
+  // what undoes it, and calls prepare(that) before: of a single chunk while its
+  // products are on their way, which may be more than once.
   template <typename Prepare>
   __device__ float SumTile(const ConvBlock<Spec>& block, int tile,
                            const Prepare& prepare) {

@@ -11,29 +11,12 @@
 
 namespace kiln {
 
-// Taps [begin, end) of a window that begins at `first` are inside the image.
-struct EagerTaps {
-  long long begin, end;
-};
-
-__device__ inline EagerTaps EagerTapsInside(long long first, int kernel,
-                                            unsigned dilation, int extent) {
-  // Of 32 bits, whose division is no call.
-  const auto before = static_cast<unsigned>(first < 0 ? -first : 0);
-  const long long left = extent - first;
-  if (left <= 0) return {0, 0};
-  const long long begin = before / dilation + (before % dilation != 0 ? 1 : 0);
-  const long long end = (static_cast<unsigned>(left) - 1) / dilation + 1;
-  return {begin, min(end, static_cast<long long>(kernel))};
-}
-
 __device__ inline float EagerMaxPool2d(const EagerPool2d& p, const float* plane,
                                        long long top, long long left) {
   float largest = -__int_as_float(0x7f800000);  // -infinity: of no elements
-  const EagerTaps rows =
-      EagerTapsInside(top, p.kernel_h, p.dilation_h, p.input_h);
-  const EagerTaps columns =
-      EagerTapsInside(left, p.kernel_w, p.dilation_w, p.input_w);
+  const TapsInside<long long> rows(top, p.kernel_h, p.dilation_h, p.input_h);
+  const TapsInside<long long> columns(left, p.kernel_w, p.dilation_w,
+                                      p.input_w);
 #pragma unroll 1
   for (long long ky = rows.begin; ky < rows.end; ++ky) {
     const long long row = (top + ky * p.dilation_h) * p.input_w + left;

@@ -105,10 +105,9 @@ class ChannelPacker {
   // Not so small that its half is zero unless it is: an infinity that meets it
   // comes out as one.
   static __device__ float Scaled(float weight, float scale) {
-    constexpr float kLeast = 0x1p-24f;  // of binary16
     const float scaled = weight * scale;
     if (!Spec::kScales || weight == 0.0f) return scaled;
-    return fabsf(scaled) < kLeast ? copysignf(kLeast, weight) : scaled;
+    return fabsf(scaled) < kLeastHalf ? copysignf(kLeastHalf, weight) : scaled;
   }
 
   __device__ void Pack(int phase, int chunk, int eight, float scale) const {

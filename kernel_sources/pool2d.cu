@@ -35,10 +35,10 @@ __device__ float MaxPool2dAt(const typename Spec::Tensors& t, Point<Index> at) {
 
   float largest = -__int_as_float(0x7f800000);  // -infinity: of no elements
 #pragma unroll 1
-  for (Index ky = rows.first; ky < rows.end; ++ky) {
+  for (Index ky = rows.begin; ky < rows.end; ++ky) {
     const Index h = top + ky * Spec::kDilationH;
 #pragma unroll 1
-    for (Index kx = columns.first; kx < columns.end; ++kx) {
+    for (Index kx = columns.begin; kx < columns.end; ++kx) {
       const Index w = left + kx * Spec::kDilationW;
       const auto from = PointAt<Input, Index>(at.n, at.c, h, w);
       largest = Maximum(largest, Spec::Read(t, from));

@@ -58,7 +58,7 @@ __device__ float PoolColumn(const typename Spec::Tensors& t, Index row, Index w,
                                Input::kH);
   float joined = nothing;
 #pragma unroll 1
-  for (Index first = rows.first; first < rows.end; first += kAtOnce) {
+  for (Index first = rows.begin; first < rows.end; first += kAtOnce) {
     float elements[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {

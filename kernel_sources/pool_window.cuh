@@ -8,17 +8,22 @@
 
 namespace kiln {
 
-// Those of a window's taps that lie inside, along one axis: from `first` up to
-// `end`, of `kernel` from `begin` on, so many apart. Their number may be huge
-// where nearly all of them are padding.
+// The taps [begin, end) that lie inside, along one axis, of a window that
+// begins at `first`. Others may be many where nearly all is padding.
 template <typename Index>
 struct TapsInside {
-  Index first, end;
+  Index begin = 0, end = 0;
 
-  __device__ TapsInside(Index begin, Index kernel, Index dilation, Index extent)
-      : first(begin < 0 ? (-begin - 1) / dilation + 1 : 0),
-        end(begin < extent ? min(kernel, (extent - 1 - begin) / dilation + 1)
-                           : 0) {}
+  __device__ TapsInside(Index first, int kernel, unsigned dilation,
+                        Index extent) {
+    // Of 32 bits, whose division is no call.
+    const auto before = static_cast<unsigned>(first < 0 ? -first : 0);
+    const Index left = extent - first;
+    if (left <= 0) return;
+    begin = before / dilation + (before % dilation != 0 ? 1 : 0);
+    const Index last = (static_cast<unsigned>(left) - 1) / dilation;
+    end = min(last + 1, static_cast<Index>(kernel));
+  }
 };
 
 // The part [begin, end) of a window along one axis, and how long it would be

@@ -57,8 +57,7 @@ bool HasPlainConstants(const Node& node) {
 
 // With what is the same throughout a channel as its other operands.
 bool IsAffine(const Node& node) {
-  return node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm ||
-         node.op == OpKind::kAdd || node.op == OpKind::kSub ||
+  return node.IsNorm() || node.op == OpKind::kAdd || node.op == OpKind::kSub ||
          node.op == OpKind::kMul || node.op == OpKind::kNeg;
 }
 
@@ -140,7 +139,7 @@ class Commuting {
   // being the same throughout an image's channel.
   std::optional<int> PassedOperand(const Node& node) const {
     if (node.kind != NodeKind::kPointwise) return std::nullopt;
-    if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
+    if (node.IsNorm()) {
       return 0;
     }
     if (IsMonotoneUnary(node)) return 0;
@@ -160,7 +159,7 @@ class Commuting {
 
   // The operand whose sign decides whether `node` rises, -1 if it is known.
   int SignOperand(const Node& node) const {
-    if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
+    if (node.IsNorm()) {
       return 3;  // the weight
     }
     if (node.op != OpKind::kMul) return -1;

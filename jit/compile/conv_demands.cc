@@ -203,8 +203,7 @@ class Demanding {
     for (const int index : nodes) {
       const Node& node = NodeAt(index);
       // Behind its input a norm has a number for each channel, or group.
-      const bool is_norm =
-          node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
+      const bool is_norm = node.IsNorm();
       const size_t count = is_norm ? 1 : node.operands.size();
       for (size_t i = 0; i < count; ++i) {
         const int value = ValueOf(node.operands[i]);
@@ -254,7 +253,7 @@ int64_t ChannelFieldsOf(const LoweredPlan& plan, const std::vector<int>& nodes,
   int64_t fields = 0;
   for (const int index : nodes) {
     const Node& node = plan.nodes[index];
-    if (node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm) {
+    if (node.IsNorm()) {
       fields += 2;
       continue;
     }

@@ -35,14 +35,9 @@ class Folding {
     return ValueOf(plan_.nodes[kernel_.group.tail].operands[0]);
   }
 
-  // A multiply-add with two constants of the channel.
-  static bool IsNorm(const Node& node) {
-    return node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
-  }
-
   void ScaleNorm(int value) {
     const Node* const node = OnlyReadOnce(value);
-    if (node != nullptr && IsNorm(*node)) folded_.factors[value] = kTwoLog2E;
+    if (node != nullptr && node->IsNorm()) folded_.factors[value] = kTwoLog2E;
   }
 
   // Whether `value` times a constant costs no more than itself: what is made of
@@ -95,7 +90,7 @@ class Folding {
         if (ValueOf(node.operands[i]) != sums) continue;
         const bool is_scaled =
             node.op == OpKind::kAdd && folded_.Of(node.results[0]) == kLog2E;
-        if (!is_scaled && !(IsNorm(node) && i == 0)) return false;
+        if (!is_scaled && !(node.IsNorm() && i == 0)) return false;
         pays |= is_scaled;
       }
     }

@@ -213,6 +213,10 @@ bool Node::IsConvolution() const {
   return kind == NodeKind::kConv2d || kind == NodeKind::kConvTranspose2d;
 }
 
+bool Node::IsNorm() const {
+  return op == OpKind::kGroupNorm || op == OpKind::kBatchNorm;
+}
+
 bool LoweredPlan::AnyIsOutput(const std::vector<int>& of_values) const {
   return std::any_of(outputs.begin(), outputs.end(),
                      [&](const PlanOutput& output) {

@@ -84,6 +84,7 @@ struct Node {
 
   bool Reads(int value) const;
   bool IsConvolution() const;  // transposed or not
+  bool IsNorm() const;         // of a group or a batch, or a part of it
   bool IsMove() const;         // of elements, as they are
   bool IsMosaicMove() const;   // kMosaic or kCut
 };

@@ -60,7 +60,7 @@ class DemandSearch {
   void FindMasked() {
     std::fill_n(is_of_inputs_.begin(), plan_->num_inputs, true);
     for (const Node& node : plan_->nodes) {
-      if (node.kind != NodeKind::kPointwise || IsNorm(node)) continue;
+      if (node.kind != NodeKind::kPointwise || node.IsNorm()) continue;
       bool all = true, any = false, is_masked = false;
       for (const Operand& operand : node.operands) {
         const int value = ValueOf(operand);
@@ -72,9 +72,6 @@ class DemandSearch {
       is_of_inputs_[node.results[0]] = all;
       may_be_masked_[node.results[0]] = is_masked || (any && MayMask(node.op));
     }
-  }
-  static bool IsNorm(const Node& node) {
-    return node.op == OpKind::kGroupNorm || node.op == OpKind::kBatchNorm;
   }
   static bool MayMask(OpKind op) {
     return op == OpKind::kAdd || op == OpKind::kSub || op == OpKind::kMinimum ||

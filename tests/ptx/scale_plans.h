@@ -8,7 +8,8 @@
 namespace kiln::ptx {
 
 // Convolutions whose stages have scales that are too far apart for sums to be
-// brought from one to the other (ConvStages::kRescales).
+// brought from one to the other (ConvStages::kRescales), and of numbers at the
+// ends of what their operands can be.
 std::vector<TemplatePlan> ScalePlans();
 
 }  // namespace kiln::ptx
