@@ -36,9 +36,11 @@ class ConvHeld {
   // of a warp's channels is stored.
   static constexpr int kSteps = 3;
   // The chunk of the next image beside whose products the first step is taken;
-  // others follow chunk by chunk. Not the first chunk: states take a while.
+  // others follow chunk by chunk, or behind the last. Not the first chunk:
+  // states take a while. Where lines are turned chunks come so fast that it is
+  // one later.
   static constexpr int kFirstChunk =
-      Tile::kChunks > kSteps ? Tile::kChunks - kSteps : 1;
+      Tile::kChunks > kSteps ? Tile::kChunks - kSteps + Spec::kTurnsLines : 1;
 
   __device__ ConvHeld(const typename Spec::Tensors& t,
                       const ConvStages<Spec>& stages)

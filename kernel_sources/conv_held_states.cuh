@@ -6,6 +6,7 @@
 #include "conv_partials.cuh"
 #include "conv_runs.cuh"
 #include "conv_stages.cuh"
+#include "merge_moments.cuh"
 #include "published_states.cuh"
 
 namespace kiln {
@@ -56,13 +57,22 @@ class HeldStates {
         t_.records +
         (static_cast<long long>(block.n) * Spec::kStatesOfImage + state) *
             Spec::kSplits;
+    float counts[kRecords];
+    float count = 0.0f;
+#pragma unroll
+    for (int k = 0; k < kRecords; ++k) {
+      counts[k] = static_cast<float>(ValuesOf(state, lane + kLanes * k));
+      count += counts[k];
+    }
+    count = SumOfLanes<kLanes>(count);
     unsigned long long words[kRecords];
     AwaitRecords<kLanes>(records + lane, Spec::kSplits - lane, tag(),
                          Publish(Moments(), tag()), words);
-    Moments total = MergeRecords<Moments>(
-        words, [&](int k) { return ValuesOf(state, lane + kLanes * k); });
-    MergeLanes<kLanes>(&total);
-    return total;
+    Moments parts[kRecords];
+#pragma unroll
+    for (int k = 0; k < kRecords; ++k)
+      Unpublish(words[k], counts[k], &parts[k]);
+    return MergedMoments<kLanes>(parts, count);
   }
 
   // Says the tag to the next launch. By one thread, once all have read that of

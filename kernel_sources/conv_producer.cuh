@@ -286,35 +286,24 @@ class ConvProducer {
     return mine;
   }
 
-  // Lets the L2 bring the lines of a chunk: where all blocks wait for each
-  // other at each tile they also wait for memory together.
+  // Lets the L2 bring a chunk's lines: where all blocks wait for each other at
+  // each tile they also wait for memory together. Those that need the chunk
+  // share its lines, whichever of them needs which.
   static constexpr bool kAnnounces =
       Spec::kTeams > 0 && Spec::kTilesPerBlock == 1;
   __device__ void Announce(int chunk_of_block) const {
     constexpr int kLine = 128 / static_cast<int>(sizeof(*t_.input));
-    constexpr int kColumns =  // of the input
-        (Spec::kRowPitch - 1) * Spec::kStrideW + Spec::kPlanesW;
-    constexpr int kLines = (kColumns + kLine - 1) / kLine + 1;
-    constexpr int kRows =
-        (Spec::kPlaneHeight - 1) * Spec::kStrideH + Spec::kPlanesH;
+    constexpr int kBlocks = Tile::kBlocksOfImage / Spec::kGroups;
     const ConvBlock<Spec> block =
         tiles_.BlockOf(chunk_of_block / Tile::kChunks);
     const int chunk = chunk_of_block % Tile::kChunks;
-    const int top = Positions::TopOf(block, 0, block.row_part(chunk));
-    const int channels = min(Spec::kChunk, block.ChannelsFrom(chunk));
     const auto* const first = t_.input + Octets::FirstOf(block, chunk);
+    const Index count = min(Spec::kChunk, block.ChannelsFrom(chunk)) *
+                        static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+    const Index mine = block.number_of_group() * kThreads + thread_;
 #pragma unroll 1
-    for (int i = thread_; i < channels * kRows * kLines; i += kThreads) {
-      const int row = top + i / kLines % kRows;
-      const int column = Positions::LeftOf(block) + i % kLines * kLine;
-      const int channel = i / (kLines * kRows);
-      if (!Positions::IsRow(row)) continue;
-      const int inside =
-          min(max(column, 0), static_cast<int>(Spec::Input::kW) - 1);
-      const auto at = (static_cast<Index>(channel) * Spec::Input::kH + row) *
-                          Spec::Input::kW +
-                      inside;
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(first + at));
+    for (Index i = mine * kLine; i < count; i += kBlocks * kThreads * kLine) {
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(first + i));
     }
   }
 

@@ -62,9 +62,8 @@ class PlanePairs {
  private:
   using Pixels = PlanePixels<Spec, 2>;
   static constexpr int kVisits = Pixels::kVisits;
-  // Channels gone through at once, which hide each other's latencies. Beside
-  // products (conv_held.cuh) there are few registers.
-  static constexpr int kTogether = kVisits <= 2 ? 4 : Spec::kTeams > 0 ? 1 : 2;
+  // Channels gone through at once, which hide each other's latencies.
+  static constexpr int kTogether = kVisits <= 2 ? 4 : 2;
 
   template <typename Visit>
   __device__ void ForEach(int c, const Visit& visit) const {

@@ -1,5 +1,5 @@
 // Predicated stores (store_if.cuh) of two neighbours in memory at once, and
-// loads of two.
+// loads of two. Streams are stores of what caches are to give up first.
 #ifndef KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 #define KILN_KERNEL_SOURCES_STORE_PAIRS_CUH_
 
@@ -28,6 +28,32 @@ __device__ void StoreIf(bool condition, T* tensor, Index i, float2 values) {
       "{.reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.b32 [%1], %2;}"
       :
       : "r"(static_cast<int>(condition)), "l"(tensor + i), "r"(both));
+}
+
+template <typename Index>
+__device__ void StreamIf(bool condition, float* tensor, Index i,
+                         float2 values) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %0, 0;"
+      "@p st.global.cs.v2.f32 [%1], {%2, %3};}"
+      :
+      : "r"(static_cast<int>(condition)), "l"(tensor + i), "f"(values.x),
+        "f"(values.y));
+}
+
+template <typename T, typename Index>
+__device__ void StreamIf(bool condition, T* tensor, Index i, float2 values) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.cs.b32 [%1], %2;}"
+      :
+      : "r"(static_cast<int>(condition)), "l"(tensor + i),
+        "r"(RoundedPair(values.x, values.y, T())));
+}
+
+// Of one there is no such store: those are few.
+template <typename T, typename Index>
+__device__ void StreamIf(bool condition, T* tensor, Index i, float value) {
+  StoreIf(condition, tensor, i, value);
 }
 
 // Two numbers as they are stored.

@@ -200,6 +200,12 @@ void ElementCode::StoreTo(const Store& store, const std::string& condition) {
                    tensors_->Write(store), local));
 }
 
+void ElementCode::StreamTo(const Store& store, const std::string& condition) {
+  const std::string local = Local(store.value);
+  Line(fmt::format("kiln::StreamIf({}, {}, at.i, {});", condition,
+                   tensors_->Write(store), local));
+}
+
 std::string ElementCode::OperandText(const Operand& operand) {
   if (const float* constant = std::get_if<float>(&operand)) {
     return FloatLiteral(*constant);

@@ -85,6 +85,8 @@ class ElementCode {
   void StoreTo(const Store& store);
   // Only where `condition`, an expression, holds.
   void StoreTo(const Store& store, const std::string& condition);
+  // The same, so that caches give it up first (store_pairs.cuh).
+  void StreamTo(const Store& store, const std::string& condition);
 
   const std::vector<std::string>& lines() const { return lines_; }
 

@@ -27,6 +27,8 @@ constexpr size_t kMaxOpsOfShortChains = 4;
 // Of a thread, for addresses, a channel's parameters and what ops compute with.
 // 24 would be enough for P4 and for a residual, 16 make P4 spill.
 constexpr int64_t kRegistersBesideVectors = 32;
+// More than any L2 cache of these GPUs holds.
+constexpr int64_t kStreamedBytes = int64_t{64} << 20;
 
 // The tensors as elements see them: written are those that they store to, and
 // what is read for channels is not among them.
@@ -63,6 +65,12 @@ int64_t VectorsAtOnce(const Kernel& kernel,
                              is_short ? kMostAtOnce : kMostOfLongChains);
 }
 
+// Whether caches are to give up a result first: whoever reads it cannot find
+// it in any of them.
+bool IsStreamed(const TensorDesc& result) {
+  return NumElements(result.dims) * ElementSize(result.dtype) >= kStreamedBytes;
+}
+
 // Stores a value, or a float2 of two neighbours, to all places.
 std::vector<std::string> StoreReadText(const Schedule& schedule,
                                        const Kernel& kernel, const Dims& domain,
@@ -73,7 +81,11 @@ std::vector<std::string> StoreReadText(const Schedule& schedule,
   for (const Store& store : kernel.stores) {
     code.Define(store.value);
     name = code.NameOf(store.value);
-    code.StoreTo(store, "inside");
+    if (IsStreamed(schedule.lowered.values[store.value].desc)) {
+      code.StreamTo(store, "inside");
+    } else {
+      code.StoreTo(store, "inside");
+    }
     written.push_back(tensors->Write(store));
   }
   std::vector<std::string> lines = {
