@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/kernel_traffic.h"
 #include "jit/compile/specialize.h"
@@ -70,6 +71,17 @@ TEST(ConvHeldTest, MovesInputAndResultAlone) {
   EXPECT_EQ(BytesRead(schedule, kernel), input + kernel.conv->packed_bytes());
   EXPECT_EQ(BytesWritten(schedule, kernel), result);
   EXPECT_LT(schedule.workspace_bytes, int64_t{2} << 20);
+}
+
+// What no cache can hold need not push out what it can.
+TEST(ConvHeldTest, StreamsResultsThatNoCacheHolds) {
+  const auto members_of = [](int64_t batch) {
+    const Schedule schedule = Fastest(HeldChain("output n", batch));
+    return fmt::format(
+        "{}", fmt::join(MakeKernelSpec(schedule, Only(schedule)).members, "\n"));
+  };
+  EXPECT_THAT(members_of(4), HasSubstr("kiln::StreamIf(inside, "));
+  EXPECT_THAT(members_of(2), HasSubstr("kiln::StoreIf(inside, "));
 }
 
 // A word for each group and block of each image, and one for each block.
