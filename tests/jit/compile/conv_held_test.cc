@@ -78,7 +78,8 @@ TEST(ConvHeldTest, StreamsResultsThatNoCacheHolds) {
   const auto members_of = [](int64_t batch) {
     const Schedule schedule = Fastest(HeldChain("output n", batch));
     return fmt::format(
-        "{}", fmt::join(MakeKernelSpec(schedule, Only(schedule)).members, "\n"));
+        "{}",
+        fmt::join(MakeKernelSpec(schedule, Only(schedule)).members, "\n"));
   };
   EXPECT_THAT(members_of(4), HasSubstr("kiln::StreamIf(inside, "));
   EXPECT_THAT(members_of(2), HasSubstr("kiln::StoreIf(inside, "));
