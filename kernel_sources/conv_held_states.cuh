@@ -70,8 +70,9 @@ class HeldStates {
                          Publish(Moments(), tag()), words);
     Moments parts[kRecords];
 #pragma unroll
-    for (int k = 0; k < kRecords; ++k)
+    for (int k = 0; k < kRecords; ++k) {
       Unpublish(words[k], counts[k], &parts[k]);
+    }
     return MergedMoments<kLanes>(parts, count);
   }
 

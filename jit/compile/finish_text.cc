@@ -27,8 +27,8 @@ constexpr size_t kMaxOpsOfShortChains = 4;
 // Of a thread, for addresses, a channel's parameters and what ops compute with.
 // 24 would be enough for P4 and for a residual, 16 make P4 spill.
 constexpr int64_t kRegistersBesideVectors = 32;
-// More than any L2 cache of these GPUs holds.
-constexpr int64_t kStreamedBytes = int64_t{64} << 20;
+// Of results that are streamed: more than the L2 of an H100 or H200 holds.
+constexpr int64_t kFewestStreamedBytes = int64_t{64} << 20;
 
 // The tensors as elements see them: written are those that they store to, and
 // what is read for channels is not among them.
@@ -65,10 +65,11 @@ int64_t VectorsAtOnce(const Kernel& kernel,
                              is_short ? kMostAtOnce : kMostOfLongChains);
 }
 
-// Whether caches are to give up a result first: whoever reads it cannot find
-// it in any of them.
+// Whether caches are to give up a result first: whoever reads it next does not
+// find it there anyway.
 bool IsStreamed(const TensorDesc& result) {
-  return NumElements(result.dims) * ElementSize(result.dtype) >= kStreamedBytes;
+  return NumElements(result.dims) * ElementSize(result.dtype) >=
+         kFewestStreamedBytes;
 }
 
 // Stores a value, or a float2 of two neighbours, to all places.
