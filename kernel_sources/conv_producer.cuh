@@ -44,7 +44,7 @@ class ConvProducer {
 
   __device__ ConvProducer(const typename Spec::Tensors& t,
                           const ConvStages<Spec>& stages, unsigned number)
-      : t_(t), stages_(stages), tiles_(number) {}
+      : t_(t), stages_(stages), number_(number), tiles_(number) {}
 
   __device__ void Run() {
     if (Spec::kKeepsWeights && producer_ == 0 && thread_ == 0) {
@@ -293,6 +293,7 @@ class ConvProducer {
       Spec::kTeams > 0 && Spec::kTilesPerBlock == 1;
   __device__ void Announce(int chunk_of_block) const {
     constexpr int kLine = 128 / static_cast<int>(sizeof(*t_.input));
+    static_assert(Spec::kSumBlocks == 1);
     constexpr int kBlocks = Tile::kBlocksOfImage / Spec::kGroups;
     const ConvBlock<Spec> block =
         tiles_.BlockOf(chunk_of_block / Tile::kChunks);
@@ -300,7 +301,7 @@ class ConvProducer {
     const auto* const first = t_.input + Octets::FirstOf(block, chunk);
     const Index count = min(Spec::kChunk, block.ChannelsFrom(chunk)) *
                         static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
-    const Index mine = block.number_of_group() * kThreads + thread_;
+    const Index mine = number_ % kBlocks * kThreads + thread_;
 #pragma unroll 1
     for (Index i = mine * kLine; i < count; i += kBlocks * kThreads * kLine) {
       asm volatile("prefetch.global.L2 [%0];" ::"l"(first + i));
@@ -423,6 +424,7 @@ class ConvProducer {
 
   const typename Spec::Tensors& t_;
   const ConvStages<Spec>& stages_;
+  const unsigned number_;  // of the block
   const BlockTiles<Spec> tiles_;
   const int producer_ = (threadIdx.x - ConvTile<Spec>::kThreads) / kThreads;
   const int thread_ = (threadIdx.x - ConvTile<Spec>::kThreads) % kThreads;

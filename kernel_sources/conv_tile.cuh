@@ -138,13 +138,6 @@ struct ConvBlock {
     n = rest / Spec::kGroups * Spec::kImages + image;
   }
 
-  // Among the blocks of its image and group.
-  __device__ int number_of_group() const {
-    int number = phase_h * Tile::kColumnStep + phase_w;
-    number = number * Tile::kChannelBlocks + channel_block;
-    number = number * Tile::kStrips + strip;
-    return number * Tile::kTilesAcross + column;
-  }
   // Where a block computes several images: how many, and the block in one of
   // them.
   __device__ int rounds() const {

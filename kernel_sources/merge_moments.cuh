@@ -13,16 +13,14 @@
 namespace kiln {
 
 // The kParts of each of kLanes neighbouring lanes, a power of two, merged; the
-// same in all of them. `count` values are behind all. What is behind a part of
-// no values does not matter if it is finite. By all lanes of a warp.
+// same in all of them. `count` values are behind all, some of them behind the
+// first part of the first lane. What is behind a part of no values does not
+// matter if it is finite. By all lanes of a warp.
 template <int kLanes, int kParts>
 __device__ Moments MergedMoments(const Moments (&parts)[kParts], float count) {
   // As exact as two passes: any mean is within a few deviations of theirs.
-  const unsigned has_values = __ballot_sync(~0u, parts[0].count > 0.0f);
-  const unsigned from_mine = has_values >> threadIdx.x % 32 / kLanes * kLanes;
-  const float pivot =
-      __shfl_sync(~0u, parts[0].mean, __ffs(from_mine) - 1, kLanes);
-  const float share = count > 0.0f ? Reciprocal(count) : 0.0f;
+  const float pivot = __shfl_sync(~0u, parts[0].mean, 0, kLanes);
+  const float share = Reciprocal(count);
   Moments all;
   float shift = 0.0f;
 #pragma unroll
