@@ -5,6 +5,8 @@ tables of docs/performance.md quote it for those that are."""
 REASONS = {
     "conv_aspp_d12": "three products of halves, at 450 TFLOP/s together, "
                      "where PyTorch has one of TF32",
+    "conv_k1_channels_512": "three products of halves where PyTorch has one of "
+                            "TF32",
     "conv_small_image": "three products of halves, at 430 TFLOP/s together, "
                         "where PyTorch has one of TF32",
     "dcgan_f16_image_4": "a ninth of its time goes into laying images side by "
@@ -15,6 +17,9 @@ REASONS = {
                           "is the beginning and the end of a kernel",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
                             "change nothing",
+    "softmax_rows_of_10": "both wait for memory, at three quarters of a copy's "
+                          "speed; the rest is the beginning and the end of a "
+                          "kernel",
     "transformer_f32_mlp": "three products of halves, at 500 TFLOP/s together, "
                            "where PyTorch has one of TF32",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
