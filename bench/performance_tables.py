@@ -17,6 +17,7 @@ import re
 import sys
 import textwrap
 
+import aims_table
 import chain_tables
 import generality_summary
 import generality_tables
@@ -106,6 +107,7 @@ TABLES = {
     "environment": environment,
     "checks": checks,
     "summary": summary,
+    "aims": aims_table.table,
     "chains-conditions": chain_tables.conditions,
     "chains-fp32": lambda files: chain_tables.time_table(files, "fp32"),
     "chains-tf32": lambda files: chain_tables.time_table(files, "tf32"),

@@ -10,8 +10,13 @@ class ResultFiles:
     it are of other code generation."""
 
     def __init__(self, folder):
+        self._folder = folder
         self.reports = {path.stem: json.loads(path.read_text())
                         for path in sorted(folder.glob("*.json"))}
+
+    def below(self, name):
+        """The files of a folder below, none if there is no such folder."""
+        return ResultFiles(self._folder / name)
 
     def chains(self, grade):
         """{"P1": facts} of those that were timed, in order."""

@@ -75,6 +75,21 @@ class TablesTest(unittest.TestCase):
         self.assertIn("| P2 | **0.250** | 4.00 |  | 0.100 | 4.00 |",
                       self.text("chains-tf32"))
 
+    def test_other_gpus_stand_between_the_aims_and_this_one(self):
+        self.keep("bench-P2", {"P2": chain(0.25)})
+        self.keep("bench-P2-tf32", {"P2": chain(0.125)}, "tf32")
+        self.keep("generality-0", {"norm": both(row(1.0, 3.0))})
+        self.assertNotIn("GPU 0", self.text("aims"))
+        (self.folder / "h100").mkdir()
+        self.keep("h100/bench-P2", {"P2": chain(0.5)}, part="bench-P2",
+                  gpu="GPU 0")
+        lines = self.text("aims").splitlines()
+        self.assertEqual(
+            [line.split(" | ")[0].strip("| ") for line in lines[2:]],
+            ["aim, on an H100", "GPU 0, 2026-01-02", "GPU 1, 2026-01-02"])
+        self.assertIn("|  | 0.500 |  |  |  |", lines[3])
+        self.assertIn("|  | 0.250 / 0.125 |  |  | 3.00 / 3.00 |", lines[4])
+
     def test_a_wrong_chain_is_named(self):
         wrong = {**chain(0.5), "ok": False, "why": "norm error 1"}
         self.keep("bench-P3", {"P3": wrong})
