@@ -44,19 +44,24 @@ constexpr int kReceiverWarps = 4;
 constexpr int kExchangeWarps =
     kPublisherWarps + kGathererWarps + kReceiverWarps;
 constexpr int kCounterWarps = 8;
-constexpr int kFinisherWarps = 8;
-static_assert(kCounterWarps == kFinisherWarps,
-              "They share chunks in the same way.");
+// Vectors that a finisher computes at once, so that one's loads and special
+// functions hide behind another's.
+constexpr int kFinishedAtOnce = 2;
+// Of loads, a block's at once. All that has room at the start would let some
+// blocks wait for their part of the first row until all of the ring is there.
+constexpr unsigned kBytesInFlight = 64 << 10;
 
 // Rows whose chunks may be in the ring at once, and one more.
 template <typename Spec>
 constexpr unsigned kRowsInFlight =
     (Spec::kSlots + Spec::kChunks - 1) / Spec::kChunks + 2;
 
-// Counters, and finishers, that work on a row; rows take turns between
-// kRowGroups of them, because what a short row costs is mostly waiting.
+// Counters and finishers that work on a row; rows take turns between kRowGroups
+// of them, because what a short row costs is mostly waiting.
 template <typename Spec>
 constexpr int kRowWarps = kCounterWarps / Spec::kRowGroups;
+template <typename Spec>
+constexpr int kRowFinishers = Spec::kFinisherWarps / Spec::kRowGroups;
 
 // Which place of those for rows in flight, and the parity of its barriers.
 template <typename Spec>
@@ -107,6 +112,18 @@ __device__ void ReadStaged(const typename Spec::Tensors& staged,
   }
 }
 
+// Waits until so many of the loads before this chunk's are done that it may be
+// on its way, too.
+template <typename Spec>
+__device__ void AwaitLoads(TeamMemory<Spec>* memory, unsigned number) {
+  constexpr unsigned kInFlight =
+      (kBytesInFlight + Spec::kSlotBytes - 1) / Spec::kSlotBytes;
+  if (kInFlight >= Spec::kSlots || number < kInFlight) return;
+  const unsigned earlier = number - kInFlight;
+  ptx::Wait(&memory->loaded[earlier % Spec::kSlots],
+            earlier / Spec::kSlots % 2);
+}
+
 template <typename Spec>
 __device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
                          TeamMemory<Spec>* memory, unsigned lane) {
@@ -119,6 +136,7 @@ __device__ void LoadRows(const typename Spec::Tensors& t, unsigned char* ring,
     // The end of the phase before: its last chunk is done. Before the first
     // phase, barriers take it for ended.
     ptx::Wait(&memory->done[chunk.slot], chunk.parity ^ 1);
+    AwaitLoads<Spec>(memory, number);
     LoadChunk<Spec>(t, ring + chunk.slot * Spec::kSlotBytes, chunk, is_aligned,
                     lane, &memory->loaded[chunk.slot]);
   }
@@ -289,22 +307,37 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
                             bool is_aligned, const Chunk<Spec>& chunk,
                             unsigned thread,
                             const typename Spec::Statistics& statistics) {
+  using Domain = typename Spec::Domain;
   constexpr int kVector = Spec::kVector;
+  constexpr int kStride = 32 * kRowFinishers<Spec> * kVector;
+  constexpr int kAtOnce = Spec::kChunk <= kStride ? 1 : kFinishedAtOnce;
 #pragma unroll 1
-  for (int at = thread * kVector; at < chunk.count;
-       at += 32 * kRowWarps<Spec> * kVector) {
-    float x[kVector];
-    ReadStaged<Spec>(staged, chunk, at, x);
-    typename Spec::template Held<kVector> held;
-    const auto first = PointOf<typename Spec::Domain>(chunk.begin + at);
-    Spec::FetchForElement(staged, InRing(first, at), true, &held);
+  for (int begin = thread * kVector; begin < chunk.count;
+       begin += kAtOnce * kStride) {
+    typename Spec::template Held<kVector> held[kAtOnce];
+    Point<typename Spec::Index> first[kAtOnce];
+    // Past its end, the chunk's last vector stands in: no branch delays a load.
 #pragma unroll
-    for (int k = 0; k < kVector; ++k) {
-      Spec::Element(held,
-                    VectorPointOf<typename Spec::Domain, kVector>(first, k),
-                    x[k], statistics);
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int at = min(begin + k * kStride, chunk.count - kVector);
+      first[k] = PointOf<Domain>(chunk.begin + at);
+      const auto in_ring = InRing(first[k], at);
+      Spec::FetchForRead(staged, in_ring, true, &held[k]);
+      Spec::FetchForElement(staged, in_ring, true, &held[k]);
     }
-    Spec::PutResults(t, first.i, is_aligned, held);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) {
+        const auto at = VectorPointOf<Domain, kVector>(first[k], j);
+        Spec::Element(held[k], at, Spec::Read(held[k], at), statistics);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (k > 0 && begin + k * kStride >= chunk.count) break;
+      Spec::PutResults(t, first[k].i, is_aligned, held[k]);
+    }
   }
 }
 
@@ -347,7 +380,7 @@ __device__ void InitTeamMemory(TeamMemory<Spec>* memory) {
   if (i == 0) ptx::InitBarrier(&memory->tag_read, 32 * kExchangeWarps);
   if (i < Spec::kSlots) {
     ptx::InitBarrier(&memory->loaded[i], 1);
-    ptx::InitBarrier(&memory->done[i], 32 * kRowWarps<Spec>);
+    ptx::InitBarrier(&memory->done[i], 32 * kRowFinishers<Spec>);
   }
   if (i < kRowsInFlight<Spec>) {
     ptx::InitBarrier(&memory->counted[i], 32 * kRowWarps<Spec>);
@@ -402,7 +435,7 @@ __device__ void RowTeam(const typename Spec::Tensors& t) {
     const unsigned thread = threadIdx.x - 32 * kFirstCounter;
     Count<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   } else {
-    constexpr int kThreads = 32 * kRowWarps<Spec>;
+    constexpr int kThreads = 32 * kRowFinishers<Spec>;
     const unsigned thread = threadIdx.x - 32 * kFirstFinisher;
     FinishRows<Spec>(t, ring, memory, thread / kThreads, thread % kThreads);
   }

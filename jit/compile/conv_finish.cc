@@ -24,6 +24,9 @@ constexpr double kSlowedByOverlap = 1.2;
 // What a convolution of scaled operands and a kernel behind it take longer than
 // models say, beside blocks that hold images: in the mean of 44 plans.
 constexpr double kApartUnderestimated = 1.2;
+// The same beside blocks that hold windows: by hand, from four plans in both
+// grades on an H200.
+constexpr double kApartUnderestimatedOfWindows = 1.1;
 // What two kernels that both compute the convolution take of what models say,
 // in f32 and in 16 bits: from twelve plans and grades.
 constexpr double kAgainOverestimated = 0.85;
@@ -75,12 +78,19 @@ class Finishing {
     const double alone = CyclesOf(group);
     const double apart = overlaps ? alone * kSlowedByOverlap
                                   : alone + CyclesOf(rest, DomainOf(group));
-    const double longer =
-        geometry->second.problem.takes_as_stored() ? 1.0 : kApartUnderestimated;
-    const bool is_held = holds_ && Hold(group, rest, apart * longer);
+    const bool is_held =
+        holds_ && Hold(group, rest,
+                       apart * ApartUnderestimated(geometry->second.problem,
+                                                   group.early_pooling >= 0));
     if (!is_held && !overlaps) return;
     group.finish = std::move(fusion_.groups[user].epilogue);
     fusion_.groups[user] = {};
+  }
+
+  static double ApartUnderestimated(const ConvProblem& problem,
+                                    bool has_windows) {
+    if (problem.takes_as_stored()) return 1.0;
+    return has_windows ? kApartUnderestimatedOfWindows : kApartUnderestimated;
   }
 
   // Whether `user` is the convolution once more, with nothing but pointwise

@@ -61,6 +61,10 @@ constexpr double kInstructionsOfPlanes = 10.0;  // 243 plans
 constexpr double kInstructionsPerPooled = 10.0;
 constexpr double kInstructionsPerPooledPixelRow = 8.0;
 constexpr double kInstructionsPerWindow = 40.0;
+// The same of windows in front of a norm, for each element where pixels are
+// rows: by hand, from 17 tiles of six plans on an H200, which take 1.3 to 2
+// times as long as without, where channels are rows nothing.
+constexpr double kInstructionsPerPixelOfWindow = 40.0;
 constexpr double kInstructionsOfStoring = 4.07;  // from planes
 // The same from registers; how much longer a tile takes then that has neither
 // both phases of its columns nor a stride; and storing f32 that no statistics
@@ -126,6 +130,10 @@ constexpr double kRawL2BytesPerCycle = 30.6;
 constexpr double kRawShareOfOthers = 0.312;
 constexpr double kRawIssuedByScheduler = 1.0;
 constexpr double kSlowedByOneRawProducer = 1.037;
+// Where a tile has both phases of its columns and channels are rows: by hand,
+// from nine tiles of three plans on an H200, beside those of one phase and those
+// whose rows are pixels.
+constexpr double kRawBothPhases = 0.88;
 // The same of long sums, and what weights are then; by hand, from 40 tiles of
 // seven plans of 320 to 1280 channels.
 constexpr double kRawShareOfOthersInLong = 0.15;
@@ -170,9 +178,12 @@ constexpr double kEightsToFind = 0.3;
 // less are not.
 constexpr double kShareOfCarried = 0.5;
 
-// Of a loop over windows, for each element.
+// Of windows, for each element.
 double PoolingInstructions(const ConvGeometry& g, const ConvDemands& demands) {
-  if (!demands.pools_in_a_loop()) return 0.0;
+  if (!demands.windows.any()) return 0.0;
+  if (!demands.pools_in_a_loop()) {
+    return g.channel_rows ? 0.0 : kInstructionsPerPixelOfWindow;
+  }
   return (g.channel_rows ? kInstructionsPerPooled
                          : kInstructionsPerPooledPixelRow) +
          kInstructionsPerWindow * demands.windows.density();
@@ -421,7 +432,9 @@ class GroupTileCost {
                          !g_.takes_lines && !g_.turns_lines;
     const double of_groups =
         groups_ < kManyGroups ? kFewGroupsRounded : kManyGroupsRounded;
+    const bool has_both = g_.merges_phases && g_.channel_rows;
     return (is_late ? kSlowedByOneRawProducer : 1.0) *
+           (has_both ? kRawBothPhases : 1.0) *
            (g_.rounds_sums ? of_groups : 1.0);
   }
 

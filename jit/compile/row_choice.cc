@@ -79,12 +79,19 @@ constexpr int64_t kMaxSlice = int64_t{1} << 30;
 // From this on, rows of which two or three fit on a multiprocessor: 4 to 8 %
 // faster in turns, where four or more gain nothing (docs/kernel-notes).
 constexpr int64_t kLargeRowBytes = 64 * kKiB;
-// Bytes of a chunk: large enough for the copy engine, small enough that many
-// are in flight.
+// Most bytes of a chunk, so that many are in flight; and what is enough for the
+// copy engine, where the ring holds few rows.
+constexpr int64_t kMaxChunkBytes = 16 * kKiB;
 constexpr int64_t kChunkBytes = 8 * kKiB;
+constexpr int64_t kFewRows = 4;
 // A block's elements of a row, of which its warps are done before they have
 // waited for what they need.
 constexpr int64_t kShortSlice = 4096;
+// Warps of row_team.cu that compute results, and where that is no more than the
+// norm or softmax; and vectors that each of their threads takes at once.
+constexpr int kFinishers = 16;
+constexpr int kFewFinishers = 8;
+constexpr int kFinishedAtOnce = 2;
 // Chunk positions are multiples of this many elements, a line of memory of any
 // type: 10 % of group_norm in f16, 1 % of P1.
 constexpr int64_t kChunkElements = 64;
@@ -567,15 +574,14 @@ class Choice {
     geometry.team = sm_count_ / teams;
     geometry.teams = teams;
     geometry.staged = work_.staged;
-    geometry.at_once = AtOnce(false);
+    geometry.at_once = AtOnce(false) * (WidestBytes() == 2 ? 2 : 1);
     const int64_t slice = CeilDiv(work_.length, geometry.team);
     geometry.row_groups = slice <= kShortSlice       ? 4
                           : slice <= 2 * kShortSlice ? 2
                                                      : 1;
-    geometry.chunks =
-        static_cast<int>(CeilDiv(slice * element_bytes, kChunkBytes));
-    geometry.chunk = CeilDiv(CeilDiv(slice, geometry.chunks), kChunkElements) *
-                     kChunkElements;
+    geometry.finishers =
+        work_.prologue + work_.epilogue > 0 ? kFinishers : kFewFinishers;
+    CutSlice(slice, element_bytes, &geometry);
     geometry.slot_bytes = CeilDiv(geometry.chunk * element_bytes, 128) * 128;
     const int64_t ring = max_shared_bytes_ - kTeamControlBytes;
     geometry.slots = static_cast<int>(
@@ -593,6 +599,29 @@ class Choice {
     }
     geometry.dynamic_shared_bytes = geometry.slots * geometry.slot_bytes;
     return geometry;
+  }
+
+  // Cuts a slice into chunks, of which finishers take a whole number of turns,
+  // or nearly, and as few chunks as can be.
+  void CutSlice(int64_t slice, int64_t element_bytes,
+                RowGeometry* geometry) const {
+    const int64_t ring = max_shared_bytes_ - kTeamControlBytes;
+    const int64_t most = ring < kFewRows * slice * element_bytes
+                             ? kChunkBytes
+                             : kMaxChunkBytes;
+    const int64_t turn = int64_t{kFinishedAtOnce} * kWarp *
+                         (geometry->finishers / geometry->row_groups) * vector_;
+    const int64_t fewest = CeilDiv(slice * element_bytes, most);
+    int64_t fewest_turns = 0;
+    for (int64_t chunks = fewest; chunks <= 2 * fewest; ++chunks) {
+      const int64_t chunk =
+          CeilDiv(CeilDiv(slice, chunks), kChunkElements) * kChunkElements;
+      const int64_t turns = chunks * CeilDiv(chunk, turn);
+      if (fewest_turns > 0 && turns >= fewest_turns) continue;
+      fewest_turns = turns;
+      geometry->chunks = static_cast<int>(chunks);
+      geometry->chunk = chunk;
+    }
   }
 
   int64_t RowsOfTeam(const RowGeometry& geometry) const {

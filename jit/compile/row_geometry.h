@@ -107,6 +107,7 @@ struct RowGeometry {
   int slots = 0;
   int64_t slot_bytes = 0;
   int row_groups = 1;  // rows that different warps work on at once
+  int finishers = 0;   // warps that compute results
   // All blocks are resident together. Else they take their turns
   // in three launches of the same kernel, and touch the rows once more.
   bool resident = true;

@@ -14,7 +14,8 @@
 namespace kiln {
 namespace {
 
-constexpr int kTeamThreads = 736;  // of row_team.cu
+// Of row_team.cu, beside the finishers.
+constexpr int kTeamThreads = 480;
 // On a multiprocessor, for which registers must suffice: 64 for each, or 80
 // where they hold the rows.
 constexpr int kMinThreads = 1024;
@@ -305,8 +306,9 @@ class RowSpecWriter {
       Constant(fmt::format("static constexpr int kSlots = {}, kSlotBytes = {};",
                            rows_.slots, rows_.slot_bytes));
       Constant(
-          fmt::format("static constexpr int kRowGroups = {}, kAtOnce = {};",
-                      rows_.row_groups, rows_.at_once));
+          fmt::format("static constexpr int kRowGroups = {}, kAtOnce = {}, "
+                      "kFinisherWarps = {};",
+                      rows_.row_groups, rows_.at_once, rows_.finishers));
     } else {
       Constant(
           fmt::format("static constexpr int kThreads = {}, kLanes = {}, "
@@ -420,7 +422,7 @@ class RowSpecWriter {
       spec_.source_file = "row_team.cu";
       entry.symbol = "kiln_row_team";
       entry.function = "kiln::RowTeam";
-      entry.threads = kTeamThreads;
+      entry.threads = kTeamThreads + 32 * rows_.finishers;
       entry.cooperative = rows_.resident;
       if (!rows_.resident) {
         for (const uint32_t turn : {kPublishingTurn, kGatheringTurn}) {

@@ -80,7 +80,7 @@ std::vector<TemplatePlan> HoldingPlans() {
                 "y = max_pool2d(m, kernel_size=2)"),
        "sm_90a/1"},
       {"conv_holds_windows_42_outputs", file,
-       Conv("5,8,40,42", "42,8,3,3", "padding=1",
+       Conv("5,8,36,42", "42,8,3,3", "padding=1",
             "t = tanh(c)\nn = group_norm(t, num_groups=42)\n"
             "y = max_pool2d(n, kernel_size=[2,8])"),
        "sm_90a/3"},
