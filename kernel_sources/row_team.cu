@@ -44,9 +44,6 @@ constexpr int kReceiverWarps = 4;
 constexpr int kExchangeWarps =
     kPublisherWarps + kGathererWarps + kReceiverWarps;
 constexpr int kCounterWarps = 8;
-// Vectors that a finisher computes at once, so that one's loads and special
-// functions hide behind another's.
-constexpr int kFinishedAtOnce = 2;
 // Of loads, a block's at once. All that has room at the start would let some
 // blocks wait for their part of the first row until all of the ring is there.
 constexpr unsigned kBytesInFlight = 64 << 10;
@@ -301,6 +298,8 @@ __device__ void ReceiveRows(const typename Spec::Tensors& t,
   }
 }
 
+// Spec::kFinishedAtOnce vectors of the thread at a time, so that one's loads
+// and special functions hide behind another's.
 template <typename Spec>
 __device__ void FinishChunk(const typename Spec::Tensors& t,
                             const typename Spec::Tensors& staged,
@@ -310,7 +309,7 @@ __device__ void FinishChunk(const typename Spec::Tensors& t,
   using Domain = typename Spec::Domain;
   constexpr int kVector = Spec::kVector;
   constexpr int kStride = 32 * kRowFinishers<Spec> * kVector;
-  constexpr int kAtOnce = Spec::kChunk <= kStride ? 1 : kFinishedAtOnce;
+  constexpr int kAtOnce = Spec::kChunk <= kStride ? 1 : Spec::kFinishedAtOnce;
 #pragma unroll 1
   for (int begin = thread * kVector; begin < chunk.count;
        begin += kAtOnce * kStride) {

@@ -131,8 +131,8 @@ constexpr double kRawShareOfOthers = 0.312;
 constexpr double kRawIssuedByScheduler = 1.0;
 constexpr double kSlowedByOneRawProducer = 1.037;
 // Where a tile has both phases of its columns and channels are rows: by hand,
-// from nine tiles of three plans on an H200, beside those of one phase and those
-// whose rows are pixels.
+// from nine tiles of three plans on an H200, beside those of one phase and
+// those whose rows are pixels.
 constexpr double kRawBothPhases = 0.88;
 // The same of long sums, and what weights are then; by hand, from 40 tiles of
 // seven plans of 320 to 1280 channels.

@@ -87,11 +87,15 @@ constexpr int64_t kFewRows = 4;
 // A block's elements of a row, of which its warps are done before they have
 // waited for what they need.
 constexpr int64_t kShortSlice = 4096;
-// Warps of row_team.cu that compute results, and where that is no more than the
-// norm or softmax; and vectors that each of their threads takes at once.
+// Warps of row_team.cu that compute results; where these are no more than the
+// norm or softmax and the ring holds few rows, or threads of as many would have
+// too few registers. And what those may have of an element's tensors and
+// operations: to take a vector at a time, and two.
 constexpr int kFinishers = 16;
 constexpr int kFewFinishers = 8;
-constexpr int kFinishedAtOnce = 2;
+constexpr int kMaxFinishedValues = 24;
+constexpr int kFewFinishedValues = 16;
+constexpr int kFewFinishedOperations = 3;
 // Chunk positions are multiples of this many elements, a line of memory of any
 // type: 10 % of group_norm in f16, 1 % of P1.
 constexpr int64_t kChunkElements = 64;
@@ -534,8 +538,8 @@ class Choice {
                              kThreadsPerSm / geometry.threads);
   }
 
-  // Offers the best of one team of all multiprocessors and, of rows that no
-  // block can hold, several that share these out.
+  // Offers the best of one team of all multiprocessors and, of rows that leave
+  // no room on one for another, several that share these out.
   void TryTeams() {
     if (!work_.publishes) return;
     for (const int bytes : work_.staged_bytes) {
@@ -543,12 +547,12 @@ class Choice {
         return Refuse(RowKeeper::kTeam, 1, "a row is no multiple of 16 bytes");
       }
     }
-    const bool fits_block =
-        work_.length * work_.kept_bytes + 2 * kKiB <= max_shared_bytes_;
+    const bool fits_twice =
+        2 * (work_.length * work_.kept_bytes + 2 * kKiB) <= max_shared_bytes_;
     std::vector<std::pair<double, RowGeometry>> fitting;
     for (int teams = 1; teams == 1 || sm_count_ / teams >= kSmallestTeam;
          ++teams) {
-      if (teams > 1 && (fits_block || teams > work_.rows)) break;
+      if (teams > 1 && (fits_twice || teams > work_.rows)) break;
       if (const auto geometry = TeamsOf(teams)) {
         fitting.emplace_back(cost_.TeamUs(*geometry), *geometry);
       }
@@ -574,16 +578,19 @@ class Choice {
     geometry.team = sm_count_ / teams;
     geometry.teams = teams;
     geometry.staged = work_.staged;
-    geometry.at_once = AtOnce(false) * (WidestBytes() == 2 ? 2 : 1);
+    geometry.at_once = AtOnce(false);
     const int64_t slice = CeilDiv(work_.length, geometry.team);
     geometry.row_groups = slice <= kShortSlice       ? 4
                           : slice <= 2 * kShortSlice ? 2
                                                      : 1;
-    geometry.finishers =
-        work_.prologue + work_.epilogue > 0 ? kFinishers : kFewFinishers;
-    CutSlice(slice, element_bytes, &geometry);
-    geometry.slot_bytes = CeilDiv(geometry.chunk * element_bytes, 128) * 128;
+    // A counter waits longer for short chunks than it takes for their elements.
+    if (WidestBytes() == 2 && geometry.at_once > 1) geometry.at_once *= 2;
     const int64_t ring = max_shared_bytes_ - kTeamControlBytes;
+    const bool holds_few = ring < kFewRows * slice * element_bytes;
+    ChooseFinishers(holds_few, &geometry);
+    CutSlice(slice, element_bytes, holds_few ? kChunkBytes : kMaxChunkBytes,
+             &geometry);
+    geometry.slot_bytes = CeilDiv(geometry.chunk * element_bytes, 128) * 128;
     geometry.slots = static_cast<int>(
         std::min<int64_t>({ring / geometry.slot_bytes,
                            RowsOfTeam(geometry) * geometry.chunks, 32}));
@@ -601,22 +608,33 @@ class Choice {
     return geometry;
   }
 
-  // Cuts a slice into chunks, of which finishers take a whole number of turns,
-  // or nearly, and as few chunks as can be.
-  void CutSlice(int64_t slice, int64_t element_bytes,
+  // Of a ring that holds few rows, or more.
+  void ChooseFinishers(bool holds_few, RowGeometry* geometry) const {
+    // The norm or softmax among them.
+    const int operations = work_.prologue + work_.epilogue;
+    const auto values = vector_ * static_cast<int>(work_.staged_bytes.size() +
+                                                   work_.stored_bytes.size());
+    const bool are_few =
+        values <= kFewFinishedValues && operations <= kFewFinishedOperations;
+    const bool have_registers = values <= kMaxFinishedValues &&
+                                work_.prologue <= kFewFinishedOperations &&
+                                !work_.spares_registers;
+    const bool have_little = holds_few && operations <= 1;
+    geometry->finishers =
+        have_registers && !have_little ? kFinishers : kFewFinishers;
+    geometry->finished_at_once = are_few && have_registers ? 2 : 1;
+  }
+
+  // Cuts a slice into chunks, of at most so many bytes, of which finishers take
+  // a whole number of turns, or nearly, and as few chunks as can be.
+  void CutSlice(int64_t slice, int64_t element_bytes, int64_t most,
                 RowGeometry* geometry) const {
-    const int64_t ring = max_shared_bytes_ - kTeamControlBytes;
-    const int64_t most = ring < kFewRows * slice * element_bytes
-                             ? kChunkBytes
-                             : kMaxChunkBytes;
-    const int64_t turn = int64_t{kFinishedAtOnce} * kWarp *
-                         (geometry->finishers / geometry->row_groups) * vector_;
     const int64_t fewest = CeilDiv(slice * element_bytes, most);
     int64_t fewest_turns = 0;
     for (int64_t chunks = fewest; chunks <= 2 * fewest; ++chunks) {
       const int64_t chunk =
           CeilDiv(CeilDiv(slice, chunks), kChunkElements) * kChunkElements;
-      const int64_t turns = chunks * CeilDiv(chunk, turn);
+      const int64_t turns = chunks * geometry->TurnsOf(chunk);
       if (fewest_turns > 0 && turns >= fewest_turns) continue;
       fewest_turns = turns;
       geometry->chunks = static_cast<int>(chunks);

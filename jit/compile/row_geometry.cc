@@ -13,6 +13,13 @@ int64_t RowGeometry::blocks() const {
   return CeilDiv(rows, threads / lanes) * cluster;
 }
 
+int64_t RowGeometry::TurnsOf(int64_t elements) const {
+  constexpr int64_t kWarp = 32;
+  const int64_t once = kWarp * (finishers / row_groups) * vector;
+  const int64_t turn = elements <= once ? once : finished_at_once * once;
+  return CeilDiv(elements, turn) * turn;
+}
+
 Requirements RowGeometry::requirements() const {
   Requirements requires_;
   if (keeper == RowKeeper::kTeam && resident) {

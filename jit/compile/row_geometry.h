@@ -106,14 +106,17 @@ struct RowGeometry {
   int64_t chunk = 0;
   int slots = 0;
   int64_t slot_bytes = 0;
-  int row_groups = 1;  // rows that different warps work on at once
-  int finishers = 0;   // warps that compute results
+  int row_groups = 1;        // rows that different warps work on at once
+  int finishers = 0;         // warps that compute results,
+  int finished_at_once = 1;  // so many vectors of a thread at a time
   // All blocks are resident together. Else they take their turns
   // in three launches of the same kernel, and touch the rows once more.
   bool resident = true;
   std::vector<int> staged;
 
   int64_t blocks() const;
+  // Of elements, how many finishers' turns with so large a chunk have room for.
+  int64_t TurnsOf(int64_t elements) const;
   // Of one warp alone.
   bool is_in_warp() const { return keeper == RowKeeper::kWarp && lanes <= 32; }
   bool is_chain() const {

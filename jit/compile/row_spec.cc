@@ -307,8 +307,9 @@ class RowSpecWriter {
                            rows_.slots, rows_.slot_bytes));
       Constant(
           fmt::format("static constexpr int kRowGroups = {}, kAtOnce = {}, "
-                      "kFinisherWarps = {};",
-                      rows_.row_groups, rows_.at_once, rows_.finishers));
+                      "kFinisherWarps = {}, kFinishedAtOnce = {};",
+                      rows_.row_groups, rows_.at_once, rows_.finishers,
+                      rows_.finished_at_once));
     } else {
       Constant(
           fmt::format("static constexpr int kThreads = {}, kLanes = {}, "

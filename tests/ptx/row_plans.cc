@@ -297,6 +297,11 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_team", "row_team.cu",
        "input x: f32[8,16,256,256]\ny = group_norm(x, num_groups=1)\n"
        "output y\n"},
+      // More finishers, two vectors at a time.
+      {"rows_team_gelu", "row_team.cu",
+       "input x: f16[4,16,256,250]\nn = group_norm(x, num_groups=1)\n"
+       "y = gelu(n)\noutput y\n",
+       "sm_90a/30"},
       {"rows_turns", "row_block.cu",
        "input x: f32[6,1,128,130]\ny = group_norm(x, num_groups=1)\n"
        "output y\n",

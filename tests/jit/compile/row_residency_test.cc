@@ -277,6 +277,52 @@ TEST(RowResidencyTest, ChunksAreWholeLinesOfMemory) {
   }
 }
 
+std::string NormOfSum(const std::string& type) {
+  return "input x: " + type + "[32,64,256,256]\ninput r: " + type +
+         "[32,64,256,256]\na = add(x, r)\nn = group_norm(a, num_groups=8)\n"
+         "m = mul(n, r)\ny = add(m, x)\noutput y\noutput m\n";
+}
+
+std::string NormThenSilu(const std::string& type, const std::string& dims) {
+  return "input x: " + type + dims +
+         "\nn = group_norm(x, num_groups=8)\ny = silu(n)\noutput y\n";
+}
+
+TEST(RowResidencyTest, OpsBehindANormHaveMoreWarpsOfATeam) {
+  const RowGeometry alone = RowsOf(kP1);
+  const RowGeometry silu = RowsOf(NormThenSilu("f16", "[32,64,256,256]"));
+  EXPECT_EQ(silu.keeper, RowKeeper::kTeam);
+  EXPECT_GT(silu.finishers, alone.finishers);
+  EXPECT_EQ(silu.finished_at_once, 2);
+}
+
+// Else their threads would need more registers than so many have.
+TEST(RowResidencyTest, ManyTensorsOf16BitsHaveFewerWarpsOfATeam) {
+  const RowGeometry rows = RowsOf(NormOfSum("f16"));
+  EXPECT_EQ(rows.keeper, RowKeeper::kTeam);
+  EXPECT_EQ(rows.finishers, RowsOf(kP1).finishers);
+  EXPECT_EQ(rows.finished_at_once, 1);
+}
+
+// 24 KB of a row: two chunks of 12 KB would leave a third of a turn idle.
+TEST(RowResidencyTest, ChunksAreWholeTurnsOfFinishers) {
+  const RowGeometry rows = RowsOf(NormThenSilu("f32", "[64,128,112,224]"));
+  EXPECT_EQ(rows.keeper, RowKeeper::kTeam);
+  EXPECT_LT(rows.TurnsOf(rows.chunk), rows.chunk * 11 / 10);
+}
+
+// A block that has such a row alone loads, computes and stores by turns.
+TEST(RowResidencyTest, RowsWithoutRoomForAnotherMayHaveTeams) {
+  const RowGeometry rows =
+      RowsOf("input x: f32[2048,1,1,32000]\ny = softmax(x, dim=3)\noutput y\n");
+  EXPECT_EQ(rows.keeper, RowKeeper::kTeam);
+  EXPECT_GT(rows.teams, 1);
+  EXPECT_EQ(
+      RowsOf("input x: f32[4096,1,1,16384]\ny = softmax(x, dim=3)\noutput y\n")
+          .keeper,
+      RowKeeper::kBlock);
+}
+
 // Two rows of 100 KB fit on a multiprocessor, and four of 50 KB.
 TEST(RowResidencyTest, LargeRowsOfAMultiprocessorBeginInTurns) {
   const RowGeometry rows = RowsOf(GroupNorm("f32", "[32,256,56,56]", 32));
