@@ -119,5 +119,19 @@ TEST(ConvWindowsTest, TilesShareWhatWindowsShare) {
   }
 }
 
+// Where pixels are rows, windows in front of a norm cost more than wide rows
+// save.
+TEST(ConvWindowsTest, WindowsInFrontOfANormHaveChannelsForRows) {
+  for (const char* grade : {"fp32", "tf32"}) {
+    const Schedule schedule = Fastest(fmt::format(
+        "grade {}\ninput x: f32[1,16,512,512]\nparam w: f32[64,16,3,3]\n"
+        "c = conv2d(x, w)\nn = group_norm(c, num_groups=8)\n"
+        "y = max_pool2d(n, kernel_size=4)\noutput y\n",
+        grade));
+    ASSERT_TRUE(schedule.kernels[0].conv.has_value());
+    EXPECT_TRUE(schedule.kernels[0].conv->channel_rows) << grade;
+  }
+}
+
 }  // namespace
 }  // namespace kiln

@@ -320,5 +320,18 @@ TEST(MosaicImagesTest, TuningTriesTheOtherWay) {
   EXPECT_EQ(tries(Small(256, 128, 4), ImageUse::kNowhere), 0);
 }
 
+// A generator's first layer: both phases of a column share its patch.
+TEST(MosaicImagesTest, TilesOfATransposedMosaicHaveBothPhases) {
+  const Schedule schedule = Fastest(
+      "input x: f16[128,1024,4,4]\nparam w: f16[1024,512,4,4]\n"
+      "c = conv_transpose2d(x, w, stride=2, padding=1)\ny = relu(c)\n"
+      "output y\n");
+  const auto conv = std::ranges::find_if(
+      schedule.kernels, [](const Kernel& k) { return k.conv.has_value(); });
+  ASSERT_NE(conv, schedule.kernels.end());
+  EXPECT_TRUE(conv->conv->merges_phases);
+  EXPECT_TRUE(conv->conv->channel_rows);
+}
+
 }  // namespace
 }  // namespace kiln
