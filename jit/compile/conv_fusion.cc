@@ -222,8 +222,7 @@ class Fusing {
               : ChooseBeside(problem, geometries.front(), &demands.back());
       if (!geometry.has_value()) return false;
       if (!SuitsWindows(*geometry, demands.back())) return false;
-      if (joining.size() == 1 && !stores &&
-          IsSlowerThanAlone(conv, problem, *geometry, demands.back())) {
+      if (IsSlowerThanAlone(conv, problem, *geometry, demands.back())) {
         return false;
       }
       geometries.push_back(*geometry);
@@ -314,7 +313,8 @@ class Fusing {
     }
     const ConvDemands demands = DemandsOf(conv, users, false);
     const auto geometry = Choose(problem, demands);
-    if (!geometry.has_value() || !SuitsWindows(*geometry, demands)) {
+    if (!geometry.has_value() || !SuitsWindows(*geometry, demands) ||
+        IsSlowerThanAlone(conv, problem, *geometry, demands)) {
       return false;
     }
     const KernelGroup source = Group(conv);

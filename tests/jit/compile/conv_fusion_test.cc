@@ -248,6 +248,34 @@ TEST(ConvFusionTest, ReductionsThatOnlyWarpsCanJoinHaveAKernelOfTheirOwn) {
               ElementsAre("kiln_pack_weights", "kiln_conv", "kiln_reduce"));
 }
 
+// So have windows, whether statistics are taken beside them or the convolution
+// is computed again for them.
+TEST(ConvFusionTest, WindowsThatOnlyWarpsCanJoinHaveAKernelOfTheirOwn) {
+  EXPECT_THAT(
+      Symbols(R"(
+input x: f32[2,960,15,15]
+param w: f32[960,256,5,5]
+c = conv_transpose2d(x, w, stride=2)
+n = group_norm(c, num_groups=32)
+p = max_pool2d(n, kernel_size=3)
+output p
+)",
+              kH100),
+      ElementsAre("kiln_pack_weights", "kiln_conv_statistics", "kiln_pool2d"));
+  EXPECT_THAT(
+      Symbols(R"(
+input x: f32[64,12,19,20]
+param w: f32[12,8,3,3]
+c = conv_transpose2d(x, w, stride=2, padding=1)
+n = group_norm(c, num_groups=4)
+a = add(n, c)
+p = max_pool2d(a, kernel_size=3)
+output p
+)",
+              kH100),
+      ElementsAre("kiln_pack_weights", "kiln_conv_statistics", "kiln_pool2d"));
+}
+
 TEST(ConvFusionTest, WeightsThatAreParametersArePackedOnce) {
   const Schedule schedule = Fastest(kResidualChain, kH100);
   EXPECT_TRUE(schedule.kernels[0].prepares);
