@@ -37,8 +37,14 @@ def environment(files):
              f"{driver}, NVRTC {nvrtc} and PyTorch {torch}"
              for (gpu, driver, nvrtc, torch), dates
              in files.environments().items()]
-    return [f"Measured {'; '.join(found)}." if found
-            else markdown.NOT_MEASURED]
+    lines = [f"Measured {'; '.join(found)}." if found
+             else markdown.NOT_MEASURED]
+    for results in files.of_kind("same_kernels"):
+        if not results["differing"]:
+            lines.append("The tree has changed since, but not the kernels of "
+                         f"any of these {results['plans']:,} plans "
+                         "(`bench/same_kernels.py`).")
+    return lines
 
 
 def checks(files):

@@ -34,6 +34,15 @@ class ResultFiles:
             rows.update(generality_summary.of_grade(results, grade))
         return rows
 
+    def same_as(self, compiler):
+        """Digests of code generations, `compiler` among them, whose kernels
+        are the same for all that the files are of (same_kernels.py)."""
+        same = self.reports.get("same_kernels")
+        if (same is None or same["compiler"] != compiler or
+                same["results"]["differing"]):
+            return {compiler}
+        return {compiler, same["measured"]}
+
     def latency(self):
         """{"plain": {what: microseconds}, "mps": ...}, or None."""
         report = self.reports.get("latency")

@@ -67,6 +67,20 @@ class TablesTest(unittest.TestCase):
             self.assertIn(markdown.NOT_MEASURED.lower(),
                           self.text(name).lower(), name)
 
+    def test_kernels_of_another_tree_may_be_the_same(self):
+        results = {"plans": 1234, "differing": []}
+        self.keep("same_kernels", results, compiler="new", measured="old")
+        files = result_files.ResultFiles(self.folder)
+        self.assertEqual(files.same_as("new"), {"new", "old"})
+        self.assertEqual(files.same_as("newer"), {"newer"})
+        self.assertIn("any of these 1,234 plans", self.text("environment"))
+
+        results["differing"] = ["fp32/P1"]
+        self.keep("same_kernels", results, compiler="new", measured="old")
+        files = result_files.ResultFiles(self.folder)
+        self.assertEqual(files.same_as("new"), {"new"})
+        self.assertNotIn("1,234", self.text("environment"))
+
     def test_best_of_tf32_includes_max_autotune_of_fp32(self):
         self.keep("bench-P2", {"P2": chain(0.5, eager=4.0, max_autotune=1.0)})
         self.keep("bench-P2-tf32", {"P2": chain(0.25, eager=4.0)}, "tf32")

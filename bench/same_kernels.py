@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Whether this tree's kernels are those that were measured. Needs no GPU, but
+build-gpu/bundle (scripts/gpu_bundle), NVRTC, grpcio and protobuf.
+
+  bench/same_kernels.py KILND          the one whose `compiler` bench/results has
+  bench/same_kernels.py KILND --nvrtc FOLDER --target h100-sxm
+
+compiles every plan that gpu_check measures or checks with that kilnd and with
+the bundle's, compares machine code and launches byte for byte, and writes
+bench/results/same_kernels.json. If none differs, scripts/check_bench takes what
+was measured for this tree's, too: a change that alters none of these kernels
+need not be measured again. About 20 minutes on two cores.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import datetime
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import gpu_daemon  # extends sys.path
+
+import chains
+import compiler_digest
+import gpu_cases
+import gpu_random
+import gpu_repeat
+import kiln
+from kiln import daemon
+
+RESULTS = gpu_daemon.ROOT / "bench" / "results"
+_RANDOM_SEED = 1  # gpu_check's, unless it is told another
+_WORKERS = 2
+
+
+def plans():
+    """{name: (text, variant)} of all that the files of bench/results are of,
+    each text once."""
+    cases = (gpu_repeat.cases() + gpu_cases.template_cases() +
+             gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
+             [gpu_cases.large_case()] + gpu_cases.matrix_cases())
+    cases += [gpu_random.case_named(name) for name in
+              gpu_random.names_of(_RANDOM_SEED, gpu_random.PLANS)]
+    wanted = {(case.text, "auto"): case.name for case in reversed(cases)}
+    wanted.update({(text, "eager"): f"eager/{name}"
+                   for name, text in chains.CHAINS.items()})
+    return {name: plan for plan, name in wanted.items()}
+
+
+class Compiler:
+    """A private kilnd, and what it makes of plans for one target."""
+
+    def __init__(self, kilnd, folder, nvrtc, target):
+        socket = str(folder / "kilnd.sock")
+        command = [kilnd, "--socket", socket, "--cache-dir", folder / "cache",
+                   "--workers", str(_WORKERS), "--log-file", folder / "log"]
+        if nvrtc is not None:
+            command += ["--nvrtc", nvrtc]
+        self._target = target
+        self._process = subprocess.Popen(command)
+        give_up = time.monotonic() + 20
+        while not daemon.answers(socket):
+            if self._process.poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError(f"{kilnd} does not start")
+            time.sleep(0.02)
+        self._client = kiln.connect(socket, auto_start=False)
+        self.info = self._client.info()
+
+    def digest(self, text, variant):
+        """Of all that a GPU sees of a plan; of its error, if it has one."""
+        try:
+            artifact = self._client.compile(text, self._target,
+                                            variant=variant).artifact
+        except kiln.KilnError as error:
+            return f"error: {error}"
+        # What names the compiler, and generated text, are not run.
+        artifact.ClearField("key")
+        artifact.ClearField("key_text")
+        for module in artifact.modules:
+            module.ClearField("source")
+        return hashlib.sha256(
+            artifact.SerializeToString(deterministic=True)).hexdigest()
+
+    def stop(self):
+        self._client.close()
+        self._process.terminate()
+        self._process.wait(40)
+
+
+@contextlib.contextmanager
+def running(kilnd, nvrtc, target):
+    with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
+        compiler = Compiler(kilnd, pathlib.Path(folder), nvrtc, target)
+        try:
+            yield compiler
+        finally:
+            compiler.stop()
+
+
+def differing(measured, tree, wanted, say):
+    """Names of the plans that two compilers make different things of."""
+    def differs(plan):
+        return measured.digest(*plan) != tree.digest(*plan)
+    found = []
+    with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
+        for number, (name, other) in enumerate(
+                zip(wanted, pool.map(differs, wanted.values())), 1):
+            if other:
+                found.append(name)
+                say(f"differs: {name}")
+            if number % 100 == 0:
+                say(f"{number} of {len(wanted)} plans, {len(found)} differ")
+    return found
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kilnd", type=pathlib.Path,
+                        help="of the tree that was measured")
+    parser.add_argument("--nvrtc", help="its library, or the folder that holds "
+                        "it (default: both daemons look for it)")
+    parser.add_argument("--target", default="h100-sxm",
+                        help="default: %(default)s")
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    here = compiler_digest.of_tree(gpu_daemon.ROOT)
+    bundled = gpu_daemon.BUNDLE / "bin" / "kilnd"
+    with (running(options.kilnd, options.nvrtc, options.target) as measured,
+          running(bundled, options.nvrtc, options.target) as tree):
+        if tree.info.compiler != here:
+            sys.exit("same_kernels: build-gpu/bundle is of other code "
+                     "generation than this tree; scripts/gpu_bundle makes it")
+        wanted = plans()
+        found = differing(measured, tree, wanted,
+                          lambda line: print(line, flush=True))
+        report = {"part": "same_kernels", "ok": True,
+                  "measured": measured.info.compiler, "compiler": here,
+                  "target": options.target, "nvrtc": tree.info.nvrtc_version,
+                  "date": datetime.date.today().isoformat(),
+                  "results": {"plans": len(wanted), "differing": found}}
+    path = options.out / "same_kernels.json"
+    path.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"{len(wanted)} plans, {len(found)} differ; wrote {path}")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
