@@ -34,12 +34,12 @@ class ResultFiles:
             rows.update(generality_summary.of_grade(results, grade))
         return rows
 
-    def same_as(self, compiler):
-        """Digests of code generations, `compiler` among them, whose kernels
-        are the same for all that the files are of (same_kernels.py)."""
+    def may_be_of(self, part, compiler):
+        """Digests of code generations, `compiler` among them, that make the
+        same kernels of the plans of `part` (same_kernels.py)."""
         same = self.reports.get("same_kernels")
         if (same is None or same["compiler"] != compiler or
-                same["results"]["differing"]):
+                part.split("-")[0] not in same["kinds"]):
             return {compiler}
         return {compiler, same["measured"]}
 

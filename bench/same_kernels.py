@@ -7,9 +7,9 @@ build-gpu/bundle (scripts/gpu_bundle), NVRTC, grpcio and protobuf.
 
 compiles every plan that gpu_check measures or checks with that kilnd and with
 the bundle's, compares machine code and launches byte for byte, and writes
-bench/results/same_kernels.json. If none differs, scripts/check_bench takes what
-was measured for this tree's, too: a change that alters none of these kernels
-need not be measured again. About 10 minutes on two cores.
+bench/results/same_kernels.json. Parts of gpu_check of which no plan differs are
+this tree's for scripts/check_bench, too: they need not be measured again. About
+10 minutes on two cores.
 
 NVRTC now and then makes other machine code of the same source, one time in six
 of one plan. So plans that differ are compiled again, and differ in the end if
@@ -19,9 +19,11 @@ no code of one kilnd is among the other's.
 import argparse
 import concurrent.futures
 import contextlib
+import dataclasses
 import datetime
 import functools
 import hashlib
+import itertools
 import json
 import pathlib
 import subprocess
@@ -34,29 +36,63 @@ import gpu_daemon  # extends sys.path
 import chains
 import compiler_digest
 import gpu_cases
+import gpu_faults
+import gpu_latency
 import gpu_random
 import gpu_repeat
 import kiln
 from kiln import daemon
 
 RESULTS = gpu_daemon.ROOT / "bench" / "results"
+EXAMPLES = gpu_daemon.ROOT / "examples" / "plans"
+# Parts of gpu_check that what is found here speaks for.
+KINDS = ("repeat", "bench", "generality", "random", "tests", "sanitize",
+         "matrix", "latency", "faults")
 _RANDOM_SEED = 1  # gpu_check's, unless it is told another
 _WORKERS = 2
 _ATTEMPTS = 8
 
 
+@dataclasses.dataclass
+class Plan:
+    text: str
+    variant: str = "auto"
+    # Of the parts of gpu_check that run it: "generality", not "generality-0".
+    kinds: set = dataclasses.field(default_factory=set)
+
+
 def plans():
-    """{name: (text, variant)} of all that the files of bench/results are of,
-    each text once."""
-    cases = (gpu_repeat.cases() + gpu_cases.template_cases() +
-             gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
-             [gpu_cases.large_case()] + gpu_cases.matrix_cases())
-    cases += [gpu_random.case_named(name) for name in
-              gpu_random.names_of(_RANDOM_SEED, gpu_random.PLANS)]
-    wanted = {(case.text, "auto"): case.name for case in reversed(cases)}
-    wanted.update({(text, "eager"): f"eager/{name}"
-                   for name, text in chains.CHAINS.items()})
-    return {name: plan for plan, name in wanted.items()}
+    """{name: Plan} of all that the parts KINDS run, each text once."""
+    found = {}
+    for kind, cases in _cases():
+        for case in cases:
+            plan = found.setdefault(case.text, (case.name, Plan(case.text)))[1]
+            plan.kinds.add(kind)
+    named = dict(found.values())
+    named.update({f"eager/{name}": Plan(text, "eager", {"bench", "generality"})
+                  for name, text in chains.CHAINS.items()})
+    return named
+
+
+def _cases():
+    """(kind, cases) of all KINDS."""
+    larger = gpu_repeat.cases()
+    is_chain = [case.name.split("/")[1] in chains.CHAINS for case in larger]
+    yield "repeat", larger
+    yield "bench", list(itertools.compress(larger, is_chain))
+    yield "generality", [case for case, of_chain in zip(larger, is_chain)
+                         if not of_chain]
+    yield "random", [gpu_random.case_named(name) for name in
+                     gpu_random.names_of(_RANDOM_SEED, gpu_random.PLANS)]
+    yield "tests", (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
+                    gpu_cases.scale_cases() + [gpu_cases.large_case()])
+    yield "sanitize", gpu_cases.template_cases() + [
+        gpu_cases.Case(f"examples/{path.stem}", path.read_text())
+        for path in sorted(EXAMPLES.glob("*.kiln"))]
+    yield "matrix", gpu_cases.matrix_cases()
+    yield "latency", [gpu_cases.Case("latency", gpu_latency.PLAN)]
+    yield "faults", [gpu_cases.Case("faults", gpu_faults.PLAN),
+                     gpu_cases.Case("faults_wrong", gpu_faults.WRONG_PLAN)]
 
 
 class Compiler:
@@ -78,10 +114,10 @@ class Compiler:
         self._client = kiln.connect(socket, auto_start=False)
         self.info = self._client.info()
 
-    def digest(self, text, variant):
-        """Of all that a GPU sees of a plan. Raises KilnError."""
-        artifact = self._client.compile(text, self._target,
-                                        variant=variant).artifact
+    def digest(self, plan):
+        """Of all that a GPU sees of a Plan. Raises KilnError."""
+        artifact = self._client.compile(plan.text, self._target,
+                                        variant=plan.variant).artifact
         # What names the compiler, and generated text, are not run.
         artifact.ClearField("key")
         artifact.ClearField("key_text")
@@ -109,7 +145,7 @@ def running(kilnd, nvrtc, target):
 def differ_at_first(measured, tree, wanted, say):
     """Names of the plans that two compilers make different things of."""
     def differs(plan):
-        return measured.digest(*plan) != tree.digest(*plan)
+        return measured.digest(plan) != tree.digest(plan)
     found = []
     with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
         for number, (name, other) in enumerate(
@@ -128,8 +164,8 @@ def differs_always(measured, tree, plan):
     of_measured, of_tree = set(), set()
     for _ in range(_ATTEMPTS):
         with measured() as one, tree() as other:
-            of_measured.add(one.digest(*plan))
-            of_tree.add(other.digest(*plan))
+            of_measured.add(one.digest(plan))
+            of_tree.add(other.digest(plan))
         if of_measured & of_tree:
             return False
     return True
@@ -168,6 +204,8 @@ def main():
                   "date": datetime.date.today().isoformat()}
     found = [name for name in found
              if differs_always(measured, tree, wanted[name])]
+    report["kinds"] = sorted(
+        set(KINDS).difference(*(wanted[name].kinds for name in found)))
     report["results"] = {"plans": len(wanted), "differing": found}
     path = options.out / "same_kernels.json"
     path.write_text(json.dumps(report, indent=1) + "\n")

@@ -17,9 +17,8 @@ class FakeCompiler:
     def __init__(self, **answers):
         self._answers = answers
 
-    def digest(self, text, variant):
-        del variant
-        answers = self._answers[text]
+    def digest(self, plan):
+        answers = self._answers[plan.text]
         answers.append(answers.pop(0))
         return answers[-1]
 
@@ -31,7 +30,8 @@ def starts(compiler):
 class DifferingTest(unittest.TestCase):
 
     def test_names_those_that_differ(self):
-        wanted = {"one": ("a", "auto"), "two": ("b", "auto")}
+        wanted = {"one": same_kernels.Plan("a"),
+                  "two": same_kernels.Plan("b")}
         lines = []
         found = same_kernels.differ_at_first(
             FakeCompiler(a=["1"], b=["2"]), FakeCompiler(a=["1"], b=["3"]),
@@ -42,7 +42,7 @@ class DifferingTest(unittest.TestCase):
     def test_what_both_may_make_is_the_same(self):
         often = FakeCompiler(a=["1", "1", "2"])
         rarely = FakeCompiler(a=["2"])
-        plan = ("a", "auto")
+        plan = same_kernels.Plan("a")
         self.assertFalse(same_kernels.differs_always(
             starts(often), starts(rarely), plan))
         self.assertTrue(same_kernels.differs_always(
@@ -51,12 +51,26 @@ class DifferingTest(unittest.TestCase):
 
 class PlansTest(unittest.TestCase):
 
+    def setUp(self):
+        self.plans = same_kernels.plans()
+
     def test_each_is_there_once(self):
-        plans = same_kernels.plans()
-        self.assertEqual(len(set(plans.values())), len(plans))
+        distinct = {(plan.text, plan.variant) for plan in self.plans.values()}
+        self.assertEqual(len(distinct), len(self.plans))
         for name in ("fp32/P1", "tf32/P2", "fp32/norm_layer", "fp32/1",
                      "eager/P4", "template/rows_team"):
-            self.assertIn(name, plans)
+            self.assertIn(name, self.plans)
+
+    def test_they_know_the_parts_that_run_them(self):
+        self.assertEqual(self.plans["fp32/P1"].kinds, {"repeat", "bench"})
+        self.assertEqual(self.plans["fp32/norm_layer"].kinds,
+                         {"repeat", "generality"})
+        # Its operands need a scale from image to image: checked, too.
+        self.assertEqual(self.plans["template/conv_small_images"].kinds,
+                         {"tests", "sanitize"})
+        every = set().union(*(plan.kinds for plan in self.plans.values()))
+        # The bundle alone has the matrix.
+        self.assertEqual(every | {"matrix"}, set(same_kernels.KINDS))
 
 
 if __name__ == "__main__":
