@@ -31,9 +31,12 @@ def nvrtc_folder():
 
 class Daemon:
     """Started on construction; `env` is added to the environment, and
-    `fill_cache` is called with the cache's folder before the start."""
+    `fill_cache` is called with the cache's folder before the start. `kilnd`:
+    another than the bundle's. `nvrtc`: its folder, nvrtc_folder() unless given;
+    "" where kilnd is to look for it."""
 
-    def __init__(self, env=None, workers=None, fill_cache=None):
+    def __init__(self, env=None, workers=None, fill_cache=None, kilnd=None,
+                 nvrtc=None):
         self.folder = tempfile.TemporaryDirectory(prefix="kiln-")
         folder = pathlib.Path(self.folder.name)
         self.socket = str(folder / "kilnd.sock")
@@ -43,9 +46,11 @@ class Daemon:
             self.cache.mkdir(mode=0o700)
             fill_cache(self.cache)
         workers = workers or min(16, os.cpu_count())
-        command = [str(BUNDLE / "bin" / "kilnd"), "--socket", self.socket,
-                   "--cache-dir", str(self.cache), "--nvrtc", nvrtc_folder(),
-                   "--workers", str(workers), "--log-file", str(self.log)]
+        command = [str(kilnd or BUNDLE / "bin" / "kilnd"), "--socket",
+                   self.socket, "--cache-dir", str(self.cache), "--workers",
+                   str(workers), "--log-file", str(self.log)]
+        nvrtc = nvrtc_folder() if nvrtc is None else nvrtc
+        command += ["--nvrtc", nvrtc] if nvrtc else []
         with open(folder / "output", "wb") as output:
             self.process = subprocess.Popen(
                 command, stdout=output, stderr=output, stdin=subprocess.DEVNULL,

@@ -16,10 +16,13 @@ _RESTARTS = 12
 _MAX_ELEMENTS = 1 << 29
 
 
+def test_cases():
+    return (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
+            gpu_cases.scale_cases() + [gpu_cases.large_case()])
+
+
 def test_names():
-    cases = (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
-             gpu_cases.scale_cases() + [gpu_cases.large_case()])
-    return [case.name for case in cases]
+    return [case.name for case in test_cases()]
 
 
 def matrix_names(part, parts):

@@ -26,10 +26,7 @@ import hashlib
 import itertools
 import json
 import pathlib
-import subprocess
 import sys
-import tempfile
-import time
 
 import gpu_daemon  # extends sys.path
 
@@ -38,17 +35,16 @@ import compiler_digest
 import gpu_cases
 import gpu_faults
 import gpu_latency
+import gpu_matrix
 import gpu_random
 import gpu_repeat
-import kiln
-from kiln import daemon
+import result_files
 
 RESULTS = gpu_daemon.ROOT / "bench" / "results"
 EXAMPLES = gpu_daemon.ROOT / "examples" / "plans"
 # Parts of gpu_check that what is found here speaks for.
 KINDS = ("repeat", "bench", "generality", "random", "tests", "sanitize",
          "matrix", "latency", "faults")
-_RANDOM_SEED = 1  # gpu_check's, unless it is told another
 _WORKERS = 2
 _ATTEMPTS = 8
 
@@ -82,10 +78,10 @@ def _cases():
     yield "bench", list(itertools.compress(larger, is_chain))
     yield "generality", [case for case, of_chain in zip(larger, is_chain)
                          if not of_chain]
-    yield "random", [gpu_random.case_named(name) for name in
-                     gpu_random.names_of(_RANDOM_SEED, gpu_random.PLANS)]
-    yield "tests", (gpu_cases.golden_cases() + gpu_cases.statistics_cases() +
-                    gpu_cases.scale_cases() + [gpu_cases.large_case()])
+    for results in result_files.ResultFiles(RESULTS).of_kind("random"):
+        names = gpu_random.names_of(results["first_seed"], gpu_random.PLANS)
+        yield "random", [gpu_random.case_named(name) for name in names]
+    yield "tests", gpu_matrix.test_cases()
     yield "sanitize", gpu_cases.template_cases() + [
         gpu_cases.Case(f"examples/{path.stem}", path.read_text())
         for path in sorted(EXAMPLES.glob("*.kiln"))]
@@ -96,23 +92,12 @@ def _cases():
 
 
 class Compiler:
-    """A private kilnd, and what it makes of plans for one target."""
+    """What a kilnd makes of plans for one target."""
 
-    def __init__(self, kilnd, folder, nvrtc, target):
-        socket = str(folder / "kilnd.sock")
-        command = [kilnd, "--socket", socket, "--cache-dir", folder / "cache",
-                   "--workers", str(_WORKERS), "--log-file", folder / "log"]
-        if nvrtc is not None:
-            command += ["--nvrtc", nvrtc]
+    def __init__(self, client, target):
+        self._client = client
         self._target = target
-        self._process = subprocess.Popen(command)
-        give_up = time.monotonic() + 20
-        while not daemon.answers(socket):
-            if self._process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError(f"{kilnd} does not start")
-            time.sleep(0.02)
-        self._client = kiln.connect(socket, auto_start=False)
-        self.info = self._client.info()
+        self.info = client.info()
 
     def digest(self, plan):
         """Of all that a GPU sees of a Plan. Raises KilnError."""
@@ -126,20 +111,14 @@ class Compiler:
         return hashlib.sha256(
             artifact.SerializeToString(deterministic=True)).hexdigest()
 
-    def stop(self):
-        self._client.close()
-        self._process.terminate()
-        self._process.wait(40)
-
 
 @contextlib.contextmanager
 def running(kilnd, nvrtc, target):
-    with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
-        compiler = Compiler(kilnd, pathlib.Path(folder), nvrtc, target)
-        try:
-            yield compiler
-        finally:
-            compiler.stop()
+    """The Compiler of a private `kilnd`; None: of the bundle's."""
+    with (gpu_daemon.running(kilnd=kilnd, nvrtc=nvrtc,
+                             workers=_WORKERS) as daemon,
+          daemon.connect() as client):
+        yield Compiler(client, target)
 
 
 def differ_at_first(measured, tree, wanted, say):
@@ -177,8 +156,8 @@ def parse_options():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kilnd", type=pathlib.Path,
                         help="of the tree that was measured")
-    parser.add_argument("--nvrtc", help="its library, or the folder that holds "
-                        "it (default: both daemons look for it)")
+    parser.add_argument("--nvrtc", default="", help="the folder of its library "
+                        "(default: both daemons look for it)")
     parser.add_argument("--target", default="h100-sxm",
                         help="default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
@@ -191,7 +170,7 @@ def main():
     say = functools.partial(print, flush=True)
     measured, tree = (
         functools.partial(running, kilnd, options.nvrtc, options.target)
-        for kilnd in (options.kilnd, gpu_daemon.BUNDLE / "bin" / "kilnd"))
+        for kilnd in (options.kilnd, None))
     with measured() as one, tree() as other:
         if other.info.compiler != here:
             sys.exit("same_kernels: build-gpu/bundle is of other code "
