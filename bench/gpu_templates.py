@@ -238,9 +238,14 @@ PLANS = {
     "transpose_merged_pixels": _conv("8,64,24,32", "64,3,4,4", transposed=1,
                                      stride=2, padding=1)
     + "y = tanh(c)\noutput y\n",
-    # Phases without some taps, and those of the rows of a dilated filter.
+    # Phases without some taps, or any, and those of the rows of a dilated filter.
     "transpose_k5_s3": _conv("1,48,14,14", "48,32,5,5", transposed=1, stride=3)
     + "y = group_norm(c, num_groups=4)\noutput y\n",
+    "transpose_k2_s3": _conv("2,24,10,12", "24,40,2,2", transposed=1, stride=3)
+    + "y = relu(c)\noutput y\n",
+    "transpose_k2_s3_norm": _conv("2,64,9,16", "64,64,2,2", "f16",
+                                  transposed=1, stride=3, padding=1)
+    + "n = group_norm(c, num_groups=8)\ny = silu(n)\noutput y\n",
     "conv_interleaved": _conv("2,64,40,32", "64,64,3,3", padding=12,
                               dilation=12)
     + "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",

@@ -25,6 +25,14 @@ __device__ constexpr bool LacksColumn(int phase_w) {
          Spec::kKernelW;
 }
 
+// Whether a phase may lack all taps, where the filter is smaller than the
+// stride: its sums are zero.
+template <typename Spec>
+__device__ constexpr bool MayLackAllTaps() {
+  return Spec::kHasUnevenPhases && (Spec::kKernelH < Spec::kPhasesH ||
+                                    Spec::kKernelW < Spec::kPhasesW);
+}
+
 template <typename Spec>
 class PhaseWeights {
  public:
@@ -94,6 +102,7 @@ class PhaseWeights {
       ptx::BulkLoad(to, from, Group::kPhaseWeights * 16, full);
     } else {
       const int column = FirstColumn(phase);
+      if (MayLackAllTaps<Spec>() && column == Spec::kTapsW) return;
       const int rows = column == 0 ? Spec::kTapsH - first_row_ : 1;  // at once
       const unsigned bytes = rows * (Spec::kTapsW - column) * kTap * 16;
 #pragma unroll 1

@@ -49,6 +49,10 @@ class StageProducts {
         stages_.pixels(stage) + Group::UnitsTo(FirstPosition());
     const Descriptor weights =
         At(stages_.weights(stage, chunk) + channel_part_ * kChannels);
+    if constexpr (MayLackAllTaps<Spec>()) {
+      if (!keep) Clear(sums);
+      keep = true;
+    }
     Hold(sums);
     BeginProducts();
 #pragma unroll
@@ -67,6 +71,14 @@ class StageProducts {
   }
 
  private:
+  static __device__ void Clear(Sums& sums) {
+#pragma unroll
+    for (int m = 0; m < Spec::kTilesM; ++m) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) sums[m][i] = 0.0f;
+    }
+  }
+
   static __device__ Descriptor At(const uint4* units) {
     return MatrixAt<(Spec::kSumBlocks > 1)>(units);
   }

@@ -57,14 +57,13 @@ class GroupTiles {
   }
 
  private:
-  // A phase of a transposed convolution needs a tap; windows know of no phases.
+  // Windows know of no phases, and phases of no dilation.
   bool Suits() const {
     const ConvProblem& p = tiles_.base().problem;
     const bool has_phases = p.insert != Pair{1, 1};
     if (has_phases && demands_.windows.any()) return false;
     for (size_t i = 0; i < 2; ++i) {
-      if (p.insert[i] == 1) continue;
-      if (p.kernel[i] < p.insert[i] || p.dilation[i] != 1) return false;
+      if (p.insert[i] > 1 && p.dilation[i] != 1) return false;
     }
     return tiles_.options().target.arch == "sm_90a";
   }

@@ -75,10 +75,18 @@ TEST(ConvPhasesTest, WindowsBehindPhasesGoToWarps) {
 }
 
 // A guarded product has channels of one tap.
-TEST(ConvPhasesTest, FewChannelsOrPhasesWithoutTapsGoToWarps) {
+TEST(ConvPhasesTest, FewChannelsOfUnevenPhasesGoToWarps) {
   EXPECT_FALSE(GeometryOf(Transposed(3, 2, 8)).has_groups());
-  EXPECT_FALSE(GeometryOf(Transposed(2, 3)).has_groups());
   EXPECT_EQ(GeometryOf(Transposed(3, 2, 24)).chunk, 16);
+}
+
+// Filters smaller than their stride.
+TEST(ConvPhasesTest, PhasesMayLackAllTaps) {
+  for (const auto& [kernel, stride] :
+       {std::pair(2, 3), {2, 4}, {1, 2}, {3, 5}}) {
+    EXPECT_TRUE(GeometryOf(Transposed(kernel, stride)).has_groups())
+        << kernel << " of " << stride;
+  }
 }
 
 std::string Upsampled(const std::string& input, const std::string& weight,
