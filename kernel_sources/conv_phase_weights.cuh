@@ -25,12 +25,13 @@ __device__ constexpr bool LacksColumn(int phase_w) {
          Spec::kKernelW;
 }
 
-// Whether a phase may lack all taps, where the filter is smaller than the
-// stride: its sums are zero.
+// Whether a phase may lack all taps of a chain, as where the filter is smaller
+// than the stride: their sum is zero.
 template <typename Spec>
 __device__ constexpr bool MayLackAllTaps() {
-  return Spec::kHasUnevenPhases && (Spec::kKernelH < Spec::kPhasesH ||
-                                    Spec::kKernelW < Spec::kPhasesW);
+  return Spec::kHasUnevenPhases &&
+         ((Spec::kChains > 1 && Spec::kProductCalls == 1) ||
+          Spec::kKernelH < Spec::kPhasesH || Spec::kKernelW < Spec::kPhasesW);
 }
 
 template <typename Spec>

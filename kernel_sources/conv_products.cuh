@@ -39,11 +39,11 @@ class StageProducts {
         channel_part_(Spec::kChannelRows ? group_m : group_n),
         absent_(absent) {}
 
-  // Sends the products of a chunk on their way, as one group: those of all
-  // pairs of parts, or of the large parts alone. They are added to what `sums`
-  // has where `keep`.
-  __device__ void Begin(int stage, int chunk, bool keep, bool only_large,
-                        Sums& sums) const {
+  // Sends the products of a chunk's chain (kChains) on their way, as one group:
+  // those of all pairs of parts, or of the large parts alone. They are added to
+  // what `sums` has where `keep`.
+  __device__ void Begin(int stage, int chunk, int chain, bool keep,
+                        bool only_large, Sums& sums) const {
     constexpr int kChannels = Spec::kChannelRows ? 64 : Spec::kTilesN * 8;
     const uint4* const pixels =
         stages_.pixels(stage) + Group::UnitsTo(FirstPosition());
@@ -58,8 +58,8 @@ class StageProducts {
 #pragma unroll
     for (int m = 0; m < Spec::kTilesM; ++m) {
       const Descriptor run = At(pixels + Group::UnitsTo(PositionsTo(m)));
-      AddPairs(run, weights + WeightsTo(m), AbsentOf(m), keep, only_large,
-               sums[m]);
+      AddPairs(run, weights + WeightsTo(m), chain, AbsentOf(m), keep,
+               only_large, sums[m]);
     }
     CommitProducts();
   }
@@ -119,46 +119,58 @@ class StageProducts {
   // Parts of the input and of the weights that are multiplied.
   static constexpr int kPairs = Spec::kInputParts + Spec::kWeightParts - 1;
 
-  __device__ void AddPairs(Descriptor run, Descriptor weights, int absent,
-                           bool keep, bool only_large,
+  // Calls for a pair of a chain.
+  static constexpr int kEach =
+      Spec::kProductCalls > 1 ? Spec::kProductCalls / Spec::kChains : 1;
+
+  __device__ void AddPairs(Descriptor run, Descriptor weights, int chain,
+                           int absent, bool keep, bool only_large,
                            float (&sums)[kCount]) const {
     static_assert(Spec::kLoopsProducts || Spec::kProductCalls == 1,
                   "Only the loop calls more than once for a pair.");
-    constexpr int kCalls = kPairs * Spec::kProductCalls;
-    constexpr int kFirstLarge = kCalls - Spec::kProductCalls;
+    constexpr int kCalls = kPairs * kEach;
+    constexpr int kFirstLarge = kCalls - kEach;
     if constexpr (Spec::kLoopsProducts) {
       // A branch in the loop would make the compiler wait for each product.
       const int first = only_large ? kFirstLarge : 0;
 #pragma unroll 1
       for (int call = first; call < kCalls; ++call) {
-        AddCall(run, weights, absent, call, keep || call > first, sums);
+        AddCall(run, weights, chain, absent, call, keep || call > first, sums);
       }
     } else {
       if (!only_large) {
 #pragma unroll
         for (int call = 0; call < kFirstLarge; ++call) {
-          AddCall(run, weights, absent, call, keep || call > 0, sums);
+          AddCall(run, weights, chain, absent, call, keep || call > 0, sums);
         }
       }
-      AddCall(run, weights, absent, kFirstLarge,
+      AddCall(run, weights, chain, absent, kFirstLarge,
               keep || (kPairs > 1 && !only_large), sums);
     }
   }
   // Those of one call: pair by pair, sixteen channels after sixteen.
-  __device__ void AddCall(Descriptor run, Descriptor weights, int absent,
-                          int call, bool keep, float (&sums)[kCount]) const {
+  __device__ void AddCall(Descriptor run, Descriptor weights, int chain,
+                          int absent, int call, bool keep,
+                          float (&sums)[kCount]) const {
     static_assert(
         Spec::kProductCalls == 1 || Spec::kProductCalls * 16 == Spec::kChunk,
         "A call takes sixteen channels or all.");
-    const int pair = call / Spec::kProductCalls;
-    const int sixteen = call % Spec::kProductCalls;
+    const int pair = call / kEach;
+    const int sixteen =
+        Spec::kProductCalls > 1 ? chain * kEach + call % kEach : 0;
     const Descriptor pixels = run + (IsSmallInput(pair) ? Group::kPart : 0) +
                               sixteen * Group::kSixteen;
     const Descriptor filter = weights +
                               (IsSmallWeight(pair) ? Group::kWeightPart : 0) +
                               sixteen * 2 * Spec::kBlockChannels;
-    if constexpr (Spec::kHasUnevenPhases) {
+    constexpr bool kHasChains = Spec::kChains > 1 && Spec::kProductCalls == 1;
+    if constexpr (Spec::kHasUnevenPhases && kHasChains) {
+      Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep, absent,
+                        chain);
+    } else if constexpr (Spec::kHasUnevenPhases) {
       Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep, absent);
+    } else if constexpr (kHasChains) {
+      Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep, chain);
     } else {
       Spec::AddProducts(sums, pixels, filter, Empty(pixels), keep);
     }

@@ -22,8 +22,8 @@
 // finish earlier images (conv_finish.cuh). Or the blocks of an image hold its
 // values until they can be finished (conv_held.cuh).
 // Tensor cores round towards zero as they add, so where operands have two parts
-// and there are several chunks, each is added to the total by an ordinary
-// addition.
+// and there are several chunks, or chunks are long (kChains), each part is added
+// to the total by an ordinary addition.
 #include "conv_beside.cuh"
 #include "conv_channel_runs.cuh"
 #include "conv_cluster_sums.cuh"
@@ -82,11 +82,12 @@ class ConvConsumer {
   static constexpr bool kHasParts =
       Spec::kInputParts > 1 || Spec::kWeightParts > 1;
   // Whether chunks have sums of their own.
-  static constexpr bool kSumsChunks = kHasParts && Tile::kChunks > 1;
+  static constexpr bool kSumsChunks =
+      kHasParts && (Tile::kChunks > 1 || Spec::kChains > 1);
   // Whether sums are known to be whole, and their scale, once a tile's only
   // products are begun.
   static constexpr bool kPreparesBeside =
-      Tile::kChunks == 1 && Spec::kSumBlocks == 1;
+      Tile::kChunks == 1 && Spec::kSumBlocks == 1 && !kSumsChunks;
   // Whether the tail says when the next group may multiply. None follows a
   // stage that comes again.
   static constexpr bool kHoldsTurn = Spec::kTurnHeldFor > 0;
@@ -341,10 +342,9 @@ class ConvConsumer {
         is_lost = IsLost(stage_factor, &least);
         if (is_lost || stage_factor == 0.0f) stage_factor = factor;
       }
-      TakeTurn();
       if constexpr (kSumsChunks) {
-        Multiply(stage, chunk, false, note, products_, [&] { beside(chunk); });
-      } else if (is_lost) {
+        MultiplyChains(stage, chunk, note, stage_factor, beside);
+      } else if (TakeTurn(); is_lost) {
         PassTurn();
       } else {
         if constexpr (Stages::kRescales) {
@@ -352,7 +352,7 @@ class ConvConsumer {
             Rescale(factor, stage_factor);
           }
         }
-        Multiply(stage, chunk, !is_first, note, sums_.d, [&] {
+        Multiply(stage, chunk, 0, !is_first, note, sums_.d, [&] {
           if (kPreparesBeside) prepare(stage_factor);
           beside(chunk);
         });
@@ -388,13 +388,29 @@ class ConvConsumer {
     ptx::Arrive(stages_.turn((group_ + 1) % Spec::kWarpgroups));
   }
 
+  // Adds all chains of a chunk but the last, whose sums are left to AddChunk().
+  template <typename Beside>
+  __device__ void MultiplyChains(int stage, int chunk, const StageNote<1>& note,
+                                 float factor, const Beside& beside) {
+    // Chains of a single call differ in their code.
+    constexpr int kAtOnce = Spec::kProductCalls > 1 ? 1 : Spec::kChains;
+#pragma unroll kAtOnce
+    for (int chain = 0; chain < Spec::kChains; ++chain) {
+      TakeTurn();
+      Multiply(stage, chunk, chain, false, note, products_, [&] {
+        if (chain == 0) beside(chunk);
+      });
+      if (chain + 1 < Spec::kChains) AddChunk(factor);
+    }
+  }
+
   // Calls prepare() before it waits for the products.
   template <typename Prepare>
-  __device__ void Multiply(int stage, int chunk, bool keep,
+  __device__ void Multiply(int stage, int chunk, int chain, bool keep,
                            const StageNote<1>& note,
                            typename Products::Sums& sums,
                            const Prepare& prepare) {
-    products_of_stage_.Begin(stage, chunk, keep, note.only_large, sums);
+    products_of_stage_.Begin(stage, chunk, chain, keep, note.only_large, sums);
     if (!kHoldsTurn || note.is_again) PassTurn();
     prepare();
     WaitForProducts();

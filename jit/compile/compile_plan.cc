@@ -79,7 +79,9 @@ class Compilation {
     for (const Kernel& kernel : schedule.kernels) {
       const KernelSpec spec = MakeKernelSpec(schedule, kernel);
       if (kernel.prepares) AddPreparedFrom(spec, &variant);
-      AddLaunchSteps(spec, UnitOf(spec),
+      const int unit = UnitOf(spec);
+      if (kernel.conv && kernel.computes()) tiles_[unit] = *kernel.conv;
+      AddLaunchSteps(spec, unit,
                      kernel.prepares ? &variant.prepare : &variant.launch);
     }
     artifact_->variants.push_back(std::move(variant));
@@ -98,6 +100,15 @@ class Compilation {
 
   // Whether Finish failed because a kernel does not fit in registers.
   bool spills() const { return spills_; }
+
+  // Adds the tiles of such kernels.
+  void AddRefused(RefusedTiles* refused) const {
+    for (const auto& [unit, tile] : tiles_) {
+      const auto known = known_.find(identities_[unit]);
+      if (known == known_.end() || known->second.refused.empty()) continue;
+      refused->push_back(tile);
+    }
+  }
 
  private:
   static void AddPreparedFrom(const KernelSpec& spec, Variant* variant) {
@@ -158,6 +169,7 @@ class Compilation {
   std::vector<Unit> units_;
   std::vector<std::string> identities_;  // of units
   std::map<std::string, int> numbers_;   // of units, by their identity
+  std::map<int, ConvGeometry> tiles_;    // of units, by their number
   bool spills_ = false;
 };
 
@@ -168,6 +180,7 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
                          Artifact* artifact) {
   absl::Status status;
   KnownUnits known;
+  RefusedTiles refused;
   for (const Room room :
        {Room::kTight, Room::kAmple, Room::kVast, Room::kWarps, Room::kPlain}) {
     artifact->modules.clear();
@@ -175,13 +188,14 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
     Compilation compilation(request, room == Room::kPlain, nvrtc, &known,
                             artifact);
     for (const Schedule& schedule :
-         MakeSchedules(request.plan, request.target, room, tuning)) {
+         MakeSchedules(request.plan, request.target, room, tuning, refused)) {
       compilation.AddVariant(schedule);
     }
     const auto start = std::chrono::steady_clock::now();
     status = compilation.Finish();
     spent->nvrtc_us += MicrosecondsSince(start);
     if (!compilation.spills()) return status;
+    compilation.AddRefused(&refused);
   }
   return status;
 }

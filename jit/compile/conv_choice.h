@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "jit/artifact/target.h"
 #include "jit/compile/conv_geometry.h"
@@ -11,12 +12,16 @@ namespace kiln {
 
 class ConvSearch;
 
+// Tiles whose kernels did not fit in registers (ConvGeometry::IsTileOf).
+using RefusedTiles = std::vector<ConvGeometry>;
+
 struct ConvOptions {
   Grade grade = Grade::kFp32;  // decides whether operands are split in two
   Target target;
   int spare_registers = 0;  // of a thread, for what follows the convolution
   ConvSearch* search = nullptr;  // if any, is told of each tile that is tried
   bool warps_only = false;       // tiles of warpgroups are not tried
+  const RefusedTiles* refused = nullptr;  // if any, are not chosen
 };
 
 // Null where the tensor cores of `target` do not take the convolution, or no

@@ -106,7 +106,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       IntText("kScaleUnits", g.scale_units()),
       IntsText("kInputParts", g.input_parts(), "kWeightParts",
                g.weight_parts()),
-      IntText("kProductCalls", g.product_calls()),
+      IntsText("kProductCalls", g.product_calls(), "kChains", g.chains()),
       BoolText("kLoopsProducts", g.loops_products()),
       BoolText("kScales", scales),
       BoolText("kIsBFloat16", g.is_bfloat16()),

@@ -25,6 +25,15 @@ bool HidesTurn(const ConvGeometry& g, int64_t count) {
   return count * g.tiles_n * 8 / 2 >= kCycles;
 }
 
+// What tensor cores add one behind the other, of operands in two parts: each
+// step puts sums off by some 2e-8 of them. PyTorch's are off by 1.0e-7 and more
+// of a transposed convolution, by 1.5e-7 of others (78 of each on an H200).
+int64_t MostStepsOfChain(const ConvProblem& problem) {
+  constexpr int64_t kMost = 18;  // 3 x 3 taps of 32 channels
+  constexpr int64_t kMostOfTransposed = 14;
+  return problem.transposed ? kMostOfTransposed : kMost;
+}
+
 // Of pixels that lie together in lines (conv_lines.cuh), and the units of eight
 // channels of them.
 constexpr int64_t kPixelsOfLine = 64;
@@ -327,11 +336,24 @@ bool ConvGeometry::has_empty_half() const {
 }
 int64_t ConvGeometry::product_calls() const {
   const int64_t calls = octets_of_row() == 2 ? chunk / 16 : 1;
-  return HidesTurn(*this, steps() / calls) ? calls : 1;
+  const int64_t steps_of_call = steps() / calls;
+  if (products() > 1 && steps_of_call > MostStepsOfChain(problem)) return 1;
+  return HidesTurn(*this, steps_of_call) ? calls : 1;
+}
+int64_t ConvGeometry::chains() const {
+  if (products() == 1) return 1;
+  const int64_t steps_of_call = CeilDiv(steps(), product_calls());
+  if (product_calls() == 1) return CeilDiv(steps(), MostStepsOfChain(problem));
+  int64_t chains = 1;
+  while (product_calls() % chains != 0 ||
+         product_calls() / chains * steps_of_call > MostStepsOfChain(problem)) {
+    ++chains;
+  }
+  return chains;
 }
 bool ConvGeometry::loops_products() const {
   return product_calls() * products() > 1 &&
-         HidesTurn(*this, steps() / product_calls());
+         HidesTurn(*this, steps() / std::max(product_calls(), chains()));
 }
 int64_t ConvGeometry::zero_units() const {
   const int64_t of_matrix = channel_rows ? int64_t{tiles_n} * 8 : 64;
@@ -354,6 +376,13 @@ bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
 }
 bool ConvGeometry::LaysLike(const ConvGeometry& other) const {
   return lays_lines && other.lays_lines && problem.input == other.problem.input;
+}
+bool ConvGeometry::IsTileOf(ConvGeometry other) const {
+  other.tiles_per_block = tiles_per_block;
+  other.teams = teams;
+  other.image_step = image_step;
+  other.spares_registers = spares_registers;
+  return *this == other;
 }
 bool ConvGeometry::shares_chunks() const {
   if (producers == 1) return false;

@@ -309,6 +309,9 @@ struct ConvGeometry {
   // compiling takes most time for.
   int64_t product_calls() const;
   bool loops_products() const;
+  // Parts of a chunk whose sums leave the tensor cores, which round towards
+  // zero as they add: runs of calls, or of the steps of the only one.
+  int64_t chains() const;
   int64_t zero_units() const;   // that it multiplies
   int64_t scale_units() const;  // of sums' scales, by channel
   int64_t pixel_units() const;  // of a stage
@@ -383,8 +386,10 @@ struct ConvGeometry {
   bool LaysLike(const ConvGeometry& other) const;
   // Whether sums of a chunk are added to the others outside the tensor cores.
   bool sums_chunks() const {
-    return (splits_input || splits_weight) && chunks() > 1;
+    return (splits_input || splits_weight) && (chunks() > 1 || chains() > 1);
   }
+  // Whether the other differs in how many tiles blocks have, at most.
+  bool IsTileOf(ConvGeometry other) const;
   friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 
  private:

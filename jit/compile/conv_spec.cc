@@ -524,6 +524,7 @@ class ConvSpecWriter {
     const bool computes_values = tail == "kChannels" || tail == "kSoftmax";
     if (!computes_values || !geometry_.has_groups()) return 0;
     if (geometry_.groups() < kFewest || geometry_.all_chunks() > 1) return 0;
+    if (geometry_.sums_chunks()) return 0;
     if (geometry_.channel_rows) {
       return geometry_.input_parts() > 1
                  ? 0

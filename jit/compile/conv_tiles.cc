@@ -218,7 +218,15 @@ void ConvTiles::CompareRounds(ConvGeometry g, double tile_cycles) {
   }
 }
 
+bool ConvTiles::IsRefused(const ConvGeometry& g) const {
+  if (options_.refused == nullptr) return false;
+  return std::any_of(
+      options_.refused->begin(), options_.refused->end(),
+      [&g](const ConvGeometry& refused) { return refused.IsTileOf(g); });
+}
+
 void ConvTiles::Take(const ConvGeometry& g, double cycles) {
+  if (IsRefused(g)) return;
   if (options_.search != nullptr) options_.search->Fits(g, cycles);
   if (best_.has_value() && cycles >= best_cycles_) return;
   best_ = g;

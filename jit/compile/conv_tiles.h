@@ -48,6 +48,7 @@ class ConvTiles {
   void Compare(ConvGeometry geometry);
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
   void Take(const ConvGeometry& geometry, double cycles);
+  bool IsRefused(const ConvGeometry& geometry) const;
   bool HasRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
   bool SuitsHeldWindows(const ConvGeometry& geometry) const;

@@ -55,8 +55,8 @@ int SpareRegisters(Room room) {
 class Scheduling {
  public:
   Scheduling(const CanonicalPlan& plan, const Target& target,
-             LoweredPlan lowered, Room room)
-      : plan_(plan), target_(target), room_(room) {
+             LoweredPlan lowered, Room room, const RefusedTiles& refused)
+      : plan_(plan), target_(target), room_(room), refused_(refused) {
     schedule_.lowered = std::move(lowered);
     FindRanges(&schedule_.lowered);
     FindDemands(plan.plan.grade, &schedule_.lowered);
@@ -114,7 +114,7 @@ class Scheduling {
   ConvFusion Fuse(int conv_rank, bool holds) const {
     const ConvOptions options = {plan_.plan.grade, target_,
                                  SpareRegisters(room_), nullptr,
-                                 room_ == Room::kWarps};
+                                 room_ == Room::kWarps, &refused_};
     ConvFusion fusion = FuseConvolutions(
         schedule_.lowered, GroupNodes(schedule_.lowered), options, conv_rank);
     if (room_ == Room::kTight) {
@@ -252,6 +252,7 @@ class Scheduling {
   const CanonicalPlan& plan_;
   const Target& target_;
   const Room room_;
+  const RefusedTiles& refused_;
   Correlating correlating_ = Correlating::kNever;
   Schedule schedule_;
 };
@@ -298,29 +299,39 @@ std::vector<Schedule> MakeFast(const Scheduling& start, const Tuning& tuning) {
   return schedules;
 }
 
+// As MakeSchedules has them.
+struct Choices {
+  Room room;
+  const Tuning& tuning;
+  const RefusedTiles& refused;
+};
+
 // With pooling in front of norms, if a convolution's kernel does that.
 std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
-                               const LoweredPlan& lowered, Room room,
-                               const Tuning& tuning) {
-  std::vector<Schedule> commuted =
-      MakeFast(Scheduling(plan, target, CommutePooling(lowered), room), tuning);
-  if (PoolsEarlyInPlace(commuted.front())) return commuted;
-  return MakeFast(Scheduling(plan, target, lowered, room), tuning);
+                               const LoweredPlan& lowered,
+                               const Choices& choices) {
+  const auto make = [&](LoweredPlan values) {
+    return MakeFast(Scheduling(plan, target, std::move(values), choices.room,
+                               choices.refused),
+                    choices.tuning);
+  };
+  std::vector<Schedule> commuted = make(CommutePooling(lowered));
+  return PoolsEarlyInPlace(commuted.front()) ? commuted : make(lowered);
 }
 
 // `schedules`, of `lowered`, or if the models say that it is faster others in
 // which convolutions leave lines for the next: value by value.
 std::vector<Schedule> WithLaidResults(const CanonicalPlan& plan,
                                       const Target& target,
-                                      const LoweredPlan& lowered, Room room,
-                                      const Tuning& tuning,
+                                      const LoweredPlan& lowered,
+                                      const Choices& choices,
                                       std::vector<Schedule> schedules) {
   LaidValues laid;
   for (const auto& value : ResultsToLay(plan.plan, schedules.front())) {
     LaidValues values = laid;
     values.insert(value);
     std::vector<Schedule> with =
-        MakeFast(plan, target, LayResults(lowered, values), room, tuning);
+        MakeFast(plan, target, LayResults(lowered, values), choices);
     const bool are_laid = std::all_of(
         with.begin(), with.end(),
         [&](const Schedule& schedule) { return AreLaid(schedule, values); });
@@ -354,10 +365,12 @@ int Schedule::RanksBeforeTiles() const {
 
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target, Room room,
-                                    const Tuning& tuning) {
+                                    const Tuning& tuning,
+                                    const RefusedTiles& refused) {
   if (room == Room::kPlain) {
-    return {Scheduling(plan, target, Lower(plan), room).Plain()};
+    return {Scheduling(plan, target, Lower(plan), room, refused).Plain()};
   }
+  const Choices choices = {room, tuning, refused};
   LoweredPlan lowered = MeetReductions(Lower(plan));
   const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
@@ -367,19 +380,18 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
     lowered = FoldSignals(MosaicImages(std::move(lowered), plan.plan.grade,
                                        target, tuning.image_use()));
   }
-  if (!is_hopper) return MakeFast(plan, target, lowered, room, tuning);
+  if (!is_hopper) return MakeFast(plan, target, lowered, choices);
   std::set<int> apart;  // results of convolutions that were not suited
   for (size_t before = 0;; before = apart.size()) {
     const LoweredPlan in_rows =
         ReshapeImages(JoinImages(lowered, tuning.image_use(), apart), apart);
-    std::vector<Schedule> schedules =
-        MakeFast(plan, target, in_rows, room, tuning);
+    std::vector<Schedule> schedules = MakeFast(plan, target, in_rows, choices);
     for (const Schedule& schedule : schedules) {
       apart.merge(
           UnsuitedImages(schedule, {plan.plan.grade, target, 0, nullptr}));
     }
     if (apart.size() > before) continue;
-    return WithLaidResults(plan, target, in_rows, room, tuning,
+    return WithLaidResults(plan, target, in_rows, choices,
                            std::move(schedules));
   }
 }

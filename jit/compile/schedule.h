@@ -140,12 +140,13 @@ enum class Room : uint8_t {
 // What an artifact carries: the fastest schedule known for the target, and
 // behind it, if that asks anything of the device, one that does not: the same,
 // but that teams work in turns, by the same machine code. `tuning`: the one
-// with these candidates instead of those predicted to be fastest; of no account
-// where room is kPlain.
+// with these candidates instead of those predicted to be fastest. `refused`:
+// without these tiles. Neither is of account where room is kPlain.
 std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Target& target,
                                     Room room = Room::kTight,
-                                    const Tuning& tuning = {});
+                                    const Tuning& tuning = {},
+                                    const RefusedTiles& refused = {});
 
 // Bytes of the state that a split reduction leaves for each output and split:
 // the size of the reducer of reducers.cuh.

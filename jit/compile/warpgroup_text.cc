@@ -46,34 +46,48 @@ class ProductWriter {
         type_(g.is_bfloat16() ? "bf16" : "f16") {}
 
   std::vector<std::string> Function() {
+    const int64_t steps = CeilDiv(g_.steps(), g_.product_calls());
+    const int64_t chains = g_.product_calls() > 1 ? 1 : g_.chains();
     const std::string head = "static __device__ void AddProducts(";
     const std::string indent(head.size(), ' ');
     lines_ = {fmt::format("{}float (&d)[{}],", head, sums_),
               indent + "kiln::Descriptor pixels,",
               indent + "kiln::Descriptor weights,",
-              indent + "kiln::Descriptor empty, bool keep" +
-                  (g_.has_uneven_phases() ? ", int absent) {" : ") {"),
-              "  asm volatile(",
-              "      \"{.reg .b64 x, w; .reg .b32 lower;\"",
-              "      \".reg .pred keep, yes; .reg .b32 pixel_rows, rows;\"",
-              fmt::format("      \"mov.b32 pixel_rows, {}; mov.b32 rows, {};\"",
-                          RowsOfPixels(g_), kContiguous),
-              fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
-              "      \"setp.eq.b32 yes, 0, 0;\""};
-    if (g_.has_uneven_phases()) FindPresentTaps();
-    // From the end, for the first tap is one that a phase may lack.
-    const int64_t each = g_.product_calls();
-    const int64_t last = CeilDiv(g_.steps(), each) - 1;
-    for (int64_t i = 0; i <= last; ++i) {
-      const int64_t step = g_.has_uneven_phases() ? last - i : i;
-      Product(step * each, i == 0 ? "keep" : "yes");
+              fmt::format("{}kiln::Descriptor empty, bool keep{}{}) {{", indent,
+                          g_.has_uneven_phases() ? ", int absent" : "",
+                          chains > 1 ? ", int chain" : "")};
+    for (int64_t chain = 0; chain < chains; ++chain) {
+      if (chain + 1 < chains) {
+        lines_.push_back(fmt::format("  if (chain == {})", chain));
+      }
+      Steps(steps * chain / chains, steps * (chain + 1) / chains);
+      if (chain + 1 < chains) lines_.emplace_back("  else");
     }
-    lines_.emplace_back("      \"}\"");
-    Operands();
+    lines_.emplace_back("}");
     return std::move(lines_);
   }
 
  private:
+  // Those from `begin` to before `end`, as a statement.
+  void Steps(int64_t begin, int64_t end) {
+    lines_.insert(
+        lines_.end(),
+        {"  asm volatile(", "      \"{.reg .b64 x, w; .reg .b32 lower;\"",
+         "      \".reg .pred keep, yes; .reg .b32 pixel_rows, rows;\"",
+         fmt::format("      \"mov.b32 pixel_rows, {}; mov.b32 rows, {};\"",
+                     RowsOfPixels(g_), kContiguous),
+         fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums_ + 3),
+         "      \"setp.eq.b32 yes, 0, 0;\""});
+    if (g_.has_uneven_phases()) FindPresentTaps();
+    // From the end, for the first tap is one that a phase may lack.
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t step = g_.has_uneven_phases() ? begin + end - 1 - i : i;
+      Product(step * g_.product_calls(), i == begin ? "keep" : "yes");
+    }
+    lines_.emplace_back("      \"}\"");
+    Operands();
+  }
+
   // Predicates for taps of the first row, of the first column and of both
   // (AbsentTaps).
   void FindPresentTaps() {
@@ -140,7 +154,6 @@ class ProductWriter {
     lines_.push_back(
         fmt::format("        \"r\"(static_cast<int>(keep)){});",
                     g_.has_uneven_phases() ? ", \"r\"(absent)" : ""));
-    lines_.emplace_back("}");
   }
 
   const ConvGeometry& g_;

@@ -115,6 +115,28 @@ output y
 
 // The same of a reduction that has 64. Prevents that no schedule is left, and
 // the plan is refused.
+// The fastest tile of the second kernel spills whatever registers are spared for
+// what follows. Without others it would be left to warps, five times as slow.
+TEST(CompilePlanTest, ATileThatSpillsIsNotChosenAgain) {
+  const auto artifact = CompileText(R"(
+input x: f32[1,20,320,56]
+param w: f32[512,20,3,3]
+param b: f32[512]
+param s: f32[512]
+param t: f32[512]
+c = conv2d(x, w, b, dilation=2)
+d = neg(c)
+n = group_norm(d, s, t, num_groups=2)
+y = add(n, c)
+output y
+)",
+                                    "sm_90a/132");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  const Step& last = artifact->variants[0].launch.back();
+  EXPECT_THAT(artifact->modules[last.module].source,
+              HasSubstr("conv_wgmma.cu"));
+}
+
 TEST(CompilePlanTest, AReductionThatSpillsGetsMoreRegisters) {
   const auto artifact = CompileText(R"(
 input x: f32[4,224,128,128]
