@@ -46,6 +46,35 @@ TEST(ConvGeometryTest, UnitsHaveAllFewChannelsOfSeveralColumns) {
   }
 }
 
+// Of a transposed convolution fewer steps follow each other, for PyTorch's sums
+// are more exact there.
+TEST(ConvGeometryTest, SumsOfLongChunksLeaveTheTensorCoresInParts) {
+  struct Case {
+    int64_t width;
+    int chunk;
+    bool transposed;
+    int64_t calls, chains;
+  };
+  for (const Case& c : {Case{3, 16, true, 1, 1},
+                        {3, 32, false, 2, 1},
+                        {3, 32, true, 2, 2},
+                        {2, 128, true, 8, 4},
+                        {4, 32, false, 2, 2},
+                        {4, 32, true, 1, 3},
+                        {5, 16, false, 1, 2},
+                        {5, 8, true, 1, 1},
+                        {7, 16, false, 1, 3}}) {
+    ConvGeometry g = OfFewChannels(64, c.width, 1, DataType::kF32);
+    g.problem.transposed = c.transposed;
+    g.chunk = c.chunk;
+    g.tiles_n = 12;  // a sixteen's products take longer than a loop's turn
+    EXPECT_EQ(g.chains(), 1) << "of operands in one part";
+    g.splits_input = g.splits_weight = true;
+    EXPECT_EQ(g.product_calls(), c.calls) << c.width << " " << c.chunk;
+    EXPECT_EQ(g.chains(), c.chains) << c.width << " " << c.chunk;
+  }
+}
+
 // Only where units then have more columns.
 TEST(ConvGeometryTest, ScalesHalvesForTheHalfOfAWeight) {
   const auto is_scaled = [](int64_t channels, int64_t width, DataType type) {
