@@ -11,10 +11,7 @@ std::vector<TemplatePlan> LongSumPlans() {
   large_chunk.insert(large_chunk.end(), 32, 300.0);
   return {
       // Parts are runs of calls, in a loop.
-      {"long_sums_of_calls", file,
-       Transpose("2,64,20,21", "64,96,3,3", "padding=1", "y = relu(c)"), target,
-       true},
-      {"long_sums_of_calls_scaled",
+      {"long_sums_of_calls",
        file,
        Transpose("1,64,48,40", "64,64,3,3", "padding=1",
                  "y = group_norm(c, num_groups=8)"),
@@ -27,11 +24,12 @@ std::vector<TemplatePlan> LongSumPlans() {
        Transpose("4,16,9,9", "16,24,5,5", "padding=2", "y = gelu(c)"), target,
        true},
       {"long_sums_of_steps", file,
-       Conv("2,40,17,30", "64,40,7,7", "padding=3",
-            "y = group_norm(c, num_groups=8)"),
-       target, true},
-      {"long_sums_of_octets", file,
-       Conv("2,24,19,30", "40,24,9,9", "padding=4", "y = relu(c)"), target,
+       Conv("2,24,19,30", "40,24,7,7", "padding=3", "y = relu(c)"), target,
+       true},
+      {"long_sums_of_few_channels", file,
+       Conv("2,3,40,60", "64,3,9,9", "padding=4", "y = relu(c)"), target, true},
+      {"long_sums_of_a_part_of_the_filter", file,
+       Conv("2,24,19,30", "40,24,7,7", "stride=2", "y = relu(c)"), target,
        true},
       // Of a phase some parts may have no taps.
       {"long_sums_of_phases", file,
@@ -40,7 +38,7 @@ std::vector<TemplatePlan> LongSumPlans() {
        target, true},
       // Beside values that are held, and shared by the blocks of a cluster.
       {"long_sums_held", file,
-       Transpose("9,64,16,24", "64,64,4,4", "padding=1",
+       Transpose("9,32,16,24", "32,64,3,3", "padding=1",
                  "n = group_norm(c, num_groups=8)\ny = silu(n)"),
        target, true},
       {"long_sums_shared", file,
