@@ -91,6 +91,18 @@ PLANS = {
     "conv_apart_phases": _conv("2,64,64,64", "64,32,4,4", padding=1, stride=2,
                                transposed=1)
     + "y = relu(c)\noutput y\n",
+    # Sums of chunks that leave the tensor cores in parts: of calls, of steps,
+    # of phases.
+    "conv_long_sums": _conv("4,16,9,9", "16,24,5,5", padding=2, transposed=1)
+    + "y = gelu(c)\noutput y\n",
+    "conv_long_sums_calls": _conv("9,32,16,24", "32,64,3,3", padding=1,
+                                  transposed=1)
+    + "n = group_norm(c, num_groups=8)\ny = silu(n)\noutput y\n",
+    "conv_long_sums_chunks": _conv("2,24,19,30", "40,24,7,7", padding=3)
+    + "y = relu(c)\noutput y\n",
+    "conv_long_sums_phases": _conv("2,32,11,13", "32,24,7,7", padding=3,
+                                   stride=2, transposed=1)
+    + "y = relu(c)\noutput y\n",
     # Signals: rows that are parts of one, with a norm, and without tensor cores.
     "conv_signal": _conv("4,64,1,16384", "64,64,1,3", "f16", padding="[0,1]")
     + "y = leaky_relu(c)\noutput y\n",
