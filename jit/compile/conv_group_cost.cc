@@ -279,9 +279,8 @@ class GroupTileCost {
                 128 * (g.takes_pairs ? kOctetsPerPair / 2 : 1.0)),
         eights_(EightsOfWarp()) {
     const double sums =
-        g.sums_chunks()
-            ? elements_ * chunks_ * static_cast<double>(g.chains())
-            : 0.0;
+        g.sums_chunks() ? elements_ * chunks_ * static_cast<double>(g.chains())
+                        : 0.0;
     in_a_row_ = elements_ * TailInstructions(g, demands) + sums;
     if (g.reduces_runs(demands)) in_a_row_ += kInstructionsPerRow * kRowsOfRun;
     after_ = in_a_row_ + elements_ * PoolingInstructions(g, demands);

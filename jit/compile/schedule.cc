@@ -112,7 +112,7 @@ class Scheduling {
 
  private:
   ConvFusion Fuse(int conv_rank, bool holds) const {
-    const ConvOptions options = {plan_.plan.grade, target_,
+    const ConvOptions options = {plan_.plan.grade,      target_,
                                  SpareRegisters(room_), nullptr,
                                  room_ == Room::kWarps, &refused_};
     ConvFusion fusion = FuseConvolutions(

@@ -15,9 +15,10 @@ namespace kiln {
 //   AddProducts(sums, pixels, weights, empty, keep)
 // adds to `sums`, or unless `keep` replaces them; behind these there may be
 // which taps a phase lacks (AbsentTaps), and which of the only call's chains is
-// meant (ConvGeometry::chains), to be known when the unit is compiled. `pixels` and `weights` are
-// matrices without the place of their second half (wgmma.cuh); `empty` is what
-// to add to `pixels` for the last step where its second half is zeros.
+// meant (ConvGeometry::chains), to be known when the unit is compiled. `pixels`
+// and `weights` are matrices without the place of their second half
+// (wgmma.cuh); `empty` is what to add to `pixels` for the last step where its
+// second half is zeros.
 std::vector<std::string> WarpgroupProducts(const ConvGeometry& geometry);
 
 }  // namespace kiln

@@ -115,8 +115,9 @@ output y
 
 // The same of a reduction that has 64. Prevents that no schedule is left, and
 // the plan is refused.
-// The fastest tile of the second kernel spills whatever registers are spared for
-// what follows. Without others it would be left to warps, five times as slow.
+// The fastest tile of the second kernel spills whatever registers are spared
+// for what follows. Without others it would be left to warps, five times as
+// slow.
 TEST(CompilePlanTest, ATileThatSpillsIsNotChosenAgain) {
   const auto artifact = CompileText(R"(
 input x: f32[1,20,320,56]
