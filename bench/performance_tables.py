@@ -39,11 +39,17 @@ def environment(files):
              in files.environments().items()]
     lines = [f"Measured {'; '.join(found)}." if found
              else markdown.NOT_MEASURED]
+    kept = sum("compiler" in row for results in files.of_kind("generality")
+               for row in results.values())
+    if kept:
+        rows = "row of other plans is" if kept == 1 else "rows of other plans are"
+        lines.append(f"{kept} {rows} of a run before: their kernels have not "
+                     "changed since (`bench/same_kernels.py`).")
     for results in files.of_kind("same_kernels"):
         if not results["differing"]:
-            lines.append("The tree has changed since, but not the kernels of "
-                         f"any of these {results['plans']:,} plans "
-                         "(`bench/same_kernels.py`).")
+            lines.append("Of parts that were measured before the tree "
+                         "changed, the kernels of all "
+                         f"{results['plans']:,} plans are the same.")
     return lines
 
 

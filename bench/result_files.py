@@ -39,7 +39,7 @@ class ResultFiles:
         same kernels of the plans of `part` (same_kernels.py)."""
         same = self.reports.get("same_kernels")
         if (same is None or same["compiler"] != compiler or
-                part.split("-")[0] not in same["kinds"]):
+                not {part, part.split("-")[0]} & set(same["kinds"])):
             return {compiler}
         return {compiler, same["measured"]}
 

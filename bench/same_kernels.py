@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """Whether this tree's kernels are those that were measured. Needs no GPU, but
-build-gpu/bundle (scripts/gpu_bundle), NVRTC, grpcio and protobuf.
+build-gpu/bundle (scripts/gpu_bundle), NVRTC, grpcio and protobuf, and nvdisasm
+where the compiler names constants that it did not name before.
 
   bench/same_kernels.py KILND         the one whose `compiler` bench/results has
   bench/same_kernels.py KILND --nvrtc FOLDER --target h100-sxm
+  bench/same_kernels.py KILND --part bench,latency   of these parts alone
+  bench/same_kernels.py KILND --keep build-gpu/scratch
 
 compiles every plan that gpu_check measures or checks with that kilnd and with
 the bundle's, compares machine code and launches byte for byte, and writes
 bench/results/same_kernels.json. Parts of gpu_check of which no plan differs are
-this tree's for scripts/check_bench, too: they need not be measured again. About
-10 minutes on two cores.
+this tree's for scripts/check_bench, too: they need not be measured again. Of
+parts of generality --keep leaves the rows that do not differ where gpu_check
+goes on with them. About 10 minutes on two cores.
+
+A file of machine code lists constants of its source that no instruction reads.
+Files that differ are the same if the instructions are, and read no such list.
 
 NVRTC now and then makes other machine code of the same source, one time in six
 of one plan. So plans that differ are compiled again, and differ in the end if
@@ -26,16 +33,21 @@ import hashlib
 import itertools
 import json
 import pathlib
+import shutil
+import subprocess
 import sys
+import tempfile
 
 import gpu_daemon  # extends sys.path
 
 import chains
 import compiler_digest
+import generality
 import gpu_cases
 import gpu_faults
 import gpu_latency
 import gpu_matrix
+import gpu_parts
 import gpu_random
 import gpu_repeat
 import result_files
@@ -43,17 +55,22 @@ import result_files
 RESULTS = gpu_daemon.ROOT / "bench" / "results"
 EXAMPLES = gpu_daemon.ROOT / "examples" / "plans"
 # Parts of gpu_check that what is found here speaks for.
-KINDS = ("repeat", "bench", "generality", "random", "tests", "sanitize",
+_GENERALITY = tuple(f"generality-{index}"
+                    for index in range(gpu_parts.GENERALITY_PARTS))
+KINDS = ("repeat", "bench", *_GENERALITY, "random", "tests", "sanitize",
          "matrix", "latency", "faults")
 _WORKERS = 2
 _ATTEMPTS = 8
+_CONSTANTS_OF_MODULE = "c[0x4]"  # as nvdisasm writes addresses of them
 
 
 @dataclasses.dataclass
 class Plan:
     text: str
     variant: str = "auto"
-    # Of the parts of gpu_check that run it: "generality", not "generality-0".
+    # Of the parts of gpu_check that run it: of those that come in several files
+    # the kind, "matrix" and not "matrix-0", but for generality, whose rows are
+    # few.
     kinds: set = dataclasses.field(default_factory=set)
 
 
@@ -65,7 +82,8 @@ def plans():
             plan = found.setdefault(case.text, (case.name, Plan(case.text)))[1]
             plan.kinds.add(kind)
     named = dict(found.values())
-    named.update({f"eager/{name}": Plan(text, "eager", {"bench", "generality"})
+    named.update({f"eager/{name}": Plan(text, "eager",
+                                       {"bench", *_GENERALITY})
                   for name, text in chains.CHAINS.items()})
     return named
 
@@ -73,11 +91,10 @@ def plans():
 def _cases():
     """(kind, cases) of all KINDS."""
     larger = gpu_repeat.cases()
-    is_chain = [case.name.split("/")[1] in chains.CHAINS for case in larger]
     yield "repeat", larger
-    yield "bench", list(itertools.compress(larger, is_chain))
-    yield "generality", [case for case, of_chain in zip(larger, is_chain)
-                         if not of_chain]
+    yield "bench", _of_names(larger, chains.CHAINS)
+    for index, part in enumerate(_GENERALITY):
+        yield part, _of_names(larger, generality.names_of(index))
     for results in result_files.ResultFiles(RESULTS).of_kind("random"):
         names = gpu_random.names_of(results["first_seed"], gpu_random.PLANS)
         yield "random", [gpu_random.case_named(name) for name in names]
@@ -91,6 +108,49 @@ def _cases():
                      gpu_cases.Case("faults_wrong", gpu_faults.WRONG_PLAN)]
 
 
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """All that a GPU sees of a plan."""
+    launches: str  # and resources, a digest
+    modules: tuple = ()  # machine code
+
+    def runs_as(self, other, disassemble):
+        return (self.launches == other.launches and
+                len(self.modules) == len(other.modules) and
+                all(_are_alike(one, two, disassemble)
+                    for one, two in zip(self.modules, other.modules)))
+
+
+def _are_alike(one, two, disassemble):
+    if one == two:
+        return True
+    instructions = disassemble(one)
+    return (instructions is not None and instructions == disassemble(two) and
+            _CONSTANTS_OF_MODULE not in instructions)
+
+
+def no_disassembler(_):
+    return None
+
+
+@functools.lru_cache(maxsize=4096)
+def nvdisasm(cubin):
+    """The instructions of a module as text; None without that program."""
+    program = shutil.which("nvdisasm")
+    if program is None:
+        return None
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        return subprocess.run([program, "-c", file.name], check=True,
+                              capture_output=True, text=True).stdout
+
+
+def _of_names(cases, names):
+    """Of "fp32/P1" and others those that are named, as "P1"."""
+    return [case for case in cases if case.name.split("/")[1] in names]
+
+
 class Compiler:
     """What a kilnd makes of plans for one target."""
 
@@ -99,17 +159,20 @@ class Compiler:
         self._target = target
         self.info = client.info()
 
-    def digest(self, plan):
-        """Of all that a GPU sees of a Plan. Raises KilnError."""
+    def code(self, plan):
+        """The Code of a Plan. Raises KilnError."""
         artifact = self._client.compile(plan.text, self._target,
                                         variant=plan.variant).artifact
         # What names the compiler, and generated text, are not run.
         artifact.ClearField("key")
         artifact.ClearField("key_text")
+        modules = tuple(module.cubin for module in artifact.modules)
         for module in artifact.modules:
-            module.ClearField("source")
-        return hashlib.sha256(
-            artifact.SerializeToString(deterministic=True)).hexdigest()
+            for field in ("source", "cubin", "sha256"):
+                module.ClearField(field)
+        return Code(hashlib.sha256(
+            artifact.SerializeToString(deterministic=True)).hexdigest(),
+                    modules)
 
 
 @contextlib.contextmanager
@@ -121,10 +184,10 @@ def running(kilnd, nvrtc, target):
         yield Compiler(client, target)
 
 
-def differ_at_first(measured, tree, wanted, say):
+def differ_at_first(measured, tree, wanted, say, disassemble=no_disassembler):
     """Names of the plans that two compilers make different things of."""
     def differs(plan):
-        return measured.digest(plan) != tree.digest(plan)
+        return not measured.code(plan).runs_as(tree.code(plan), disassemble)
     found = []
     with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
         for number, (name, other) in enumerate(
@@ -137,17 +200,32 @@ def differ_at_first(measured, tree, wanted, say):
     return found
 
 
-def differs_always(measured, tree, plan):
+def differs_always(measured, tree, plan, disassemble=no_disassembler):
     """Whether two compilers, started anew for each attempt, have no result in
     common."""
     of_measured, of_tree = set(), set()
     for _ in range(_ATTEMPTS):
         with measured() as one, tree() as other:
-            of_measured.add(one.digest(plan))
-            of_tree.add(other.digest(plan))
-        if of_measured & of_tree:
+            of_measured.add(one.code(plan))
+            of_tree.add(other.code(plan))
+        if any(one.runs_as(other, disassemble)
+               for one, other in itertools.product(of_measured, of_tree)):
             return False
     return True
+
+
+def keep_rows(reports, differing, scratch):
+    """Leaves rows of the `reports` of parts of generality where gpu_check finds
+    them, each with the compiler that it was measured with, but for those of
+    plans that differ."""
+    for report in reports:
+        folder = scratch / report["part"]
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "results.jsonl", "w") as file:
+            for name, facts in report["results"].items():
+                if not {f"fp32/{name}", f"tf32/{name}"} & set(differing):
+                    file.write(json.dumps({"compiler": report["compiler"],
+                                           **facts}) + "\n")
 
 
 def parse_options():
@@ -160,8 +238,19 @@ def parse_options():
                         "(default: both daemons look for it)")
     parser.add_argument("--target", default="h100-sxm",
                         help="default: %(default)s")
+    parser.add_argument("--part", default=",".join(KINDS), metavar="PART,...",
+                        help="default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
-    return parser.parse_args()
+    parser.add_argument("--keep", type=pathlib.Path, metavar="SCRATCH",
+                        help="where to leave rows of generality that do not "
+                        "differ, for gpu_check")
+    options = parser.parse_args()
+    options.kinds = set(options.part.split(","))
+    unknown = options.kinds.difference(KINDS)
+    if unknown:
+        parser.error(f"--part: {', '.join(sorted(unknown))} (allowed: "
+                     f"{', '.join(KINDS)})")
+    return options
 
 
 def main():
@@ -175,19 +264,24 @@ def main():
         if other.info.compiler != here:
             sys.exit("same_kernels: build-gpu/bundle is of other code "
                      "generation than this tree; scripts/gpu_bundle makes it")
-        wanted = plans()
-        found = differ_at_first(one, other, wanted, say)
+        wanted = {name: plan for name, plan in plans().items()
+                  if plan.kinds & options.kinds}
+        found = differ_at_first(one, other, wanted, say, nvdisasm)
         report = {"part": "same_kernels", "ok": True,
                   "measured": one.info.compiler, "compiler": here,
                   "target": options.target, "nvrtc": other.info.nvrtc_version,
                   "date": datetime.date.today().isoformat()}
     found = [name for name in found
-             if differs_always(measured, tree, wanted[name])]
+             if differs_always(measured, tree, wanted[name], nvdisasm)]
     report["kinds"] = sorted(
-        set(KINDS).difference(*(wanted[name].kinds for name in found)))
+        options.kinds.difference(*(wanted[name].kinds for name in found)))
     report["results"] = {"plans": len(wanted), "differing": found}
     path = options.out / "same_kernels.json"
     path.write_text(json.dumps(report, indent=1) + "\n")
+    if options.keep is not None:
+        files = result_files.ResultFiles(RESULTS)
+        keep_rows([files.reports[part] for part in _GENERALITY
+                   if part in options.kinds], found, options.keep)
     say(f"{len(wanted)} plans, {len(found)} differ"
         f"{': ' if found else ''}{', '.join(found)}; wrote {path}")
     sys.exit(1 if found else 0)

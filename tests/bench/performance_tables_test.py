@@ -73,17 +73,26 @@ class TablesTest(unittest.TestCase):
         return result_files.ResultFiles(self.folder)
 
     def test_kernels_of_another_tree_may_be_the_same(self):
-        files = self.keep_same_kernels(["generality", "tests"], [])
+        files = self.keep_same_kernels(["generality-2", "matrix"], [])
         self.assertEqual(files.may_be_of("generality-2", "new"),
                          {"new", "old"})
+        self.assertEqual(files.may_be_of("matrix-3", "new"), {"new", "old"})
+        self.assertEqual(files.may_be_of("generality-1", "new"), {"new"})
         self.assertEqual(files.may_be_of("generality-2", "newer"), {"newer"})
         self.assertEqual(files.may_be_of("host", "new"), {"new"})
-        self.assertIn("any of these 1,234 plans", self.text("environment"))
+        self.assertIn("all 1,234 plans are the same", self.text("environment"))
 
         files = self.keep_same_kernels(["tests"], ["fp32/norm_layer"])
         self.assertEqual(files.may_be_of("generality-2", "new"), {"new"})
         self.assertEqual(files.may_be_of("tests", "new"), {"new", "old"})
         self.assertNotIn("1,234", self.text("environment"))
+
+    def test_rows_of_a_run_before_are_counted(self):
+        self.keep("generality-0", {"one": both(row(1.0, 3.0)),
+                                   "two": {"compiler": "old",
+                                           **both(row(1.0, 3.0))}})
+        self.assertIn("1 row of other plans is of a run before",
+                      self.text("environment"))
 
     def test_best_of_tf32_includes_max_autotune_of_fp32(self):
         self.keep("bench-P2", {"P2": chain(0.5, eager=4.0, max_autotune=1.0)})

@@ -1,8 +1,10 @@
 """Which plans bench/same_kernels.py finds to differ."""
 
 import contextlib
+import json
 import pathlib
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -12,15 +14,15 @@ import same_kernels
 
 
 class FakeCompiler:
-    """Answers by turns, of each text."""
+    """Answers by turns, of each text, launches without machine code."""
 
     def __init__(self, **answers):
         self._answers = answers
 
-    def digest(self, plan):
+    def code(self, plan):
         answers = self._answers[plan.text]
         answers.append(answers.pop(0))
-        return answers[-1]
+        return same_kernels.Code(answers[-1])
 
 
 def starts(compiler):
@@ -49,6 +51,45 @@ class DifferingTest(unittest.TestCase):
             starts(often), starts(FakeCompiler(a=["3", "4"])), plan))
 
 
+class CodeTest(unittest.TestCase):
+
+    INSTRUCTIONS = {b"1": "FADD R0, R1, R2", b"2": "FADD R0, R1, R2",
+                    b"3": "FMUL R0, R1, R2", b"4": "LDC R0, c[0x4][0x8]",
+                    b"5": "LDC R0, c[0x4][0x8]"}
+
+    def runs_as(self, one, other, disassemble=INSTRUCTIONS.get):
+        return same_kernels.Code("a", (one,)).runs_as(
+            same_kernels.Code("a", (other,)), disassemble)
+
+    def test_instructions_count_and_not_what_else_a_module_has(self):
+        self.assertTrue(self.runs_as(b"1", b"2"))
+        self.assertFalse(self.runs_as(b"1", b"3"))
+        self.assertFalse(self.runs_as(b"1", b"2", same_kernels.no_disassembler))
+
+    def test_what_reads_constants_of_its_module_must_be_the_same_file(self):
+        self.assertTrue(self.runs_as(b"4", b"4"))
+        self.assertFalse(self.runs_as(b"4", b"5"))
+
+    def test_launches_count(self):
+        self.assertFalse(same_kernels.Code("a", (b"1",)).runs_as(
+            same_kernels.Code("b", (b"1",)), self.INSTRUCTIONS.get))
+
+
+class KeepTest(unittest.TestCase):
+
+    def test_rows_that_do_not_differ_know_their_compiler(self):
+        report = {"part": "generality-1", "compiler": "abc",
+                  "results": {"one": {"name": "one", "fp32": {}},
+                              "two": {"name": "two", "fp32": {}}}}
+        with tempfile.TemporaryDirectory() as folder:
+            same_kernels.keep_rows([report], ["tf32/two"],
+                                   pathlib.Path(folder))
+            path = pathlib.Path(folder, "generality-1", "results.jsonl")
+            self.assertEqual([json.loads(line)
+                              for line in path.read_text().splitlines()],
+                             [{"compiler": "abc", "name": "one", "fp32": {}}])
+
+
 class PlansTest(unittest.TestCase):
 
     def setUp(self):
@@ -64,7 +105,7 @@ class PlansTest(unittest.TestCase):
     def test_they_know_the_parts_that_run_them(self):
         self.assertEqual(self.plans["fp32/P1"].kinds, {"repeat", "bench"})
         self.assertEqual(self.plans["fp32/norm_layer"].kinds,
-                         {"repeat", "generality"})
+                         {"repeat", "generality-1"})
         # Its operands need a scale from image to image: checked, too.
         self.assertEqual(self.plans["template/conv_small_images"].kinds,
                          {"tests", "sanitize"})
