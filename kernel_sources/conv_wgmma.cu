@@ -22,8 +22,8 @@
 // finish earlier images (conv_finish.cuh). Or the blocks of an image hold its
 // values until they can be finished (conv_held.cuh).
 // Tensor cores round towards zero as they add, so where operands have two parts
-// and there are several chunks, or chunks are long (kChains), each part is added
-// to the total by an ordinary addition.
+// and there are several chunks, or chunks are long (kChains), each part is
+// added to the total by an ordinary addition.
 #include "conv_beside.cuh"
 #include "conv_channel_runs.cuh"
 #include "conv_cluster_sums.cuh"
