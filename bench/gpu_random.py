@@ -1,5 +1,6 @@
 """Plans that nobody has chosen (random_plans.py): whether each is right, and
-the same whenever it is launched, and which of them eager PyTorch is faster at.
+the same whenever it is launched, which of them eager PyTorch is faster at, and
+which take far longer than predicted: a kernel may have fallen to a slow path.
 Eager alone, for torch.compile takes half a minute for some.
 """
 
@@ -11,6 +12,10 @@ import random_plans
 PLANS = 300
 # More is not what clocks and the order of runs do.
 _SLOWER = 0.95
+# So many times what is predicted, with what beginnings and ends of kernels take,
+# which models leave out.
+_BEYOND = 2.5
+_BEGIN_AND_END_US = 5.0
 
 
 def case_named(name):
@@ -54,6 +59,9 @@ def counts(names, results):
                 [fact["times_eager"] for fact in timed.values()]),
             "ill-conditioned": sum(gpu_matrix.is_ill_conditioned(fact)
                                    for fact in results.values()),
+            "beyond": {name: _with_plan(name, fact)
+                       for name, fact in timed.items()
+                       if _times_predicted(fact) > _BEYOND},
             "slower": {name: _with_plan(name, fact)
                        for name, fact in sorted(
                            slower.items(),
@@ -61,6 +69,10 @@ def counts(names, results):
             "wrong": {name: _with_plan(name, fact)
                       for name, fact in results.items()
                       if "error" in fact or "refused" in fact}}
+
+
+def _times_predicted(fact):
+    return fact["ms"] * 1e3 / (fact["predicted_us"] + _BEGIN_AND_END_US)
 
 
 def _with_plan(name, fact):
@@ -74,6 +86,8 @@ def summarise(names, results):
     missing = [name for name in names if name not in results]
     lines = [f"{name}: {fact['times_eager']:.2f} x as fast as eager PyTorch, "
              f"{fact['ms']:.4f} ms" for name, fact in found["slower"].items()]
+    lines += [f"{name}: {_times_predicted(fact):.1f} x as long as predicted, "
+              f"{fact['ms']:.4f} ms" for name, fact in found["beyond"].items()]
     lines += [f"{name}: {fact.get('error') or fact['refused']}"
               for name, fact in found["wrong"].items()]
     lines += [f"not run, out of time: {name}" for name in missing]

@@ -3,8 +3,8 @@
     gpu_random_worker.py SOCKET CASES.json RESULTS.jsonl DEADLINE_S
 
 Appends one JSON line for each case, as gpu_worker.py does: its name, each
-output's verdict, launches, milliseconds, and how much longer eager PyTorch
-takes.
+output's verdict, launches, milliseconds, how much longer eager PyTorch takes,
+and what was predicted.
 """
 
 import dataclasses
@@ -23,6 +23,7 @@ import gpu_repeat_worker
 import gpu_time
 import gpu_worker
 import kiln
+import predictions
 import side_by_side
 import torch_plan
 
@@ -33,6 +34,10 @@ _TIMING_S = 0.02
 class Runner(gpu_repeat_worker.Runner):
     """Of plans that are not only launched again."""
 
+    def __init__(self, socket):
+        super().__init__(socket)
+        self._socket = socket
+
     def run(self, case, compiled, seed):
         plan = gpu_cases.read_plan(case)
         tensors = gpu_cases.inputs(case, plan, seed, torch)
@@ -42,6 +47,7 @@ class Runner(gpu_repeat_worker.Runner):
             facts.update(self._repeat(tensors, kernel))
         if "error" not in facts:
             facts.update(self._time(plan, tensors, kernel))
+            facts["predicted_us"] = predictions.of_plan(self._socket, case.text)
         return facts
 
     @staticmethod

@@ -12,6 +12,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "client" / "python")]
 
 import gpu_random
 import headline
+import predictions
 import random_plans
 
 from kiln import plan_text
@@ -64,8 +65,8 @@ class RunTest(unittest.TestCase):
 
         def worker(daemon, names, scratch, budget_s, worker_file):
             seen.update(names=names, worker_file=worker_file)
-            return {name: {"launches": 30, "ms": 1.0, "times_eager": 2.0}
-                    for name in names}
+            return {name: {"launches": 30, "ms": 1.0, "times_eager": 2.0,
+                           "predicted_us": 900.0} for name in names}
 
         with (tempfile.TemporaryDirectory() as folder,
               mock.patch.multiple(gpu_random.gpu_matrix, run=worker,
@@ -89,7 +90,7 @@ class SummaryTest(unittest.TestCase):
 
     def fact(self, times_eager):
         return {"launches": 30, "ms": 0.1, "eager_ms": 0.1 * times_eager,
-                "times_eager": times_eager}
+                "times_eager": times_eager, "predicted_us": 80.0}
 
     def test_slower_plans_are_named_and_ok(self):
         results = dict(zip(self.NAMES, map(self.fact, (4.0, 0.5, 4.0))))
@@ -104,6 +105,25 @@ class SummaryTest(unittest.TestCase):
         self.assertEqual(
             headline.of_report({"part": "random", "results": found}),
             "3 of 3 plans, 0 wrong; 2.00 x eager PyTorch, 1 slower")
+
+    def test_plans_that_take_far_longer_than_predicted_are_named_and_ok(self):
+        results = dict(zip(self.NAMES, map(self.fact, (4.0, 4.0, 4.0))))
+        results[self.NAMES[2]]["predicted_us"] = 20.0
+        lines, ok = gpu_random.summarise(self.NAMES, results)
+        self.assertTrue(ok)
+        self.assertEqual(lines[0], f"{self.NAMES[2]}: 4.0 x as long as "
+                         "predicted, 0.1000 ms")
+        found = gpu_random.counts(self.NAMES, results)["beyond"]
+        self.assertEqual(list(found), [self.NAMES[2]])
+        self.assertIn("output v", found[self.NAMES[2]]["plan"])
+
+    def test_predictions_are_of_kernels_of_a_launch(self):
+        kernels = [{"prepares": True, "predicted_us": 4.0},
+                   {"prepares": False, "predicted_us": 2.0},
+                   {"prepares": False, "predicted_us": None},
+                   {"prepares": False, "predicted_us": 0.5}]
+        self.assertEqual(predictions.total({"results": [{"schedule": {
+            "variants": [{"kernels": kernels}, {"kernels": []}]}}]}), 2.5)
 
     def test_wrong_and_missing_plans_are_not_ok(self):
         results = {self.NAMES[0]: self.fact(4.0),

@@ -63,7 +63,8 @@ struct Grid {
   std::array<uint32_t, 3> cluster = {1, 1, 1};
   const std::byte* parameters = nullptr;
   const GlobalMemory* memory = nullptr;
-  bool overlaps = false;  // the launch before
+  bool overlaps = false;     // the launch before
+  bool rounds_sums = false;  // of warpgroups' products
   // Counts what other threads can notice: while it stands still, all that run
   // only wait.
   uint64_t progress = 0;

@@ -75,6 +75,7 @@ absl::Status RunStep(const PlanKernels& kernels, const Step& step,
   launch.resident_blocks = options.resident_blocks;
   launch.overlaps = step.programmatic_stream_serialization;
   launch.schedule_seed = options.schedule_seed;
+  launch.rounds_sums = options.rounds_sums;
   if (step.cooperative) {
     launch.resident_blocks =
         int64_t{step.grid[0]} * step.grid[1] * step.grid[2];

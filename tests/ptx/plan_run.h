@@ -20,6 +20,7 @@ struct PlanRunOptions {
   Tuning tuning = {};
   int64_t resident_blocks = 4;  // as in Launch
   uint64_t schedule_seed = 0;
+  bool rounds_sums = false;
   int off_grid = 0;  // elements by which tensors begin behind what is aligned
 };
 

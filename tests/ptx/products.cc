@@ -1,6 +1,6 @@
 // Products on tensor cores (PTX ISA, sections "mma" and "wgmma"). All are
-// summed in f32. Those of warpgroups are computed as late as may be, when they
-// are waited for.
+// summed in f32, those of warpgroups also as the GPU rounds them if a launch
+// wants that, and as late as may be, when they are waited for.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -133,6 +133,7 @@ constexpr int ColumnAt(int place) {
 // Numbers of 16 bits, and such in words.
 using Numbers = uint16_t __attribute__((vector_size(kEight * 2)));
 using Words = uint32_t __attribute__((vector_size(kEight * 4)));
+using Integers = int32_t __attribute__((vector_size(kEight * 4)));
 
 // As FloatOfHalf and FloatOfBFloat16.
 void ConvertHalves(const Words& bits, Floats* floats) {
@@ -275,9 +276,55 @@ bool IsUniform(const Warp* warps, Place place) {
   return true;
 }
 
+// The sum of a row's products and of `before` for each column.
+Floats SumInFloats(const std::array<float, kDepth>& row, const Columns& right,
+                   Floats before) {
+  for (int k = 0; k < kDepth; ++k) before += row[k] * right[k];
+  return before;
+}
+
+Words MagnitudeOf(Floats numbers) {
+  return reinterpret_cast<Words>(numbers) & 0x7fffffff;
+}
+Words Larger(Words a, Words b) { return a > b ? a : b; }
+
+// The nearest float towards zero of what is less than 2^30.
+Floats TowardsZero(Integers sums) {
+  const auto nearest = __builtin_convertvector(sums, Floats);
+  const auto back = __builtin_convertvector(nearest, Integers);
+  const Integers is_beyond = sums < 0 ? back < sums : back > sums;  // -1 or 0
+  return reinterpret_cast<Floats>(reinterpret_cast<Integers>(nearest) +
+                                  is_beyond);
+}
+
+// The same as an H100 and an H200 round it, by errors of long sums: all are cut
+// off at 2^-24 of the power of two in the largest of them, and the sum to what
+// f32 holds.
+Floats SumOnTensorCores(const std::array<float, kDepth>& row,
+                        const Columns& right, Floats before) {
+  constexpr uint32_t kLeast = 25;  // exponents; what is smaller hardly counts
+  constexpr uint32_t kInfinite = 255;
+  Columns products;
+  Words largest = MagnitudeOf(before);
+  for (int k = 0; k < kDepth; ++k) {
+    products[k] = row[k] * right[k];
+    largest = Larger(largest, MagnitudeOf(products[k]));
+  }
+  const Words exponent = Larger(largest >> 23, Words{} + kLeast);
+  for (int i = 0; i < kEight; ++i) {
+    if (exponent[i] == kInfinite) return SumInFloats(row, right, before);
+  }
+  const auto scale = reinterpret_cast<Floats>((278 - exponent) << 23);
+  auto sums = __builtin_convertvector(before * scale, Integers);
+  for (const Floats& product : products) {
+    sums += __builtin_convertvector(product * scale, Integers);
+  }
+  return TowardsZero(sums) * reinterpret_cast<Floats>((exponent - 24) << 23);
+}
+
 // Adds the products of eight rows and eight columns to what lanes have of them,
 // four to a row: neighbours in `even` and `odd`.
-template <bool kKeeps>
+template <bool kKeeps, bool kRounds>
 void AddEights(const Rows& left, const Columns& right, std::byte* even,
                std::byte* odd) {
   constexpr size_t kSize = sizeof(HalfFloats);
@@ -291,8 +338,16 @@ void AddEights(const Rows& left, const Columns& right, std::byte* even,
     sums[row] =
         __builtin_shufflevector(halves[0], halves[1], 0, 1, 2, 3, 4, 5, 6, 7);
   }
-  for (int k = 0; k < kDepth; ++k) {
-    for (int row = 0; row < kEight; ++row) sums[row] += left[row][k] * right[k];
+  if constexpr (kRounds) {
+    for (int row = 0; row < kEight; ++row) {
+      sums[row] = SumOnTensorCores(left[row], right, sums[row]);
+    }
+  } else {
+    for (int k = 0; k < kDepth; ++k) {
+      for (int row = 0; row < kEight; ++row) {
+        sums[row] += left[row][k] * right[k];
+      }
+    }
   }
   for (int row = 0; row < kEight; ++row) {
     const auto* const sum = reinterpret_cast<const std::byte*>(&sums[row]);
@@ -305,7 +360,11 @@ void AddEights(const Rows& left, const Columns& right, std::byte* even,
 // the others in the two that follow.
 void AddRows(Warp* warps, const PendingProduct& product,
              std::span<const Rows> left, std::span<const Columns> right) {
-  const auto add = product.keeps ? AddEights<true> : AddEights<false>;
+  const bool rounds = warps->grid->rounds_sums;
+  const auto add =
+      product.keeps
+          ? (rounds ? AddEights<true, true> : AddEights<true, false>)
+          : (rounds ? AddEights<false, true> : AddEights<false, false>);
   for (size_t half = 0; half < left.size(); ++half) {
     Warp& warp = warps[half / 2];
     const Place* sums = product.instruction->operands + half % 2 * 2;

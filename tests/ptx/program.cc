@@ -85,6 +85,7 @@ absl::Status Program::Run(const Launch& launch, GlobalMemory memory) const {
   grid.parameters = reinterpret_cast<const std::byte*>(launch.args.data());
   grid.memory = &memory;
   grid.overlaps = launch.overlaps;
+  grid.rounds_sums = launch.rounds_sums;
   const Machine::Program program = {
       entry.code.data(), entry.constants.data(), entry.register_bytes,
       entry.static_shared_bytes + launch.dynamic_shared_bytes, entry.special};

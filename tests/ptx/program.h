@@ -31,6 +31,9 @@ struct Launch {
   // 0: warps run as far as they can, in order; else they are interrupted at
   // random, which finds more missing barriers.
   uint64_t schedule_seed = 0;
+  // Sums of warpgroups' products are rounded as tensor cores do it, which takes
+  // longer.
+  bool rounds_sums = false;
 };
 
 // A PTX module, decoded, and its execution by this processor, for machines

@@ -24,6 +24,7 @@ constexpr char kUsage[] =
   --seed=N          other inputs
   --schedule=N      interrupts warps at random
   --resident=N      so many blocks at a time
+  --rounds          sums of warpgroups' products as tensor cores round them
   --room=NAME       tight, ample, vast, warps or plain: what schedules leave
                     free
   --conv=N --rows=N --images=1 --correlations=1
@@ -65,6 +66,8 @@ bool ParseOption(const std::string& text, Options* options) {
     options->run.tuning.images = number;
   } else if (name == "--correlations") {
     options->run.tuning.correlations = number;
+  } else if (name == "--rounds") {
+    options->run.rounds_sums = true;
   } else if (name == "--resident") {
     options->run.resident_blocks = number;
   } else if (name == "--room") {
