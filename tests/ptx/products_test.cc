@@ -107,7 +107,12 @@ uint64_t RowsOf(Layout layout) {
   return 64 | uint64_t{1} << 30;
 }
 
-void CheckWarpgroupProduct(Layout left, Layout right) {
+// `number` and `rounded` are a matrix' numbers, the right one's from row 50 on,
+// and what becomes of their sum.
+void CheckWarpgroupProduct(
+    Layout left, Layout right, bool rounds = false,
+    float (*number)(int row, int k) = Number,
+    float (*rounded)(float sum) = [](float sum) { return sum; }) {
   constexpr int kColumns = 16;
   constexpr int kUnits = 2 * 64 + 128;
   std::vector<uint32_t> input(kUnits * 4);
@@ -116,7 +121,7 @@ void CheckWarpgroupProduct(Layout left, Layout right) {
       for (int k = 0; k < 16; ++k) {
         const auto [unit, part] = PlaceOf(row, k, rows, layout);
         input[(first_unit + unit) * 4 + part / 2] |=
-            uint32_t{HalfOf(Number(first_row + row, k))} << (part % 2 * 16);
+            uint32_t{HalfOf(number(first_row + row, k))} << (part % 2 * 16);
       }
     }
   };
@@ -132,6 +137,8 @@ void CheckWarpgroupProduct(Layout left, Layout right) {
         "ld.global.u32 %r2, [%own_in+{0}]; st.shared.u32 [%r1+{0}], %r2;\n",
         i * 512);
   }
+  Launch launch = Threads(128, kUnits * 16);
+  launch.rounds_sums = rounds;
   const Outcome outcome = RunBody(
       copy +
           fmt::format(
@@ -148,7 +155,7 @@ void CheckWarpgroupProduct(Layout left, Layout right) {
               right == Layout::kLines ? 1 : 0) +
           "st.global.v4.f32 [%rd4], {%f0, %f1, %f2, %f3};\n"
           "st.global.v4.f32 [%rd4+16], {%f4, %f5, %f6, %f7};",
-      input, 64 * kColumns, Threads(128, kUnits * 16));
+      input, 64 * kColumns, launch);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   for (int i = 0; i < 64 * kColumns; ++i) {
     const int thread = i / 8;
@@ -156,8 +163,8 @@ void CheckWarpgroupProduct(Layout left, Layout right) {
     const int row = thread / 32 * 16 + thread % 32 / 4 + d / 2 % 2 * 8;
     const int column = d / 4 * 8 + thread % 4 * 2 + d % 2;
     float sum = 0;
-    for (int k = 0; k < 16; ++k) sum += Number(row, k) * Number(column + 50, k);
-    ASSERT_EQ(outcome.words[i], Bits(sum)) << row << " " << column;
+    for (int k = 0; k < 16; ++k) sum += number(row, k) * number(column + 50, k);
+    ASSERT_EQ(outcome.words[i], Bits(rounded(sum))) << row << " " << column;
   }
 }
 
@@ -171,6 +178,30 @@ TEST(PtxProductsTest, WarpgroupProductsReadSwizzledRows) {
 
 TEST(PtxProductsTest, WarpgroupProductsReadLines) {
   CheckWarpgroupProduct(Layout::kCores, Layout::kLines);
+}
+
+TEST(PtxProductsTest, ExactSumsAreNotRounded) {
+  CheckWarpgroupProduct(Layout::kCores, Layout::kCores, true);
+}
+
+// Of 1 or -1 in front of products of 2^-24 each, which one by one are half of
+// what shows, and in f32 are lost.
+TEST(PtxProductsTest, SumsAreRoundedTowardsZeroWhereALaunchWantsThat) {
+  CheckWarpgroupProduct(
+      Layout::kCores, Layout::kCores, true,
+      [](int row, int k) {
+        const float sign = row < 50 && row % 2 == 1 ? -1.0f : 1.0f;
+        return k > 3 ? 0.0f : sign * (k == 0 ? 1.0f : 0x1p-12f);
+      },
+      [](float sum) { return sum + (sum < 0 ? -0x1p-23f : 0x1p-23f); });
+}
+
+// What is below 2^-24 of the largest is cut off before it is added.
+TEST(PtxProductsTest, SmallProductsAreCutOffWhereALaunchWantsThat) {
+  CheckWarpgroupProduct(
+      Layout::kCores, Layout::kCores, true,
+      [](int, int k) { return k == 0 ? 1.0f : 0x1p-13f; },
+      [](float) { return 1.0f; });
 }
 
 }  // namespace
