@@ -27,7 +27,7 @@ bool HidesTurn(const ConvGeometry& g, int64_t count) {
 
 // What tensor cores add one behind the other, of operands in two parts: each
 // step puts sums off by some 2e-8 of them. PyTorch's are off by 1.0e-7 and more
-// of a transposed convolution, by 1.5e-7 of others (78 of each on an H200).
+// of a transposed convolution, by 1.5e-7 of others (63 and 99, on an H200).
 int64_t MostStepsOfChain(const ConvProblem& problem) {
   constexpr int64_t kMost = 18;  // 3 x 3 taps of 32 channels
   constexpr int64_t kMostOfTransposed = 14;
