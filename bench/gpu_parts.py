@@ -5,6 +5,10 @@ needs nothing.
 """
 
 import dataclasses
+import hashlib
+import shutil
+
+import gpu_daemon
 
 MATRIX_PARTS = 4
 CHAINS = ("P1", "P2", "P3", "P4")
@@ -78,6 +82,20 @@ def _meaning(word, grade):
     return {part.name for part in PARTS.values()
             if part.kind == word and part.grade in (grade, BOTH)
             } - _NOT_IN_GROUPS
+
+
+def scratch_folder(name):
+    """Where the part of that name keeps what it needs to go on; empty for a new
+    bundle."""
+    folder = gpu_daemon.ROOT / "build-gpu" / "scratch" / name
+    kilnd = (gpu_daemon.BUNDLE / "bin" / "kilnd").read_bytes()
+    digest = hashlib.sha256(kilnd).hexdigest()
+    stamp = folder / "kilnd.sha256"
+    if not stamp.exists() or stamp.read_text() != digest:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        stamp.write_text(digest)
+    return folder
 
 
 def run(part, scratch, budget_s, max_autotune, first_seed=1):

@@ -6,7 +6,7 @@ where the compiler names constants that it did not name before.
   bench/same_kernels.py KILND         the one whose `compiler` bench/results has
   bench/same_kernels.py KILND --nvrtc FOLDER --target h100-sxm
   bench/same_kernels.py KILND --part bench,latency   of these parts alone
-  bench/same_kernels.py KILND --keep build-gpu/scratch
+  bench/same_kernels.py KILND --keep
 
 compiles every plan that gpu_check measures or checks with that kilnd and with
 the bundle's, compares machine code and launches byte for byte, and writes
@@ -133,7 +133,7 @@ def no_disassembler(_):
     return None
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=64)
 def nvdisasm(cubin):
     """The instructions of a module as text; None without that program."""
     program = shutil.which("nvdisasm")
@@ -214,18 +214,26 @@ def differs_always(measured, tree, plan, disassemble=no_disassembler):
     return True
 
 
-def keep_rows(reports, differing, scratch):
-    """Leaves rows of the `reports` of parts of generality where gpu_check finds
-    them, each with the compiler that it was measured with, but for those of
-    plans that differ."""
-    for report in reports:
-        folder = scratch / report["part"]
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / "results.jsonl", "w") as file:
-            for name, facts in report["results"].items():
-                if not {f"fp32/{name}", f"tf32/{name}"} & set(differing):
-                    file.write(json.dumps({"compiler": report["compiler"],
-                                           **facts}) + "\n")
+def keep_rows(report, differing, folder):
+    """Leaves rows of a part of generality in `folder`, each with the compiler
+    that it was measured with, but for those of plans that differ."""
+    with open(folder / "results.jsonl", "w") as file:
+        for name, facts in report["results"].items():
+            if not {f"fp32/{name}", f"tf32/{name}"} & set(differing):
+                file.write(json.dumps({"compiler": report["compiler"],
+                                       **facts}) + "\n")
+
+
+def keep_rows_of_parts(same):
+    """Of the parts of generality that `same`, what same_kernels.json says,
+    was asked for and does not speak for, if they were measured with its
+    compiler: where gpu_check goes on with them."""
+    reports = result_files.ResultFiles(RESULTS).reports
+    for part in set(_GENERALITY) & set(same["asked"]) - set(same["kinds"]):
+        report = reports.get(part)
+        if report is not None and report["compiler"] == same["measured"]:
+            keep_rows(report, same["results"]["differing"],
+                      gpu_parts.scratch_folder(part))
 
 
 def parse_options():
@@ -241,9 +249,9 @@ def parse_options():
     parser.add_argument("--part", default=",".join(KINDS), metavar="PART,...",
                         help="default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
-    parser.add_argument("--keep", type=pathlib.Path, metavar="SCRATCH",
-                        help="where to leave rows of generality that do not "
-                        "differ, for gpu_check")
+    parser.add_argument("--keep", action="store_true",
+                        help="leave rows of generality that do not differ for "
+                        "gpu_check, in build-gpu/scratch")
     options = parser.parse_args()
     options.kinds = set(options.part.split(","))
     unknown = options.kinds.difference(KINDS)
@@ -273,15 +281,14 @@ def main():
                   "date": datetime.date.today().isoformat()}
     found = [name for name in found
              if differs_always(measured, tree, wanted[name], nvdisasm)]
+    report["asked"] = sorted(options.kinds)
     report["kinds"] = sorted(
         options.kinds.difference(*(wanted[name].kinds for name in found)))
     report["results"] = {"plans": len(wanted), "differing": found}
     path = options.out / "same_kernels.json"
     path.write_text(json.dumps(report, indent=1) + "\n")
-    if options.keep is not None:
-        files = result_files.ResultFiles(RESULTS)
-        keep_rows([files.reports[part] for part in _GENERALITY
-                   if part in options.kinds], found, options.keep)
+    if options.keep:
+        keep_rows_of_parts(report)
     say(f"{len(wanted)} plans, {len(found)} differ"
         f"{': ' if found else ''}{', '.join(found)}; wrote {path}")
     sys.exit(1 if found else 0)

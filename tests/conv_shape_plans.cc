@@ -253,45 +253,6 @@ Plans MergedPhases() {
   return plans;
 }
 
-// Filters of so many taps that sums of a chunk leave the tensor cores in parts
-// (ConvGeometry::chains), of shapes for which cuDNN's sums are exact.
-Plans LongSums() {
-  struct Shape {
-    const char* op;
-    const char* kernel;
-    int inputs, outputs, images, extent;
-    const char* options;
-  };
-  Plans plans;
-  for (const Shape& s : std::initializer_list<Shape>{
-           {"conv_transpose2d", "3,3", 32, 24, 4, 16, "padding=1"},
-           {"conv_transpose2d", "4,4", 32, 24, 4, 16, "padding=2"},
-           {"conv_transpose2d", "4,4", 56, 12, 16, 8, "padding=1"},
-           {"conv_transpose2d", "5,5", 16, 24, 4, 9, "padding=2"},
-           {"conv_transpose2d", "5,5", 32, 24, 4, 16, "stride=2, padding=2"},
-           {"conv_transpose2d", "7,7", 16, 24, 4, 9, "padding=3"},
-           {"conv_transpose2d", "7,7", 32, 24, 4, 16, "stride=2, padding=3"},
-           {"conv2d", "5,5", 32, 12, 16, 8, "padding=2"},
-           {"conv2d", "7,7", 16, 24, 4, 9, "padding=3"},
-           {"conv2d", "7,7", 64, 64, 2, 14, "stride=2, padding=3"},
-           {"conv2d", "9,9", 16, 24, 4, 9, "padding=4"},
-           {"conv2d", "1,7", 512, 64, 1, 13, "padding=[0,3]"},
-           {"conv2d", "3,3", 512, 64, 1, 13, "padding=1"}}) {
-    const bool is_transposed = std::string_view(s.op) == "conv_transpose2d";
-    plans.push_back(
-        {fmt::format("long_sums__{}__{}_channels_k{}", s.op, s.inputs,
-                     std::string_view(s.kernel).substr(0, 1)) +
-             (std::string_view(s.options).front() == 's' ? "_s2" : ""),
-         fmt::format("input x: f32[{},{},{},{}]\nparam w: f32[{},{},{}]\n"
-                     "y = {}(x, w, {})\noutput y\n",
-                     s.images, s.inputs, s.extent, s.extent,
-                     is_transposed ? s.inputs : s.outputs,
-                     is_transposed ? s.outputs : s.inputs, s.kernel, s.op,
-                     s.options)});
-  }
-  return plans;
-}
-
 // Poolings of a convolution's elements whose windows overlap or reach past the
 // edges, which tiles then do, too (jit/compile/conv_windows.h).
 Plans OverlappingWindows() {
@@ -442,6 +403,43 @@ Plans RoundedOperands() {
 }
 
 }  // namespace
+
+std::vector<NamedPlan> LongSums() {
+  struct Shape {
+    const char* op;
+    const char* kernel;
+    int inputs, outputs, images, extent;
+    const char* options;
+  };
+  Plans plans;
+  for (const Shape& s : std::initializer_list<Shape>{
+           {"conv_transpose2d", "3,3", 32, 24, 4, 16, "padding=1"},
+           {"conv_transpose2d", "4,4", 32, 24, 4, 16, "padding=2"},
+           {"conv_transpose2d", "4,4", 56, 12, 16, 8, "padding=1"},
+           {"conv_transpose2d", "5,5", 16, 24, 4, 9, "padding=2"},
+           {"conv_transpose2d", "5,5", 32, 24, 4, 16, "stride=2, padding=2"},
+           {"conv_transpose2d", "7,7", 16, 24, 4, 9, "padding=3"},
+           {"conv_transpose2d", "7,7", 32, 24, 4, 16, "stride=2, padding=3"},
+           {"conv2d", "5,5", 32, 12, 16, 8, "padding=2"},
+           {"conv2d", "7,7", 16, 24, 4, 9, "padding=3"},
+           {"conv2d", "7,7", 64, 64, 2, 14, "stride=2, padding=3"},
+           {"conv2d", "9,9", 16, 24, 4, 9, "padding=4"},
+           {"conv2d", "1,7", 512, 64, 1, 13, "padding=[0,3]"},
+           {"conv2d", "3,3", 512, 64, 1, 13, "padding=1"}}) {
+    const bool is_transposed = std::string_view(s.op) == "conv_transpose2d";
+    plans.push_back(
+        {fmt::format("long_sums__{}__{}_channels_k{}", s.op, s.inputs,
+                     std::string_view(s.kernel).substr(0, 1)) +
+             (std::string_view(s.options).starts_with("stride=2") ? "_s2" : ""),
+         fmt::format("input x: f32[{},{},{},{}]\nparam w: f32[{},{},{}]\n"
+                     "y = {}(x, w, {})\noutput y\n",
+                     s.images, s.inputs, s.extent, s.extent,
+                     is_transposed ? s.inputs : s.outputs,
+                     is_transposed ? s.outputs : s.inputs, s.kernel, s.op,
+                     s.options)});
+  }
+  return plans;
+}
 
 std::vector<NamedPlan> ConvolutionTails() {
   Plans plans = ReducedImages();

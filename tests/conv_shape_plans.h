@@ -12,6 +12,11 @@ namespace kiln {
 // of many channels.
 std::vector<NamedPlan> ConvolutionTails();
 
+// Of these: filters of f32 of so many taps that sums of a chunk leave the
+// tensor cores in parts (ConvGeometry::chains), of shapes for which cuDNN's
+// sums are exact.
+std::vector<NamedPlan> LongSums();
+
 }  // namespace kiln
 
 #endif  // KILN_TESTS_CONV_SHAPE_PLANS_H_

@@ -388,7 +388,8 @@ struct ConvGeometry {
   bool sums_chunks() const {
     return (splits_input || splits_weight) && (chunks() > 1 || chains() > 1);
   }
-  // Whether the other differs in how many tiles blocks have, at most.
+  // Whether the other differs at most in how many tiles blocks have, and in
+  // what producers leave free.
   bool IsTileOf(ConvGeometry other) const;
   friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 

@@ -6,6 +6,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "client" / "python")]
@@ -77,17 +78,49 @@ class CodeTest(unittest.TestCase):
 
 class KeepTest(unittest.TestCase):
 
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.root = pathlib.Path(holder.name)
+        (self.root / "bundle" / "bin").mkdir(parents=True)
+        (self.root / "bundle" / "bin" / "kilnd").write_bytes(b"new")
+        for name, value in (("ROOT", self.root),
+                            ("BUNDLE", self.root / "bundle")):
+            patch = mock.patch.object(same_kernels.gpu_daemon, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        patch = mock.patch.object(same_kernels, "RESULTS", self.root)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def keep(self, compiler, kinds=()):
+        (self.root / "generality-1.json").write_text(json.dumps(
+            {"part": "generality-1", "compiler": compiler,
+             "results": {"one": {"name": "one", "fp32": {}},
+                         "two": {"name": "two", "fp32": {}}}}))
+        same_kernels.keep_rows_of_parts(
+            {"measured": "abc", "asked": ["generality-1", "generality-2"],
+             "kinds": kinds, "results": {"differing": ["tf32/two"]}})
+
+    def kept(self):
+        """What gpu_check goes on with."""
+        path = (same_kernels.gpu_parts.scratch_folder("generality-1") /
+                "results.jsonl")
+        return [json.loads(line) for line in path.read_text().splitlines()
+                ] if path.exists() else []
+
     def test_rows_that_do_not_differ_know_their_compiler(self):
-        report = {"part": "generality-1", "compiler": "abc",
-                  "results": {"one": {"name": "one", "fp32": {}},
-                              "two": {"name": "two", "fp32": {}}}}
-        with tempfile.TemporaryDirectory() as folder:
-            same_kernels.keep_rows([report], ["tf32/two"],
-                                   pathlib.Path(folder))
-            path = pathlib.Path(folder, "generality-1", "results.jsonl")
-            self.assertEqual([json.loads(line)
-                              for line in path.read_text().splitlines()],
-                             [{"compiler": "abc", "name": "one", "fp32": {}}])
+        self.keep("abc")
+        self.assertEqual(self.kept(),
+                         [{"compiler": "abc", "name": "one", "fp32": {}}])
+
+    def test_rows_of_another_compiler_are_not_kept(self):
+        self.keep("other")
+        self.assertEqual(self.kept(), [])
+
+    def test_a_part_that_need_not_be_measured_is_left_alone(self):
+        self.keep("abc", kinds=["generality-1"])
+        self.assertEqual(self.kept(), [])
 
 
 class PlansTest(unittest.TestCase):

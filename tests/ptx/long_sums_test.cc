@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/compile/conv_geometry.h"
+#include "tests/conv_shape_plans.h"
 #include "tests/ptx/conv_plan_text.h"
 #include "tests/ptx/plan_testing.h"
 
@@ -33,30 +33,18 @@ void ExpectErrorsOfGrade(const std::string& text, double of_pytorch) {
   EXPECT_LE(comparison->norm_error, 2 * of_pytorch + 0x1p-23);
 }
 
-TEST(PtxLongSumsTest, TransposedConvolutionsHaveErrorsOfTheirGrade) {
-  for (const auto& [x, w, attributes] : std::vector<std::array<std::string, 3>>{
-           {"4,32,16,16", "32,24,3,3", "padding=1"},
-           {"4,32,16,16", "32,24,4,4", "padding=2"},
-           {"16,56,8,8", "56,12,4,4", "padding=1"},
-           {"4,16,9,9", "16,24,5,5", "padding=2"},
-           {"4,32,16,16", "32,24,5,5", "stride=2, padding=2"},
-           {"4,16,9,9", "16,24,7,7", "padding=3"},
-           {"2,64,14,14", "64,64,4,4", "stride=2, padding=1"}}) {
-    ExpectErrorsOfGrade(Transpose(x, w, attributes, kStore),
-                        kErrorOfTransposed);
-  }
+bool IsTransposed(const std::string& text) {
+  return text.find("conv_transpose2d") != std::string::npos;
 }
 
-TEST(PtxLongSumsTest, OtherConvolutionsHaveErrorsOfTheirGrade) {
-  for (const auto& [x, w, attributes] : std::vector<std::array<std::string, 3>>{
-           {"16,32,8,8", "12,32,5,5", "padding=2"},
-           {"4,16,9,9", "24,16,7,7", "padding=3"},
-           {"2,64,14,14", "64,64,7,7", "stride=2, padding=3"},
-           {"4,16,9,9", "24,16,9,9", "padding=4"},
-           {"1,512,13,13", "64,512,1,7", "padding=[0,3]"},
-           {"1,512,13,13", "64,512,3,3", "padding=1"},
-           {"2,1024,14,14", "64,1024,1,1", ""}}) {
-    ExpectErrorsOfGrade(Conv(x, w, attributes, kStore), kErrorOfOthers);
+TEST(PtxLongSumsTest, ErrorsAreOfTheGrade) {
+  std::vector<std::string> texts = {
+      Transpose("2,64,14,14", "64,64,4,4", "stride=2, padding=1", kStore),
+      Conv("2,1024,14,14", "64,1024,1,1", "", kStore)};
+  for (const NamedPlan& plan : LongSums()) texts.push_back(plan.text);
+  for (const std::string& text : texts) {
+    ExpectErrorsOfGrade(
+        text, IsTransposed(text) ? kErrorOfTransposed : kErrorOfOthers);
   }
 }
 

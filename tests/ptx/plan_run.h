@@ -20,7 +20,7 @@ struct PlanRunOptions {
   Tuning tuning = {};
   int64_t resident_blocks = 4;  // as in Launch
   uint64_t schedule_seed = 0;
-  bool rounds_sums = false;
+  bool rounds_sums = false;  // as in Launch
   int off_grid = 0;  // elements by which tensors begin behind what is aligned
 };
 

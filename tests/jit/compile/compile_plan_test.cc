@@ -113,8 +113,6 @@ output y
   EXPECT_EQ(artifact->modules[2].entries.front().local_bytes, 0);
 }
 
-// The same of a reduction that has 64. Prevents that no schedule is left, and
-// the plan is refused.
 // The fastest tile of the second kernel spills whatever registers are spared
 // for what follows. Without others it would be left to warps, five times as
 // slow.
@@ -138,6 +136,8 @@ output y
               HasSubstr("conv_wgmma.cu"));
 }
 
+// ptxas spills in a reduction that has 64 registers, too. Prevents that no
+// schedule is left, and the plan is refused.
 TEST(CompilePlanTest, AReductionThatSpillsGetsMoreRegisters) {
   const auto artifact = CompileText(R"(
 input x: f32[4,224,128,128]
