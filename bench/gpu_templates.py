@@ -304,6 +304,13 @@ PLANS = {
     "depthwise_by_rows": _conv("4,32,28,28", "32,1,13,13", padding=6,
                                groups=32)
     + "y = gelu(c)\noutput y\n",
+    # narrow_conv2d.cu: in slices, with channels left over, of single pixels.
+    "narrow": _conv("3,16,20,34", "5,16,1,1") + "y = sigmoid(c)\noutput y\n",
+    "narrow_slices": _conv("2,44,10,13", "8,44,1,1", "f32")
+    + "y = silu(c)\noutput y\n",
+    "narrow_single_pixels": _conv("16,37,49,49", "3,37,1,1", "f16")
+    + "y = gelu(c)\noutput y\n",
+    "narrow_many": _conv("4,24,64,64", "12,24,1,1") + "y = tanh(c)\noutput y\n",
     # Rows: a warp's, a block's, a cluster's, columns, teams'; several
     # reductions.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",

@@ -16,6 +16,7 @@
 // instead, and loads none twice: depthwise_walk.cuh.
 #include "depthwise_taps.cuh"
 #include "depthwise_walk.cuh"
+#include "finish_vector.cuh"
 #include "math.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"

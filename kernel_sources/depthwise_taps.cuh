@@ -1,10 +1,9 @@
-// What the ways through a depthwise convolution share: the filter's taps, sums
-// made with care for those that are not finite, and what follows sums.
+// What the ways through a depthwise convolution share: the filter's taps, and
+// sums made with care for those that are not finite.
 //
 //   kiln::LoadFilterRow<Spec>(t, from, row);
 //   const bool is_finite = kiln::ZeroOf<Spec>(row) == 0.0f;
 //   if (!is_finite) kiln::SumWithCare<Spec>(t, first, sums);
-//   kiln::FinishVector<Spec>(t, first, is_aligned, sums[0]);
 #ifndef KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
 #define KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
 
@@ -90,35 +89,6 @@ __device__ void SumWithCare(const typename Spec::Tensors& t,
         sums[y][x] = fmaf(Load(t.input, i), tap, sums[y][x]);
       }
     }
-  }
-}
-
-// What follows for the kVector sums from `sums` on, of neighbours, with what
-// FetchHeld brought.
-template <typename Spec, typename Index, typename Held>
-__device__ void FinishHeld(const typename Spec::Tensors& t,
-                           const Point<Index>& first, bool is_aligned,
-                           const float* sums, Held* held) {
-#pragma unroll
-  for (int k = 0; k < Spec::kVector; ++k) {
-    Spec::Element(*held,
-                  VectorPointOf<typename Spec::Output, Spec::kVector>(first, k),
-                  sums[k]);
-  }
-  Spec::PutHeld(*held, first, is_aligned, t);
-}
-
-// The same, which also fetches.
-template <typename Spec, typename Index>
-__device__ void FinishVector(const typename Spec::Tensors& t,
-                             const Point<Index>& first, bool is_aligned,
-                             const float* sums) {
-  if constexpr (Spec::kVector == 1) {
-    Spec::Element(t, first, sums[0]);
-  } else {
-    typename Spec::template Held<Spec::kVector> held;
-    Spec::FetchHeld(t, first, is_aligned, &held);
-    FinishHeld<Spec>(t, first, is_aligned, sums, &held);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "async_copy.cuh"
 #include "depthwise_ring.cuh"
 #include "depthwise_taps.cuh"
+#include "finish_vector.cuh"
 #include "opaque.cuh"
 #include "point.cuh"
 

@@ -342,6 +342,37 @@ Plans Depthwise() {
   return plans;
 }
 
+// Few results of one tap, of images of every kind of size.
+Plans FewResults() {
+  Plans plans;
+  for (const DataType type : {kF32, kF16}) {
+    for (const int64_t results : {1, 3, 4, 8, 12}) {
+      for (const auto& [channels, side] :
+           {std::pair{3, 97}, {64, 48}, {100, 31}, {480, 22}}) {
+        plans.push_back(
+            {fmt::format("few_results__{}__{}_of_{}__{}", DataTypeName(type),
+                         results, channels, side),
+             fmt::format("input x: {0}[6,{1},{2},{2}]\n"
+                         "param w: {0}[{3},{1},1,1]\nparam b: {0}[{3}]\n"
+                         "c = conv2d(x, w, b)\ny = sigmoid(c)\noutput y\n",
+                         DataTypeName(type), channels, side, results)});
+      }
+    }
+  }
+  plans.push_back({"few_results__norm",
+                   "input x: f32[6,96,50,41]\nparam w: f32[6,96,1,1]\n"
+                   "c = conv2d(x, w)\nn = group_norm(c, num_groups=3)\n"
+                   "y = silu(n)\noutput y\n"});
+  plans.push_back({"few_results__softmax",
+                   "input x: f32[6,128,50,42]\nparam w: f32[8,128,1,1]\n"
+                   "c = conv2d(x, w)\ny = softmax(c, dim=1)\noutput y\n"});
+  plans.push_back({"few_results__residual",
+                   "input x: bf16[6,4,50,42]\nparam w: bf16[4,4,1,1]\n"
+                   "c = conv2d(x, w)\ns = add(c, x)\ny = gelu(s)\n"
+                   "output y\n"});
+  return plans;
+}
+
 // Filters that reach far, of which rows of the image make phases.
 Plans WideDilations() {
   Plans plans;
@@ -446,8 +477,8 @@ std::vector<NamedPlan> ConvolutionTails() {
   for (const Plans& more :
        {SmallImages(), WideChunks(), ReductionsOfChannels(),
         SoftmaxOfChannels(), OddWidths(), UnevenPhases(), LongSums(),
-        MergedPhases(), OverlappingWindows(), Depthwise(), WideDilations(),
-        Patches(), RoundedOperands()}) {
+        MergedPhases(), OverlappingWindows(), Depthwise(), FewResults(),
+        WideDilations(), Patches(), RoundedOperands()}) {
     plans.insert(plans.end(), more.begin(), more.end());
   }
   return plans;

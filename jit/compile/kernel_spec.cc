@@ -171,6 +171,7 @@ class SpecWriter {
   void Anchor(const Node& node) {
     switch (node.kind) {
       case NodeKind::kConv2d:
+        if (node.narrow) return Narrow(node, *node.narrow);
         if (kernel_.depthwise) return Depthwise(node, *kernel_.depthwise);
         spec_.source_file = "conv2d.cu";
         Conv(node);
@@ -272,6 +273,26 @@ class SpecWriter {
     AddEntryOf("kiln_depthwise_conv2d", "kiln::DepthwiseConv2d", threads,
                tile.threads);
     spec_.entries.back().min_blocks = tile.min_blocks;
+  }
+
+  void Narrow(const Node& node, const NarrowTile& tile) {
+    spec_.source_file = "narrow_conv2d.cu";
+    Conv(node);
+    Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
+            fmt::format("static constexpr int kThreads = {}, kVector = {}, "
+                        "kAtOnce = {}, kSlices = {};",
+                        tile.threads, tile.vector, tile.channels, tile.slices),
+            fmt::format("static constexpr int kSharedBytes = {};",
+                        tile.shared_bytes)});
+    held_vector_ = tile.vector;
+    EntrySpec entry{"kiln_narrow_conv2d",
+                    "kiln::NarrowConv2d",
+                    tile.threads,
+                    {static_cast<uint32_t>(tile.blocks), 1, 1}};
+    entry.dynamic_shared_bytes = tile.shared_bytes;
+    entry.min_blocks = tile.min_blocks;
+    entry.may_have_fewer = true;
+    spec_.entries.push_back(std::move(entry));
   }
 
   void Pool(const Node& node) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/compile/narrow_tile.h"
 #include "jit/compile/value_range.h"
 #include "jit/plan/canonical.h"
 
@@ -81,6 +82,8 @@ struct Node {
   // Of a kConv2d of one tap: the extents that its images are taken to have, of
   // as many pixels as they have (reshape_images.h).
   std::optional<Pair> image = std::nullopt;
+  // Of a kConv2d of one tap with few results: how narrow_conv2d.cu does it.
+  std::optional<NarrowTile> narrow = std::nullopt;
 
   bool Reads(int value) const;
   bool IsConvolution() const;  // transposed or not

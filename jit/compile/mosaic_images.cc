@@ -111,6 +111,7 @@ class MakingMosaics {
 
   bool IsToBeOne(const Node& node) const {
     if (!node.IsConvolution() || node.image || node.wraps_rows) return false;
+    if (node.narrow) return false;
     const Dims& input = InputOf(node);
     if (input[0] < kFewestToLay) return false;
     if (input[2] * input[3] > kMostPixels || MayBeJoined(node)) return false;

@@ -164,7 +164,8 @@ bool HasOneTap(const LoweredPlan& plan, const Node& node) {
 }
 
 bool CanReshape(const LoweredPlan& plan, const Node& node) {
-  return HasOneTap(plan, node) && MayTakeLines(ConvProblemOf(plan, node)) &&
+  return HasOneTap(plan, node) && !node.narrow &&
+         MayTakeLines(ConvProblemOf(plan, node)) &&
          AreUsersIndifferent(plan, node);
 }
 

@@ -21,6 +21,7 @@
 #include "jit/compile/lay_results.h"
 #include "jit/compile/meet_reductions.h"
 #include "jit/compile/mosaic_images.h"
+#include "jit/compile/narrow_conv.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/schedule_memory.h"
@@ -229,7 +230,7 @@ class Scheduling {
     if (kernel->conv || kernel->rows || kernel->group.anchor < 0) return;
     const LoweredPlan& plan = schedule_.lowered;
     const Node& node = plan.nodes[kernel->group.anchor];
-    if (node.kind == NodeKind::kConv2d) {
+    if (node.kind == NodeKind::kConv2d && !node.narrow) {
       kernel->depthwise = DepthwiseTileOf(plan, kernel->group, target_, room_);
     }
     if (node.kind != NodeKind::kReduce) return;
@@ -371,7 +372,7 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
     return {Scheduling(plan, target, Lower(plan), room, refused).Plain()};
   }
   const Choices choices = {room, tuning, refused};
-  LoweredPlan lowered = MeetReductions(Lower(plan));
+  LoweredPlan lowered = NarrowConvolutions(MeetReductions(Lower(plan)), target);
   const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);

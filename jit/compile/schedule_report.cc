@@ -280,6 +280,11 @@ class Reporting {
       return fmt::format("a filter for each channel; {} x {} outputs a thread",
                          kernel.depthwise->rows, kernel.depthwise->columns);
     }
+    if (node.narrow) {
+      return fmt::format(
+          "few results of one tap: {} threads of a block have all of {} pixels",
+          node.narrow->slices, node.narrow->vector);
+    }
     if (node.IsConvolution()) {
       return "the tensor cores of the target do not take this convolution";
     }

@@ -22,6 +22,9 @@ _TILES = {"conv_apart": "pixels by rows", "conv_eights": "channels by eights",
           "conv_lines": "channels by lines"}
 
 _KERNELS = {
+    "narrow": "kiln_narrow_conv2d", "narrow_slices": "kiln_narrow_conv2d",
+    "narrow_single_pixels": "kiln_narrow_conv2d",
+    "narrow_many": "kiln_narrow_conv2d",
     "rows_warp": "kiln_row_warp", "rows_warps": "kiln_row_warp",
     "rows_warps_softmax": "kiln_row_warp", "rows_block": "kiln_row_block",
     "rows_cluster": "kiln_row_block", "rows_mean": "kiln_row_block",

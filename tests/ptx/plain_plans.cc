@@ -48,6 +48,29 @@ std::vector<TemplatePlan> PlainPlans() {
        Conv("16,24,5,16", "24,1,5,5", "padding=4, groups=24", "y = gelu(c)",
             "f16"),
        "sm_90a/1"},
+      // Few results of one tap: of pairs of pixels, with a block that has not
+      // as many; of single ones, with channels left over; in slices, of which
+      // one has a chunk more than others; of 16 bits; of many results.
+      {"narrow", "narrow_conv2d.cu",
+       Conv("3,16,20,34", "5,16,1,1", "", "y = sigmoid(c)")},
+      {"narrow_single_pixels", "narrow_conv2d.cu",
+       Conv("2,37,9,11", "3,37,1,1", "", "y = gelu(c)"), "sm_90a/1"},
+      {"narrow_slices", "narrow_conv2d.cu",
+       Conv("2,44,10,13", "8,44,1,1", "", "y = silu(c)")},
+      {"narrow_chunks_of_four", "narrow_conv2d.cu",
+       Conv("4,24,32,32", "8,24,1,1", "", "y = tanh(c)"), "sm_90a/1"},
+      {"narrow_f16", "narrow_conv2d.cu",
+       Conv("2,40,12,18", "4,40,1,1", "", "y = relu(c)", "f16")},
+      {"narrow_beside", "narrow_conv2d.cu",
+       "input x: bf16[2,16,15,18]\nparam w: bf16[3,16,1,1]\n"
+       "input z: bf16[2,3,15,18]\nparam s: bf16[3,1,1]\nc = conv2d(x, w)\n"
+       "m = mul(c, s)\ny = add(m, z)\noutput y\n"},
+      {"narrow_many", "narrow_conv2d.cu",
+       Conv("2,16,16,18", "12,16,1,1", "", "y = hardswish(c)")},
+      {"narrow_one_channel", "narrow_conv2d.cu",
+       Conv("2,1,16,18", "6,1,1,1", "", "y = relu(c)")},
+      {"narrow_softmax", "narrow_conv2d.cu",
+       Conv("2,64,16,18", "4,64,1,1", "", "y = softmax(c, dim=1)")},
       {"pointwise", "pointwise.cu",
        "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\noutput y\n"},
       {"pointwise_channels", "pointwise.cu",

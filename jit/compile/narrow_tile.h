@@ -1,0 +1,23 @@
+#ifndef KILN_JIT_COMPILE_NARROW_TILE_H_
+#define KILN_JIT_COMPILE_NARROW_TILE_H_
+
+#include <cstdint>
+
+namespace kiln {
+
+// How narrow_conv2d.cu divides a convolution of one tap with few results.
+struct NarrowTile {
+  int threads = 256;   // of a block
+  int vector = 1;      // neighbouring pixels of a thread
+  int channels = 8;    // that a thread loads at once
+  int slices = 1;      // parts of a block that share the channels of its pixels
+  int64_t blocks = 1;  // that have all pixels
+  int min_blocks = 4;  // on a multiprocessor at once
+  int64_t shared_bytes = 0;  // of a block
+
+  friend bool operator==(const NarrowTile&, const NarrowTile&) = default;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_NARROW_TILE_H_
