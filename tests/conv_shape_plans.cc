@@ -335,6 +335,10 @@ Plans Depthwise() {
                    "input x: f32[1,4,1010,8]\nparam w: f32[4,1,3,3]\n"
                    "c = conv2d(x, w, padding=[500,1], dilation=[500,1], "
                    "groups=4)\ny = relu(c)\noutput y\n"});
+  plans.push_back({"depthwise__patches",
+                   "input x: f32[4,8,72,66]\nparam w: f32[40,1,7,7]\n"
+                   "c = conv2d(x, w, stride=7, groups=8)\n"
+                   "y = group_norm(c, num_groups=8)\noutput y\n"});
   plans.push_back({"depthwise__dilated",
                    "input x: f16[8,96,32,36]\nparam w: f16[96,1,3,3]\n"
                    "c = conv2d(x, w, padding=18, dilation=18, groups=96)\n"

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMaxHeld = 90;
 constexpr int64_t kMaxReach = 41;
 constexpr int64_t kMaxRowTaps = 31;
-constexpr int64_t kMaxStride = 4;
+constexpr int64_t kMaxStride = 8;
 
 constexpr int kTileRows[] = {1, 2, 4, 7};
 // Wide tiles have more of a row in registers, and lanes that load apart: only

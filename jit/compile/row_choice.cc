@@ -32,15 +32,23 @@ constexpr int64_t kMinKept = 8;
 constexpr int64_t kMaxHeld = 32;
 constexpr int kFewOperations = 2;
 constexpr int kWarpRowThreads = 128;
-// The same of rows side by side, of which more threads would read less than
-// lines of memory at once.
-constexpr int64_t kMinColumnKept = 64;
-constexpr int64_t kMaxColumnKept = 128;
-constexpr int kMinColumnThreads = 128;
+// The same of rows side by side: elements of a row that a thread has, and bytes
+// of a vector of rows, more where few threads have to meet; threads of a block,
+// and of a multiprocessor, at least; and places of strips for each that is not
+// empty.
+constexpr int64_t kMaxColumnSteps = 16;
+constexpr int64_t kMinColumnSteps = 4;
+constexpr int64_t kMaxColumnBytes = 128;
+constexpr int64_t kFewColumnLanes = 4;
+constexpr int64_t kMaxColumnBytesOfFew = 192;
+constexpr int64_t kMinColumnThreads = 64;
+constexpr int64_t kMinColumnThreadsPerSm = 128;
+constexpr double kMostEmpty = 1.15;
 // Of what is held in registers: rows of a thread at least, if vectors are of so
 // many, and threads next to each other at most.
 constexpr int kHeldColumns = 2;
 constexpr int kMaxHeldAcross = 16;
+constexpr int kMinHeldThreads = 128;
 // Threads above each other whose values each of them reads, one by one.
 constexpr int kMaxMet = 16;
 // Of a row, for each thread that shares it.
@@ -394,7 +402,7 @@ class Choice {
         std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector)));
     const int line = kLineBytes / (vector * WidestBytes());
     const int least = std::min(columns, std::clamp(line, 1, kMaxHeldAcross));
-    geometry->threads = std::max(kMinColumnThreads, least * lanes);
+    geometry->threads = std::max(kMinHeldThreads, least * lanes);
     geometry->lanes =
         geometry->threads / std::min(columns, geometry->threads / lanes);
     return geometry->threads <= kMaxLanes && geometry->lanes <= kMaxMet;
@@ -484,40 +492,79 @@ class Choice {
     Offer(std::move(geometry), cost);
   }
 
-  // Strips no narrower than lines of memory, by as few threads with as little
-  // to keep as that takes; else at least sectors.
+  // Strips no narrower than lines of memory, if as many threads above each
+  // other as are worth it leave room for that; else half of these, or at least
+  // sectors.
   void TryColumns() {
+    const int64_t lanes = LanesOfColumns();
     for (int width = kLineBytes; width >= kSectorBytes; width /= 2) {
-      for (int64_t kept = kMinColumnKept; kept <= kMaxColumnKept; kept *= 2) {
-        for (int threads = kMinColumnThreads; threads <= kMaxLanes;
-             threads *= 2) {
-          if (TryColumns(threads, kept, width)) return;
-        }
-      }
+      if (TryColumns(lanes, width)) return;
+      if (lanes > 1 && TryColumns(lanes / 2, width)) return;
     }
   }
 
-  // Lanes so that a thread keeps no more than `kept` elements, and that there
-  // are no more threads side by side than columns. Whether that can be.
-  bool TryColumns(int threads, int64_t kept, int width_bytes) {
-    const auto columns = static_cast<int64_t>(
-        std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector_)));
+  // So many that each keeps few elements of a row, and few bytes of a vector of
+  // rows; more where multiprocessors would be idle, or blocks have hardly a
+  // thread.
+  int64_t LanesOfColumns() const {
+    const int64_t columns = work_.pitch / vector_;
+    const int64_t all = work_.rows / vector_;
+    const auto steps = [&](int64_t lanes) {
+      return CeilDiv(work_.length, lanes);
+    };
+    const auto are_enough = [&](int64_t lanes) {
+      const int64_t bytes = steps(lanes) * vector_ * WidestBytes();
+      return steps(lanes) <= kMaxColumnSteps &&
+             bytes <= (lanes <= kFewColumnLanes ? kMaxColumnBytesOfFew
+                                                : kMaxColumnBytes);
+    };
     int64_t lanes = 1;
-    while (lanes * kept < work_.length * vector_ || threads / lanes > columns) {
+    while (!are_enough(lanes)) lanes *= 2;
+    while (all * lanes < kMinColumnThreadsPerSm * sm_count_ &&
+           steps(2 * lanes) >= kMinColumnSteps) {
       lanes *= 2;
     }
-    const int64_t narrowest = width_bytes / (vector_ * WidestBytes());
-    if (threads / lanes < std::clamp<int64_t>(narrowest, 1, columns)) {
-      return false;
+    while (2 * columns * lanes <= kMinColumnThreads &&
+           2 * lanes <= work_.length) {
+      lanes *= 2;
     }
+    return lanes;
+  }
+
+  // Strips as wide as that takes, or so much wider that the last one is not
+  // mostly empty; narrower if multiprocessors would have none. Whether that can
+  // be.
+  bool TryColumns(int64_t lanes, int width_bytes) {
+    const int64_t all = work_.pitch / vector_;
+    const auto columns_of = [&](int64_t bytes) {
+      return std::clamp<int64_t>(bytes / (vector_ * WidestBytes()), 1, all);
+    };
+    const int64_t widest = kMaxLanes / lanes;
+    if (columns_of(width_bytes) > widest) return false;
+    const int64_t wanted = std::clamp(CeilDiv(kMinColumnThreads, lanes),
+                                      columns_of(width_bytes), all);
+    const int64_t needed = CeilDiv(sm_count_, work_.rows / work_.pitch);
+    const int64_t strips = CeilDiv(all, wanted);
+    if (strips >= needed &&
+        static_cast<double>(strips * wanted) <= kMostEmpty * all) {
+      return OfferColumns(wanted, lanes);
+    }
+    const int64_t most = all / columns_of(kSectorBytes);
+    return OfferColumns(
+        CeilDiv(all, std::max({int64_t{1}, all / wanted, CeilDiv(all, widest),
+                               std::min(most, needed)})),
+        lanes);
+  }
+
+  bool OfferColumns(int64_t columns, int64_t lanes) {
     RowGeometry geometry =
         KeptBy(work_.reductions > 1 ? RowKeeper::kChain : RowKeeper::kColumns);
     geometry.at_once = IsOnePass() ? AtOnceOfChain() : AtOnce(work_.copies);
-    geometry.threads = threads;
+    geometry.threads = static_cast<int>(columns * lanes);
     geometry.lanes = static_cast<int>(lanes);
     const int64_t kept_bytes =
-        CeilDiv(work_.length, lanes) * vector_ * threads * KeptBytes();
-    const int64_t state_bytes = StateBytes() * threads * vector_;
+        CeilDiv(work_.length, lanes) * vector_ * geometry.threads * KeptBytes();
+    const int64_t state_bytes = StateBytes() * geometry.threads * vector_;
     if (kept_bytes + state_bytes + 2 * kKiB > max_shared_bytes_ ||
         state_bytes > kStaticShared) {
       return false;

@@ -34,6 +34,10 @@ constexpr double kMostShares = 2;
 constexpr double kSingleUs = 4.7e-5;
 constexpr double kPutUs = 6e-5;
 constexpr double kColumnUs = 1.1e-4;
+// What a block of rows side by side takes at least, from its loads to its
+// stores, and how many of them a multiprocessor has at once.
+constexpr double kColumnTurnUs = 2.7;
+constexpr int64_t kMostBlocks = 32;
 // What each of its warps takes to merge a reduction: within itself, with
 // others, and where shared memory has the elements.
 constexpr double kMergeWarpUs = 0.002;
@@ -153,7 +157,12 @@ double RowCost::RegistersUs(const RowGeometry& geometry) const {
 double RowCost::BlocksUs(const RowGeometry& geometry, int64_t resident) const {
   const bool is_chain = work_.reductions > 1;
   if (!is_chain && work_.pitch > 1) {
-    return BlocksUs(geometry, resident, kColumnUs, 0);
+    return std::max(
+        BlocksUs(geometry, resident, kColumnUs, 0),
+        kStartUs +
+            kColumnTurnUs * static_cast<double>(geometry.blocks()) /
+                static_cast<double>(
+                    std::clamp(resident, int64_t{1}, kMostBlocks) * sm_count_));
   }
   const bool puts = !is_chain && !work_.copies;
   return BlocksUs(geometry, resident, puts ? kPutUs : 0, kMergeBlockUs);

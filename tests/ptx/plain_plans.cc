@@ -30,6 +30,10 @@ std::vector<TemplatePlan> PlainPlans() {
        Conv("2,8,17,20", "8,1,13,11", "padding=[6,4], stride=[2,1], groups=8",
             "y = gelu(c)"),
        "sm_90a/1"},
+      // Strides of a filter's size.
+      {"depthwise_patches", "depthwise_conv2d.cu",
+       Conv("2,6,30,38", "30,1,7,7", "stride=7, groups=6", "y = silu(c)"),
+       "sm_90a/1"},
       // Walks down the image: whole, by parts of it, of rows that are narrower
       // or wider than the input's, with rows of the output that no input row
       // completes, and with a block for each few planes.
