@@ -45,6 +45,14 @@ def run(scratch, budget_s, first_seed):
                                first_seed=first_seed)
 
 
+def predicted_us(explained):
+    """Microseconds that a kiln.v1.ExplainResponse predicts of all kernels of a
+    launch, of the variant that is taken; what launches cost is left out."""
+    return sum(kernel.predicted_us
+               for kernel in explained.schedule.variants[0].kernels
+               if not kernel.prepares)
+
+
 def counts(names, results):
     """What the result file says of a run. Plans that are wrong, or that
     PyTorch refuses, or slower than eager PyTorch, are there with their text."""

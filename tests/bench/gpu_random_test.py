@@ -4,6 +4,7 @@ import math
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
 from unittest import mock
 
@@ -12,7 +13,6 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "client" / "python")]
 
 import gpu_random
 import headline
-import predictions
 import random_plans
 
 from kiln import plan_text
@@ -118,12 +118,14 @@ class SummaryTest(unittest.TestCase):
         self.assertIn("output v", found[self.NAMES[2]]["plan"])
 
     def test_predictions_are_of_kernels_of_a_launch(self):
-        kernels = [{"prepares": True, "predicted_us": 4.0},
-                   {"prepares": False, "predicted_us": 2.0},
-                   {"prepares": False, "predicted_us": None},
-                   {"prepares": False, "predicted_us": 0.5}]
-        self.assertEqual(predictions.total({"results": [{"schedule": {
-            "variants": [{"kernels": kernels}, {"kernels": []}]}}]}), 2.5)
+        def variant(*kernels):
+            return types.SimpleNamespace(kernels=[
+                types.SimpleNamespace(prepares=prepares, predicted_us=us)
+                for prepares, us in kernels])
+        explained = types.SimpleNamespace(schedule=types.SimpleNamespace(
+            variants=[variant((True, 4.0), (False, 2.0), (False, 0.5)),
+                      variant((False, 8.0))]))
+        self.assertEqual(gpu_random.predicted_us(explained), 2.5)
 
     def test_wrong_and_missing_plans_are_not_ok(self):
         results = {self.NAMES[0]: self.fact(4.0),
