@@ -45,11 +45,11 @@ def environment(files):
         rows = "row of other plans is" if kept == 1 else "rows of other plans are"
         lines.append(f"{kept} {rows} of a run before: their kernels have not "
                      "changed since (`bench/same_kernels.py`).")
-    for results in files.of_kind("same_kernels"):
-        if not results["differing"]:
-            lines.append("Of parts that were measured before the tree "
-                         "changed, the kernels of all "
-                         f"{results['plans']:,} plans are the same.")
+    same = files.of_kind("same_kernels")
+    if same and not any(results["differing"] for results in same):
+        plans = sum(results["plans"] for results in same)
+        lines.append("Of parts that were measured before the tree changed, "
+                     f"the kernels of all {plans:,} plans are the same.")
     return lines
 
 

@@ -37,11 +37,11 @@ class ResultFiles:
     def may_be_of(self, part, compiler):
         """Digests of code generations, `compiler` among them, that make the
         same kernels of the plans of `part` (same_kernels.py)."""
-        same = self.reports.get("same_kernels")
-        if (same is None or same["compiler"] != compiler or
-                not {part, part.split("-")[0]} & set(same["kinds"])):
-            return {compiler}
-        return {compiler, same["measured"]}
+        kinds = {part, part.split("-")[0]}
+        return {compiler} | {
+            report["measured"] for report in self.reports.values()
+            if report["part"] == "same_kernels" and
+            report["compiler"] == compiler and kinds & set(report["kinds"])}
 
     def latency(self):
         """{"plain": {what: microseconds}, "mps": ...}, or None."""

@@ -10,7 +10,8 @@ where the compiler names constants that it did not name before.
 
 compiles every plan that gpu_check measures or checks with that kilnd and with
 the bundle's, compares machine code and launches byte for byte, and writes
-bench/results/same_kernels.json. Parts of gpu_check of which no plan differs are
+bench/results/same_kernels-DIGEST.json, with the beginning of what was measured
+for DIGEST: parts may have been measured with several. Parts of gpu_check of which no plan differs are
 this tree's for scripts/check_bench, too: they need not be measured again. Of
 parts of generality --keep leaves the rows that do not differ where gpu_check
 goes on with them. About 10 minutes on two cores.
@@ -225,8 +226,8 @@ def keep_rows(report, differing, folder):
 
 
 def keep_rows_of_parts(same):
-    """Of the parts of generality that `same`, what same_kernels.json says,
-    was asked for and does not speak for, if they were measured with its
+    """Of the parts of generality that `same`, what a file of this program
+    says, was asked for and does not speak for, if they were measured with its
     compiler: where gpu_check goes on with them."""
     reports = result_files.ResultFiles(RESULTS).reports
     for part in set(_GENERALITY) & set(same["asked"]) - set(same["kinds"]):
@@ -285,7 +286,7 @@ def main():
     report["kinds"] = sorted(
         options.kinds.difference(*(wanted[name].kinds for name in found)))
     report["results"] = {"plans": len(wanted), "differing": found}
-    path = options.out / "same_kernels.json"
+    path = options.out / f"same_kernels-{report['measured'][:12]}.json"
     path.write_text(json.dumps(report, indent=1) + "\n")
     if options.keep:
         keep_rows_of_parts(report)

@@ -67,9 +67,10 @@ class TablesTest(unittest.TestCase):
             self.assertIn(markdown.NOT_MEASURED.lower(),
                           self.text(name).lower(), name)
 
-    def keep_same_kernels(self, kinds, differing):
-        self.keep("same_kernels", {"plans": 1234, "differing": differing},
-                  compiler="new", measured="old", kinds=kinds)
+    def keep_same_kernels(self, kinds, differing, measured="old"):
+        self.keep(f"same_kernels-{measured}",
+                  {"plans": 1234, "differing": differing}, compiler="new",
+                  measured=measured, kinds=kinds, part="same_kernels")
         return result_files.ResultFiles(self.folder)
 
     def test_kernels_of_another_tree_may_be_the_same(self):
@@ -82,10 +83,17 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(files.may_be_of("host", "new"), {"new"})
         self.assertIn("all 1,234 plans are the same", self.text("environment"))
 
+        files = self.keep_same_kernels(["matrix"], [], "older")
+        self.assertEqual(files.may_be_of("matrix-3", "new"),
+                         {"new", "old", "older"})
+        self.assertEqual(files.may_be_of("generality-2", "new"),
+                         {"new", "old"})
+        self.assertIn("all 2,468 plans are the same", self.text("environment"))
+
         files = self.keep_same_kernels(["tests"], ["fp32/norm_layer"])
         self.assertEqual(files.may_be_of("generality-2", "new"), {"new"})
         self.assertEqual(files.may_be_of("tests", "new"), {"new", "old"})
-        self.assertNotIn("1,234", self.text("environment"))
+        self.assertNotIn("the same", self.text("environment"))
 
     def test_rows_of_a_run_before_are_counted(self):
         self.keep("generality-0", {"one": both(row(1.0, 3.0)),

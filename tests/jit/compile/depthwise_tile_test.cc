@@ -43,6 +43,17 @@ TEST(DepthwiseTileTest, LargeFiltersHaveTallTiles) {
   EXPECT_GT(tile->rows, 2);
 }
 
+// A patch for each output, of which nothing is shared.
+TEST(DepthwiseTileTest, StridesOfAFiltersSizeHaveTiles) {
+  DepthwiseWork work = Same({8, 8, 126, 126}, 7, kF32);
+  work.conv.stride = {7, 7};
+  work.conv.padding = {0, 0};
+  work.output = {8, 8, 18, 18};
+  EXPECT_TRUE(ChooseDepthwiseTile(work, kMultiprocessors).has_value());
+  work.conv.stride = {9, 9};
+  EXPECT_FALSE(ChooseDepthwiseTile(work, kMultiprocessors).has_value());
+}
+
 TEST(DepthwiseTileTest, LargeFiltersWalkDownWholeImages) {
   for (const int64_t bytes : {kF32, kF16}) {
     const auto walk =

@@ -377,6 +377,46 @@ s = silu(y)
 m = mean(s, dim=[2,3])
 )";
 
+// Of the threads of a block side by side.
+int64_t ColumnsOf(const RowGeometry& rows) { return rows.threads / rows.lanes; }
+
+TEST(RowResidencyTest, StripsHaveHardlyAnEmptyPlace) {
+  const std::string odd =
+      "input x: f32[1,480,96,75]\n"
+      "y = softmax(x, dim=2)\noutput y\n";
+  EXPECT_EQ(ColumnsOf(RowsOf(odd)), 38) << "half of 75";
+  const std::string even =
+      "input x: f32[32,256,20,20]\n"
+      "y = softmax(x, dim=1)\noutput y\n";
+  EXPECT_EQ(ColumnsOf(RowsOf(even)), 8) << "lines of memory";
+}
+
+TEST(RowResidencyTest, RowsSideBySideHaveThreadsForTheirLength) {
+  const auto lanes = [](const char* x) {
+    return RowsOf(
+               fmt::format("input x: {}\ny = softmax(x, dim=1)\noutput y\n", x))
+        .lanes;
+  };
+  EXPECT_EQ(lanes("f32[256,10,33,33]"), 1);
+  EXPECT_EQ(lanes("f32[16,21,128,128]"), 2);
+  EXPECT_EQ(lanes("f16[16,21,128,128]"), 2) << "few meet, with more bytes";
+  EXPECT_EQ(lanes("f32[32,64,56,56]"), 8);
+  EXPECT_EQ(lanes("f16[2,150,512,512]"), 32);
+}
+
+TEST(RowResidencyTest, FewRowsSideBySideAreSpreadOut) {
+  const RowGeometry rows =
+      RowsOf("input x: f32[8,40,15,15]\ny = softmax(x, dim=1)\noutput y\n");
+  EXPECT_EQ(rows.lanes, 8) << "five elements each";
+  EXPECT_GE(rows.blocks(), 132);
+}
+
+// Thousands of blocks with a thread or two for each element.
+TEST(RowResidencyTest, SmallImagesSideBySideAreTwoKernels) {
+  EXPECT_TRUE(
+      IsPlain("input x: f32[64,256,14,14]\ny = softmax(x, dim=2)\noutput y\n"));
+}
+
 TEST(RowResidencyTest, AMeanOfWhatRowsBecomeIsTakenOnChip) {
   const Schedule schedule =
       SchedulesOf(std::string(kMeanOfImage) + "t = tanh(m)\noutput t\n")[0];
