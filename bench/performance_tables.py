@@ -43,13 +43,19 @@ def environment(files):
                for row in results.values())
     if kept:
         rows = "row of other plans is" if kept == 1 else "rows of other plans are"
-        lines.append(f"{kept} {rows} of a run before: their kernels have not "
-                     "changed since (`bench/same_kernels.py`).")
+        lines.append(f"{kept} {rows} of a run before that of their file: "
+                     "their kernels had not changed "
+                     "(`bench/same_kernels.py`).")
+    if before := files.of_trees_before():
+        parts = markdown.listing(f"`{name}`" for name in before)
+        lines.append("Of the tree before, of which some kernels have changed: "
+                     f"{parts}.")
     same = files.of_kind("same_kernels")
     if same and not any(results["differing"] for results in same):
         plans = sum(results["plans"] for results in same)
-        lines.append("Of parts that were measured before the tree changed, "
-                     f"the kernels of all {plans:,} plans are the same.")
+        lines.append("Of other parts that were measured before the tree "
+                     f"changed, the kernels of all {plans:,} plans are the "
+                     "same.")
     return lines
 
 

@@ -43,6 +43,16 @@ class ResultFiles:
             if report["part"] == "same_kernels" and
             report["compiler"] == compiler and kinds & set(report["kinds"])}
 
+    def of_trees_before(self):
+        """Names of files that are of other code generation than the one that
+        same_kernels.py has compared others with, which makes other kernels of
+        some of their plans; none where it has not."""
+        trees = {report["compiler"] for report in self.reports.values()
+                 if report["part"] == "same_kernels"}
+        return [name for name, report in self.reports.items()
+                for tree in trees if report.get("compiler")
+                not in self.may_be_of(report["part"], tree)]
+
     def latency(self):
         """{"plain": {what: microseconds}, "mps": ...}, or None."""
         report = self.reports.get("latency")

@@ -38,8 +38,7 @@ struct DepthwiseWork {
 
 // The tile or walk that `sm_count` multiprocessors of an H100 would take the
 // fewest cycles with; nothing if the convolution is not depthwise, a row of its
-// filter is too long to unroll, or strides are too long for outputs to share
-// loads.
+// filter is too long to unroll, or so are strides.
 std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
                                                  int sm_count);
 

@@ -45,7 +45,7 @@ constexpr int64_t kMinColumnThreads = 64;
 constexpr int64_t kMinColumnThreadsPerSm = 128;
 constexpr double kMostEmpty = 1.15;
 // Of what is held in registers: rows of a thread at least, if vectors are of so
-// many, and threads next to each other at most.
+// many; threads next to each other at most; and threads of a block at least.
 constexpr int kHeldColumns = 2;
 constexpr int kMaxHeldAcross = 16;
 constexpr int kMinHeldThreads = 128;

@@ -95,6 +95,16 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(files.may_be_of("tests", "new"), {"new", "old"})
         self.assertNotIn("the same", self.text("environment"))
 
+    def test_parts_whose_kernels_are_others_are_named(self):
+        self.keep("random", {}, compiler="old")
+        self.keep("latency", {}, compiler="old")
+        files = self.keep_same_kernels(["latency"], [])
+        self.assertEqual(files.of_trees_before(), ["random"])
+        self.assertIn("some kernels have changed: `random`.",
+                      self.text("environment"))
+        self.assertEqual(self.keep_same_kernels(
+            ["latency", "random"], []).of_trees_before(), [])
+
     def test_rows_of_a_run_before_are_counted(self):
         self.keep("generality-0", {"one": both(row(1.0, 3.0)),
                                    "two": {"compiler": "old",
