@@ -402,7 +402,7 @@ PLANS = {
     "rows_chain_nested": "input x: f32[14,64,96,96]\n"
     + "n = group_norm(x, num_groups=4)\nr = relu(n)\n"
     + "y = group_norm(r, num_groups=2)\noutput y\n",
-    "columns_chain": "input x: f32[2,700,24,28]\n"
+    "columns_chain": "input x: f32[2,3300,12,14]\n"
     + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
     + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
     + "y = div(d, s)\noutput y\n",
@@ -428,7 +428,12 @@ PLANS = {
     "columns_warp_chain_powers": "input x: bf16[8,21,31,30]\n"
     + "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
     + "a = amin(g, dim=1, keepdim=true)\ny = sub(g, a)\noutput y\n",
-    "columns": "input x: f32[8,64,40,40]\ny = softmax(x, dim=1)\noutput y\n",
+    "columns": "input x: f32[16,3300,8,8]\ny = softmax(x, dim=1)\n"
+               "output y\n",
+    "columns_softmax": "input x: f32[8,64,40,40]\ng = gelu(x)\n"
+                       "y = softmax(g, dim=1)\noutput y\n",
+    "columns_of_many_lanes": "input x: bf16[4,1700,9,9]\n"
+                             "y = softmax(x, dim=1)\noutput y\n",
     "rows_team": "input x: f32[8,16,256,256]\n"
                  "y = group_norm(x, num_groups=1)\noutput y\n",
     # More rows than multiprocessors, of which two fit on one.

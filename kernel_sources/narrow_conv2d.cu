@@ -38,8 +38,8 @@ struct NarrowBlock {
 
   union {
     alignas(16) float weights[kChannels][kRow];
-    float sums[Spec::kSlices][kResults][kVector]
-              [kLanes];  // behind all products
+    // Behind all products.
+    float sums[Spec::kSlices][kResults][kVector][kLanes];
   };
 };
 

@@ -6,8 +6,9 @@
 // Spec::kLanes lanes of a warp, or so many threads of a block, share a row.
 // Else rows lie side by side: a thread works on Spec::kVector of them, and
 // Spec::kLanes threads above each other share theirs. All that links are made
-// of is read once, and what several of them need is computed once. Only
-// statistics are exchanged. No atomics; one fixed order.
+// of is read once, and what several of them need is computed once: Spec::Made
+// is what long ops have made of an element. Only statistics are exchanged. No
+// atomics; one fixed order.
 #include "chain_part.cuh"
 #include "held_values.cuh"
 #include "math.cuh"
@@ -24,6 +25,7 @@ struct HeldChain {
   static constexpr int kCount = Part::kSteps * Part::kAlong;  // of a row
 
   typename Spec::template Held<Spec::kVector> steps[Part::kSteps];
+  typename Spec::Made made[Part::kSteps][Spec::kVector];
 
   // Whether a row ends before the step.
   static __device__ bool IsPast(const Part& part, int step) {
@@ -50,8 +52,8 @@ struct HeldChain {
 
 // The link's statistic of one of the thread's rows.
 template <typename Spec, int kLink, typename Lanes>
-__device__ void CountLink(const ChainPart<Spec>& part,
-                          const HeldChain<Spec>& held, int number, Lanes* lanes,
+__device__ void CountLink(const ChainPart<Spec>& part, int number, Lanes* lanes,
+                          HeldChain<Spec>* held,
                           typename Spec::Statistics* row) {
   using Part = ChainPart<Spec>;
   using Held = HeldChain<Spec>;
@@ -65,7 +67,8 @@ __device__ void CountLink(const ChainPart<Spec>& part,
       const auto at = VectorPointOf<typename Spec::Domain, Spec::kVector>(
           first, number + j);
       const float value =
-          Spec::Value(held.steps[step], at, *row, Link<kLink>());
+          Spec::Value(held->steps[step], at, *row, held->made[step][number + j],
+                      Link<kLink>());
       const float neutral = kHasNeutral<State> ? NeutralOf<State>() : 0.0f;
       x[step * Part::kAlong + j] = Held::IsPast(part, step) ? neutral : value;
     }
@@ -83,32 +86,31 @@ __device__ void CountLink(const ChainPart<Spec>& part,
 
 // Computes the statistics of the links from kLink on.
 template <typename Spec, int kLink, typename Lanes>
-__device__ void CountLinks(const ChainPart<Spec>& part,
-                           const HeldChain<Spec>& held, Lanes* lanes,
+__device__ void CountLinks(const ChainPart<Spec>& part, Lanes* lanes,
+                           HeldChain<Spec>* held,
                            typename Spec::Statistics* rows) {
   if constexpr (kLink < Spec::kLinks) {
 #pragma unroll
     for (int row = 0; row < ChainPart<Spec>::kRows; ++row) {
-      CountLink<Spec, kLink>(part, held, row, lanes, &rows[row]);
+      CountLink<Spec, kLink>(part, row, lanes, held, &rows[row]);
     }
-    CountLinks<Spec, kLink + 1>(part, held, lanes, rows);
+    CountLinks<Spec, kLink + 1>(part, lanes, held, rows);
   }
 }
 
 // The statistics of all links.
 template <typename Spec>
-__device__ void CountLinks(const ChainPart<Spec>& part,
-                           const HeldChain<Spec>& held,
+__device__ void CountLinks(const ChainPart<Spec>& part, HeldChain<Spec>* held,
                            typename Spec::Statistics* rows) {
   if constexpr (Spec::kPitch > 1) {
     __shared__ float memory[2 * Spec::kThreads];
     ColumnLanes<Spec::kThreads, Spec::kLanes> lanes(memory);
-    CountLinks<Spec, 0>(part, held, &lanes, rows);
+    CountLinks<Spec, 0>(part, &lanes, held, rows);
   } else {
     using Lanes = RowLanes<Spec::kThreads, Spec::kLanes>;
     __shared__ float memory[Lanes::kWords];
     Lanes lanes(memory);
-    CountLinks<Spec, 0>(part, held, &lanes, rows);
+    CountLinks<Spec, 0>(part, &lanes, held, rows);
   }
 }
 
@@ -128,7 +130,7 @@ __device__ void WriteElements(const typename Spec::Tensors& t,
 #pragma unroll
     for (int j = 0; j < Spec::kVector; ++j) {
       Spec::Element(held, VectorPointOf<Domain, Spec::kVector>(first, j),
-                    rows[Part::kSideBySide ? j : 0]);
+                    rows[Part::kSideBySide ? j : 0], held_chain.made[step][j]);
     }
     Spec::PutResults(t, first.i, Opaque(part.is_aligned), held);
   }
@@ -141,9 +143,9 @@ __device__ void RowWarpChain(const typename Spec::Tensors& t) {
       (Spec::kPitch > 1 ? Spec::kPitch : Spec::kRun) % Spec::kVector == 0,
       "Vectors must not cross the end of a row or a strip.");
   const ChainPart<Spec> part(t);
-  const HeldChain<Spec> held(t, part);
+  HeldChain<Spec> held(t, part);
   typename Spec::Statistics rows[ChainPart<Spec>::kRows];
-  CountLinks<Spec>(part, held, rows);
+  CountLinks<Spec>(part, &held, rows);
   if (!part.is_inside) return;
   if constexpr (Spec::kWritesElements) WriteElements<Spec>(t, part, held, rows);
   if constexpr (Spec::kWritesRows) WriteNumbers<Spec>(t, part, rows);

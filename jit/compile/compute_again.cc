@@ -8,8 +8,8 @@
 namespace kiln {
 namespace {
 
-// Each is an instruction or two for an element, so that all of them hide behind
-// its load.
+// Each is an instruction or a few for an element, so that all of them hide
+// behind its load.
 constexpr size_t kMaxOperations = 4;
 // Elements that have a broadcast value in common, at least.
 constexpr int64_t kManyElements = 16;
@@ -18,6 +18,8 @@ bool IsShort(const Node& node) {
   switch (node.op) {
     case OpKind::kRelu:
     case OpKind::kLeakyRelu:
+    case OpKind::kHardsigmoid:
+    case OpKind::kHardswish:
     case OpKind::kHardtanh:
     case OpKind::kClamp:
     case OpKind::kAbs:
@@ -39,7 +41,6 @@ bool IsShort(const Node& node) {
 bool IsBrief(const Node& node) {
   switch (node.op) {
     case OpKind::kSigmoid:
-    case OpKind::kHardsigmoid:
     case OpKind::kExp:
       return node.kind == NodeKind::kPointwise;
     default:

@@ -62,7 +62,7 @@ class Joining {
     if (input.dtype == DataType::kF32 || dims[0] == 1) return false;
     if (dims[2] * dims[3] % 4 == 0 || dims[2] * dims[3] == 1) return false;
     return std::get<ConvAttributes>(node.attributes).groups == 1 &&
-           RowsOf(dims).has_value() && LeavesElements(node);
+           RowsOf(dims).has_value() && !IsReducedBehind(plan_, node);
   }
   // Of joined images: long ones or, if there are none, a single one.
   static std::optional<Pair> RowsOf(const Dims& dims) {
@@ -72,14 +72,6 @@ class Joining {
       rows = Pair{1, (*rows)[0] * (*rows)[1]};
     }
     return rows;
-  }
-
-  // Whether no reduction and no pooling may become part of its kernel.
-  bool LeavesElements(const Node& conv) const {
-    const std::vector<const Node*> behind = NodesBehind(plan_, conv);
-    return std::none_of(behind.begin(), behind.end(), [](const Node* node) {
-      return node->kind == NodeKind::kReduce || node->kind == NodeKind::kPool2d;
-    });
   }
 
   // Whether there was any convolution that gains less than it costs.

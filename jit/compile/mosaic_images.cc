@@ -19,7 +19,10 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kFewestToLay = 8;
-constexpr int64_t kMostPixels = 64;  // of an image
+// Of an image; of a larger one whose results are fewer, of these.
+constexpr int64_t kMostPixels = 64;
+constexpr int64_t kMostOfLarger = 256;
+constexpr int64_t kMostResults = 25;
 // Of the mosaic: a multiple of eight, so that rows begin where an access of 16
 // bytes may, and no more than tiles share in many ways.
 constexpr int64_t kImagesAcross = 8;
@@ -114,8 +117,16 @@ class MakingMosaics {
     if (node.narrow) return false;
     const Dims& input = InputOf(node);
     if (input[0] < kFewestToLay) return false;
-    if (input[2] * input[3] > kMostPixels || MayBeJoined(node)) return false;
-    return Pays(node);
+    return AreSmall(node) && !MayBeJoined(node) && Pays(node);
+  }
+
+  // Whether tiles of one image's results would be mostly empty.
+  bool AreSmall(const Node& node) const {
+    const Dims& input = InputOf(node);
+    const Dims& result = DimsOf(node.results[0]);
+    const int64_t pixels = input[2] * input[3];
+    return pixels <= kMostPixels ||
+           (pixels <= kMostOfLarger && result[2] * result[3] <= kMostResults);
   }
 
   // Side by side (join_images.h).
@@ -180,19 +191,12 @@ class MakingMosaics {
     const int64_t results = NumElements(DimsOf(node.results[0]));
     double cycles = CyclesOfMove(NumElements(mosaic.input)) +
                     CyclesOfMove(NumElements(mosaic.result));
-    if (IsReduced(node)) cycles += CyclesOfMove(2 * results);
+    if (IsReducedBehind(plan_, node)) cycles += CyclesOfMove(2 * results);
     return cycles;
   }
   double CyclesOfMove(int64_t elements) const {
     return kCyclesOfMove + kCyclesOfElement * static_cast<double>(elements) /
                                std::max(options_.target.sm_count, 1);
-  }
-  bool IsReduced(const Node& node) const {
-    const std::vector<const Node*> behind = NodesBehind(plan_, node);
-    return std::any_of(behind.begin(), behind.end(), [](const Node* reader) {
-      return reader->kind == NodeKind::kReduce ||
-             reader->kind == NodeKind::kPool2d;
-    });
   }
 
   void LayOut(Node conv) {

@@ -154,13 +154,6 @@ std::optional<NarrowTile> TileOf(const NarrowWork& work, const Target& target) {
                     bytes};
 }
 
-bool IsReduced(const LoweredPlan& plan, const Node& conv) {
-  const std::vector<const Node*> behind = NodesBehind(plan, conv);
-  return std::any_of(behind.begin(), behind.end(), [](const Node* node) {
-    return node->kind == NodeKind::kReduce || node->kind == NodeKind::kPool2d;
-  });
-}
-
 std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
                                  const Target& target) {
   if (!HasOneTap(plan, conv)) return std::nullopt;
@@ -173,7 +166,9 @@ std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
       plan.values[conv.results[0]].desc.dims[1], input.dtype == DataType::kF32};
   if (work.results > MostResults(work)) return std::nullopt;
   if (work.pixels < kFewestPixels) return std::nullopt;
-  if (IsReduced(plan, conv) && !IsSmallBeside(work)) return std::nullopt;
+  if (IsReducedBehind(plan, conv) && !IsSmallBeside(work)) {
+    return std::nullopt;
+  }
   return TileOf(work, target);
 }
 

@@ -155,6 +155,13 @@ std::vector<const Node*> NodesBehind(const LoweredPlan& plan,
   return behind;
 }
 
+bool IsReducedBehind(const LoweredPlan& plan, const Node& conv) {
+  const std::vector<const Node*> behind = NodesBehind(plan, conv);
+  return std::any_of(behind.begin(), behind.end(), [](const Node* node) {
+    return node->kind == NodeKind::kReduce || node->kind == NodeKind::kPool2d;
+  });
+}
+
 bool HasOneTap(const LoweredPlan& plan, const Node& node) {
   if (node.kind != NodeKind::kConv2d) return false;
   const auto& conv = std::get<ConvAttributes>(node.attributes);

@@ -37,6 +37,9 @@ std::set<int> UnsuitedImages(const Schedule& schedule,
 // pointwise make: all that might become part of its kernel behind it.
 std::vector<const Node*> NodesBehind(const LoweredPlan& plan, const Node& conv);
 
+// Whether any of these reduces or pools.
+bool IsReducedBehind(const LoweredPlan& plan, const Node& conv);
+
 // Whether a convolution has one tap, which reads the pixel that it makes.
 bool HasOneTap(const LoweredPlan& plan, const Node& node);
 

@@ -2,6 +2,7 @@
 #include "jit/compile/row_chain_spec.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -28,6 +29,24 @@ constexpr int64_t kWordBytes = 4;
 constexpr int64_t kMaxPassWords = 24;
 constexpr int64_t kMaxPassWordsAbreast = 3;
 
+// Ten instructions and more: registers hold what they give for those who need
+// it again.
+bool IsLong(OpKind op) {
+  switch (op) {
+    case OpKind::kElu:
+    case OpKind::kExp:
+    case OpKind::kGelu:
+    case OpKind::kMish:
+    case OpKind::kSigmoid:
+    case OpKind::kSilu:
+    case OpKind::kSoftplus:
+    case OpKind::kTanh:
+      return true;
+    default:
+      return false;
+  }
+}
+
 class RowChainSpecWriter {
  public:
   RowChainSpecWriter(const Schedule& schedule, const Kernel& kernel)
@@ -49,6 +68,7 @@ class RowChainSpecWriter {
   KernelSpec Run() && {
     NameRowValues();
     NameDivisors();
+    if (IsInRegisters()) FindMade();
     for (int link = 0; link < values_.count(); ++link) FillLink(link);
     AddPasses();
     FillElement();
@@ -127,19 +147,82 @@ class RowChainSpecWriter {
     return ValueAt(value).name + "_divisor";
   }
 
-  // Computes the elements that make `roots`; the last link that they need.
-  int ComputeElements(const std::vector<int>& roots, ElementCode* code) {
+  // Of elements that a function computes by long ops, and a later one needs:
+  // the function, by link, or behind all.
+  void FindMade() {
+    std::map<int, int> makers;
+    for (int link = 0; link < values_.count(); ++link) {
+      FindMade(link, {ValueOf(LinkAt(link).operands[0])}, &makers);
+    }
+    FindMade(values_.count(), StoredElements(), &makers);
+  }
+
+  void FindMade(int function, const std::vector<int>& roots,
+                std::map<int, int>* makers) {
+    std::set<int> needed(roots.begin(), roots.end());
+    std::set<int> computed;
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      const int result = NodeAt(*node).results[0];
+      if (needed.count(result) == 0 || IsOfRow(result)) continue;
+      if (const auto made = makers->find(result); made != makers->end()) {
+        made_.insert(*made);
+        continue;
+      }
+      computed.insert(result);
+      for (const Operand& operand : NodeAt(*node).operands) {
+        needed.insert(ValueOf(operand));
+      }
+    }
+    for (const int index : nodes_) {
+      const Node& node = NodeAt(index);
+      if (computed.count(node.results[0]) == 0) continue;
+      const bool is_of_long = std::any_of(
+          node.operands.begin(), node.operands.end(),
+          [&](const Operand& operand) {
+            const auto made = makers->find(ValueOf(operand));
+            return made != makers->end() && made->second == function;
+          });
+      if (IsLong(node.op) || is_of_long) {
+        makers->emplace(node.results[0], function);
+      }
+    }
+  }
+
+  // Elements that are stored.
+  std::vector<int> StoredElements() const {
+    std::vector<int> stored;
+    for (const Store& store : kernel_.stores) {
+      if (!IsOfRow(store.value)) stored.push_back(store.value);
+    }
+    return stored;
+  }
+
+  // Computes the elements that make `roots`, but for those that functions
+  // before this one have made; the last link that they need.
+  int ComputeElements(int function, const std::vector<int>& roots,
+                      ElementCode* code) {
     std::set<int> needed(roots.begin(), roots.end());
     std::vector<int> makers;
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
       const int result = NodeAt(*node).results[0];
       if (needed.count(result) == 0 || IsOfRow(result)) continue;
+      if (const auto made = made_.find(result);
+          made != made_.end() && made->second < function) {
+        code->DefineAs(result, "made." + ValueAt(result).name);
+        continue;
+      }
       makers.insert(makers.begin(), *node);
       for (const Operand& operand : NodeAt(*node).operands) {
         needed.insert(ValueOf(operand));
       }
     }
-    for (const int node : makers) code->Compute(NodeAt(node));
+    for (const int node : makers) {
+      code->Compute(NodeAt(node));
+      const int result = NodeAt(node).results[0];
+      if (made_.count(result) == 0) continue;
+      code->Line(fmt::format("made.{} = {};", ValueAt(result).name,
+                             code->Local(result)));
+    }
     int last = -1;
     for (const int value : needed) last = std::max(last, values_.LinkOf(value));
     return last;
@@ -150,7 +233,7 @@ class RowChainSpecWriter {
     const Node& node = LinkAt(link);
     const int input = ValueOf(node.operands[0]);
     ElementCode* const code = values_of_[link].get();
-    last_needed_.push_back(ComputeElements({input}, code));
+    last_needed_.push_back(ComputeElements(link, {input}, code));
     const std::string value = code->Local(input);
     const std::string tag = fmt::format("kiln::Link<{}>", link);
     link_lines_.push_back(fmt::format("static __device__ kiln::{} StateOf({});",
@@ -161,8 +244,11 @@ class RowChainSpecWriter {
     link_lines_.emplace_back("template <typename Fields, typename At>");
     link_lines_.emplace_back(
         "static __device__ float Value(Fields& t, const At& at,");
-    link_lines_.push_back(fmt::format(
-        "                              const Statistics& row, {}) {{", tag));
+    const char* const made = IsInRegisters() ? "Made& made, " : "";
+    link_lines_.push_back(
+        fmt::format("                              const Statistics& row, "
+                    "{}{}) {{",
+                    made, tag));
     for (const std::string& line : code->lines())
       link_lines_.push_back("  " + line);
     link_lines_.push_back(fmt::format("  return {};", value));
@@ -239,17 +325,16 @@ class RowChainSpecWriter {
   }
 
   void FillElement() {
-    std::vector<int> stored;
-    for (const Store& store : kernel_.stores) {
-      if (!IsOfRow(store.value)) stored.push_back(store.value);
-    }
-    ComputeElements(stored, &element_);
+    const std::vector<int> stored = StoredElements();
+    ComputeElements(values_.count(), stored, &element_);
     for (const Store& store : kernel_.stores) {
       if (!IsOfRow(store.value)) element_.StoreTo(store);
     }
     spec_.has_element = !stored.empty();
     spec_.element_body = element_.lines();
-    spec_.element_argument = "const Statistics& row";
+    spec_.element_argument = IsInRegisters()
+                                 ? "const Statistics& row, const Made& made"
+                                 : "const Statistics& row";
   }
 
   void FillRowElement() {
@@ -356,6 +441,17 @@ class RowChainSpecWriter {
     }
     lines.emplace_back("};");
     AddLines(lines);
+    if (IsInRegisters()) AddMade();
+  }
+
+  // What functions hold of an element for those behind them.
+  void AddMade() {
+    std::vector<std::string> lines = {"struct Made {"};
+    for (const auto& [value, function] : made_) {
+      lines.push_back(fmt::format("  float {};", ValueAt(value).name));
+    }
+    lines.emplace_back("};");
+    AddLines(lines);
   }
 
   void AddEntry() {
@@ -405,6 +501,7 @@ class RowChainSpecWriter {
   KernelSpec spec_;
   std::vector<std::string> fields_;  // of Spec::Statistics
   std::set<int> divisors_;           // of them, that elements are divided by
+  std::map<int, int> made_;          // see FindMade
   std::vector<std::string> link_lines_;  // the links' members
   std::vector<int> last_needed_;  // of each link, the last that it needs; or -1
   std::vector<std::string> row_function_;

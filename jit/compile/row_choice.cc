@@ -45,12 +45,18 @@ constexpr int64_t kMinColumnThreads = 64;
 constexpr int64_t kMinColumnThreadsPerSm = 128;
 constexpr double kMostEmpty = 1.15;
 // Of what is held in registers: rows of a thread at least, if vectors are of so
-// many; threads next to each other at most; and threads of a block at least.
+// many; threads next to each other, and fewer where else a block would have too
+// many; and threads of a block at least, fewer of narrow images if there are
+// many blocks.
 constexpr int kHeldColumns = 2;
 constexpr int kMaxHeldAcross = 16;
+constexpr int kMinHeldAcross = 8;
 constexpr int kMinHeldThreads = 128;
-// Threads above each other whose values each of them reads, one by one.
+constexpr int kMinHeldThreadsOfMany = 64;
+// Threads above each other whose values each of them reads, one by one; more of
+// a single row each, beside kMinHeldAcross others.
 constexpr int kMaxMet = 16;
+constexpr int kMaxMetOfOne = 64;
 // Of a row, for each thread that shares it.
 constexpr int64_t kColumnStateBytes = 8;
 constexpr int64_t kChainStateBytes = 12;
@@ -401,11 +407,21 @@ class Choice {
     const auto columns = static_cast<int>(
         std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector)));
     const int line = kLineBytes / (vector * WidestBytes());
-    const int least = std::min(columns, std::clamp(line, 1, kMaxHeldAcross));
-    geometry->threads = std::max(kMinHeldThreads, least * lanes);
-    geometry->lanes =
-        geometry->threads / std::min(columns, geometry->threads / lanes);
-    return geometry->threads <= kMaxLanes && geometry->lanes <= kMaxMet;
+    int least = std::min(columns, std::clamp(line, 1, kMaxHeldAcross));
+    while (least > kMinHeldAcross && least * lanes > kMaxLanes) least /= 2;
+    const auto share = [&](int threads) {
+      geometry->threads = std::max(threads, least * lanes);
+      geometry->lanes =
+          geometry->threads / std::min(columns, geometry->threads / lanes);
+    };
+    share(kMinHeldThreads);
+    if (geometry->lanes > lanes && geometry->blocks() >= 4 * sm_count_) {
+      share(kMinHeldThreadsOfMany);
+    }
+    const bool has_many =
+        vector == 1 && geometry->threads / geometry->lanes >= kMinHeldAcross;
+    return geometry->threads <= kMaxLanes &&
+           geometry->lanes <= (has_many ? kMaxMetOfOne : kMaxMet);
   }
 
   // As few threads as hold so many rows together.

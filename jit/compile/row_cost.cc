@@ -45,10 +45,15 @@ constexpr double kMergeUs = 0.006;
 constexpr double kMergeBlockUs = 0.02;
 // What a thread takes for each of its elements, one behind the other. And for
 // each reduction what blocks take that have the elements in shared memory, and
-// what clusters take besides.
+// what clusters take besides: where all are there at once less, by their size.
 constexpr double kHeldUs = 0.018;
 constexpr double kMeetUs = 0.6;
 constexpr double kClusterUs = 5.7;
+constexpr double kClusterAtOnceUs = 1.5;
+constexpr double kClusterBlockUs = 0.3;
+// What a multiprocessor takes for an operation on an element, where no other
+// block loads meanwhile. By 150 times of 48 plans on an H200.
+constexpr double kOperationUs = 2e-5;
 // What statistics and results in kernels of their own take beside their bytes
 // and launches: more where rows lie side by side.
 constexpr double kPlainUs = 0.9;
@@ -89,11 +94,14 @@ bool IsInRegisters(const RowGeometry& geometry) {
          geometry.keeper == RowKeeper::kWarpChain;
 }
 
-// For each reduction.
-double MeetingUs(const RowGeometry& geometry) {
+// For each reduction; whether all blocks are resident at once.
+double MeetingUs(const RowGeometry& geometry, bool at_once) {
   if (IsInRegisters(geometry)) return 0;
   if (geometry.splits) return kLaunchUs;
-  return kMeetUs + (geometry.cluster > 1 ? kClusterUs : 0);
+  if (geometry.cluster == 1) return kMeetUs;
+  return kMeetUs + (at_once
+                        ? kClusterAtOnceUs + kClusterBlockUs * geometry.cluster
+                        : kClusterUs);
 }
 
 // How full so many waves of blocks are, the last one begun.
@@ -138,9 +146,11 @@ double RowCost::PlainUs() const {
            share * (Microseconds(once + again * std::max(more, 0.0)) +
                     kLaunchUs * work_.apart_kernels);
   }
+  const bool splits = work_.rows < 2 * sm_count_;
+  const bool has_two = work_.prologue == 0 && !work_.comes_first;
   return kPlainUs + kAgainUs * work_.prologue * elements_ / sm_count_ +
          share * (Microseconds(LoadedBytes() * (1 + again) + StoredBytes()) +
-                  kLaunchUs * (work_.rows < 2 * sm_count_ ? 3 : 2));
+                  kLaunchUs * (splits && !has_two ? 3 : 2));
 }
 
 double RowCost::RegistersUs(const RowGeometry& geometry) const {
@@ -182,9 +192,11 @@ double RowCost::TeamUs(const RowGeometry& geometry) const {
                           (1 + kShareOfTurns * idle);
   const double others =
       static_cast<double>(geometry.slots) / geometry.chunks - 1;
-  const double row_us =
-      rows == 1 ? slice_us
-                : std::max({slice_us, kTeamRowUs, kExchangeUs / others});
+  // Where the ring holds all rows, none waits for another's place.
+  const double turn_us = geometry.slots < rows * geometry.chunks
+                             ? std::max(kTeamRowUs, kExchangeUs / others)
+                             : kTeamRowUs;
+  const double row_us = rows == 1 ? slice_us : std::max(slice_us, turn_us);
   return kTeamShare * (row_us * static_cast<double>(rows) + kTeamFillUs +
                        kMemberUs * geometry.team + kShareOfFirst * slice_us);
 }
@@ -210,9 +222,28 @@ double RowCost::BlocksUs(const RowGeometry& geometry, int64_t resident,
       elements_ * (element_us + (geometry.vector == 1 ? kSingleUs : 0));
   const double issue_us = (elements_us + merge_us * passes * warps) / sm_count_;
   const double fed = streams ? busy : std::min(kMostShares * busy, 1.0);
+  const bool at_once = waves <= 1 && work_.reductions == 1 && work_.comes_first;
   return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : fed) +
          issue_us / busy + (streams ? 0 : kHeldUs * Held(geometry)) +
-         passes * MeetingUs(geometry);
+         passes * MeetingUs(geometry, at_once) +
+         OperationsUs(geometry, waves, resident);
+}
+
+// What is computed of elements that blocks keep, if nothing hides it: through
+// several reductions each computes its operand again. The norm or softmax does
+// not count.
+double RowCost::OperationsUs(const RowGeometry& geometry, double waves,
+                             int64_t resident) const {
+  if (IsInRegisters(geometry) || work_.pitch > 1) return 0;
+  const bool is_chain = work_.reductions > 1;
+  if (work_.pass_state_bytes > 0) return 0;
+  if (waves > 1 && !(is_chain && resident == 1)) return 0;
+  const int operations =
+      is_chain ? work_.prologue * work_.reductions + work_.epilogue
+               : work_.prologue + work_.epilogue - 1;
+  const double busy =
+      std::min(static_cast<double>(geometry.blocks()) / sm_count_, 1.0);
+  return kOperationUs * operations * elements_ / (sm_count_ * busy);
 }
 
 // Whether rows come to shared memory behind the threads' backs.

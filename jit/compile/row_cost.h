@@ -32,6 +32,8 @@ class RowCost {
   double Microseconds(double bytes) const;
   bool Copies(const RowGeometry& geometry) const;
   double Held(const RowGeometry& geometry) const;
+  double OperationsUs(const RowGeometry& geometry, double waves,
+                      int64_t resident) const;
   double BlocksUs(const RowGeometry& geometry, int64_t resident,
                   double element_us, double merge_us) const;
 

@@ -49,6 +49,9 @@ struct RowWork {
   // the results; 0: results are written.
   int64_t segment = 0;
   bool publishes = false;  // row_team.cu knows how to send the statistics
+  // None of the operands that rows have as many elements of is made by another
+  // kernel.
+  bool comes_first = false;
   // Of reductions of the same rows. Of several all operands that they are made
   // of are kept as they are; apart, kernels move so many bytes of an element.
   int reductions = 1;

@@ -99,6 +99,9 @@ class Weighing {
     for (const int value : work.staged) {
       work.staged_bytes.push_back(BytesOf(value));
     }
+    work.comes_first =
+        std::all_of(work.staged.begin(), work.staged.end(),
+                    [&](int value) { return value < plan_.num_inputs; });
     work.stored_bytes = StoredBytes(group);
     work.prologue = static_cast<int>(group.prologue.size());
     return work;

@@ -25,6 +25,7 @@
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/schedule_memory.h"
+#include "jit/compile/split_softmax.h"
 #include "jit/compile/streamed_reads.h"
 #include "jit/compile/turn_around.h"
 #include "jit/compile/unfold_patches.h"
@@ -307,17 +308,33 @@ struct Choices {
   const RefusedTiles& refused;
 };
 
-// With pooling in front of norms, if a convolution's kernel does that.
+// With pooling in front of norms, if a convolution's kernel does that, and with
+// softmax split where registers hold its rows.
 std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
                                const LoweredPlan& lowered,
                                const Choices& choices) {
-  const auto make = [&](LoweredPlan values) {
-    return MakeFast(Scheduling(plan, target, std::move(values), choices.room,
-                               choices.refused),
-                    choices.tuning);
+  const auto make = [&](const LoweredPlan& values, const Tuning& tuning) {
+    return MakeFast(
+        Scheduling(plan, target, values, choices.room, choices.refused),
+        tuning);
   };
-  std::vector<Schedule> commuted = make(CommutePooling(lowered));
-  return PoolsEarlyInPlace(commuted.front()) ? commuted : make(lowered);
+  LoweredPlan values = CommutePooling(lowered);
+  std::vector<Schedule> schedules = make(values, choices.tuning);
+  if (!PoolsEarlyInPlace(schedules.front())) {
+    values = lowered;
+    schedules = make(values, choices.tuning);
+  }
+  Tuning first_rows = choices.tuning;
+  first_rows.rows = 0;
+  std::set<int> softmax = SoftmaxOfColumns(schedules.front());
+  while (!softmax.empty()) {
+    const LoweredPlan split = SplitSoftmax(values, softmax);
+    const std::set<int> in_vain =
+        SplitInVain(make(split, first_rows).front(), softmax);
+    if (in_vain.empty()) return make(split, choices.tuning);
+    for (const int result : in_vain) softmax.erase(result);
+  }
+  return schedules;
 }
 
 // `schedules`, of `lowered`, or if the models say that it is faster others in

@@ -282,8 +282,11 @@ class Reporting {
     }
     if (node.narrow) {
       return fmt::format(
-          "few results of one tap: {} threads of a block have all of {} pixels",
-          node.narrow->slices, node.narrow->vector);
+          "few results of one tap: {} of a block {} all of {} pixels",
+          node.narrow->slices == 1
+              ? std::string("a thread")
+              : fmt::format("{} threads", node.narrow->slices),
+          node.narrow->slices == 1 ? "has" : "have", node.narrow->vector);
     }
     if (node.IsConvolution()) {
       return "the tensor cores of the target do not take this convolution";

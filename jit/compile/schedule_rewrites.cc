@@ -27,6 +27,7 @@ class Rewrites {
 
   std::vector<std::string> Run() && {
     AddPoolingRewrite();
+    AddSoftmaxRewrites();
     AddPatchRewrites();
     AddConvolutionRewrites();
     AddCallRewrites();
@@ -54,6 +55,26 @@ class Rewrites {
       AddRewrite(
           "pooling could be moved in front of the norm, but is not: no kernel "
           "of a convolution pools beside the statistics");
+    }
+  }
+
+  // Of softmax that is split (split_softmax.h).
+  void AddSoftmaxRewrites() {
+    const LoweredPlan whole = Lower(plan_);
+    for (const Node& node : whole.nodes) {
+      if (node.kind != NodeKind::kPointwise || node.op != OpKind::kSoftmax) {
+        continue;
+      }
+      const bool is_split = std::any_of(
+          schedule_.lowered.nodes.begin(), schedule_.lowered.nodes.end(),
+          [&](const Node& other) {
+            return other.results == node.results && other.op == OpKind::kDiv;
+          });
+      if (!is_split) continue;
+      AddRewrite(
+          "reductions and ops that it is made of, between which registers hold "
+          "the rows: {}",
+          node.text);
     }
   }
 

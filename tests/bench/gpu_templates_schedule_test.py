@@ -40,6 +40,8 @@ _KERNELS = {
     "columns_logsumexp": "kiln_column_block",
     "columns_chain": "kiln_row_chain",
     "columns_warp_chain": "kiln_row_warp_chain",
+    "columns_softmax": "kiln_row_warp_chain",
+    "columns_of_many_lanes": "kiln_row_warp_chain",
 }
 
 

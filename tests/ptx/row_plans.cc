@@ -112,7 +112,20 @@ std::vector<TemplatePlan> RowPlans() {
        "y = sub(x, m)\noutput y\n",
        "sm_90a/8"},
       {"columns", "column_block.cu",
+       "input x: f32[1,3300,4,8]\ny = softmax(x, dim=1)\noutput y\n",
+       "sm_90a/8"},
+      {"columns_in_registers", "row_warp_chain.cu",
        "input x: f32[2,64,20,20]\ny = softmax(x, dim=1)\noutput y\n",
+       "sm_90a/8"},
+      {"columns_in_registers_among_ops", "row_warp_chain.cu",
+       "input x: bf16[2,37,6,22]\ng = gelu(x)\np = softmax(g, dim=1)\n"
+       "t = tanh(p)\ny = add(t, x)\noutput y\noutput p\n",
+       "sm_90a/8"},
+      {"columns_of_many_lanes", "row_warp_chain.cu",
+       "input x: f32[1,1300,4,5]\ng = mish(x)\np = softmax(g, dim=1)\n"
+       "y = mul(p, x)\noutput y\n"},
+      {"columns_of_narrow_images", "row_warp_chain.cu",
+       "input x: f32[60,2,38,10]\ny = softmax(x, dim=2)\noutput y\n",
        "sm_90a/8"},
       {"columns_mean", "column_block.cu",
        "input x: f16[2,64,20,21]\nm = mean(x, dim=1, keepdim=true)\n"
@@ -167,10 +180,11 @@ std::vector<TemplatePlan> RowPlans() {
        "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-6)\ns = sqrt(e)\n"
        "n = div(d, s)\ny = mul(n, w)\noutput y\n",
        "sm_90a/8"},
-      {"columns_chain_softmax", "row_chain.cu",
-       "input x: f32[2,651,6,8]\np = softmax(x, dim=1)\n"
-       "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
-       "h = mul(p, g)\ny = sum(h, dim=1)\noutput y\n"},
+      Tuned({"columns_chain_softmax", "row_chain.cu",
+             "input x: f32[2,651,6,8]\np = softmax(x, dim=1)\n"
+             "l = logsumexp(x, dim=1, keepdim=true)\ng = sub(x, l)\n"
+             "h = mul(p, g)\ny = sum(h, dim=1)\noutput y\n"},
+            {.rows = 1}),
       {"rows_warp_chain", "row_warp_chain.cu",
        "input x: bf16[40,1000]\nparam w: bf16[1000]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
@@ -222,7 +236,9 @@ std::vector<TemplatePlan> RowPlans() {
        "output e\n"},
       {"runs_warp_chain", "row_warp_chain.cu",
        Trained("f16[5,6,7,7]", "f16[6,1,1]")},
-      {"runs_chain", "row_chain.cu", Trained("f32[16,4,32,33]", "f32[4,1,1]")},
+      Tuned({"runs_chain", "row_chain.cu",
+             Trained("f32[16,4,32,33]", "f32[4,1,1]")},
+            {.rows = 1}),
       Tuned({"runs_chain_cluster", "row_chain.cu",
              Trained("f32[30,2,44,45]", "f32[2,1,1]")},
             {.rows = 1}),
@@ -253,12 +269,13 @@ std::vector<TemplatePlan> RowPlans() {
        "d = sub(x, m)\ne = exp(d)\ns = sum(e, dim=1, keepdim=true)\n"
        "y = div(e, s)\noutput y\noutput s\n",
        "sm_90a/16"},
-      {"rows_one_by_channel", "row_chain.cu",
-       "input x: f32[1,17000]\nparam w: f32[17000]\na = add(x, w)\n"
-       "m = mean(a, dim=1, keepdim=true)\n"
-       "n = group_norm(x, w, num_groups=1)\n"
-       "y = amax(n, dim=1, keepdim=true)\noutput y\noutput m\n",
-       "sm_90a/1"},
+      Tuned({"rows_one_by_channel", "row_chain.cu",
+             "input x: f32[1,17000]\nparam w: f32[17000]\na = add(x, w)\n"
+             "m = mean(a, dim=1, keepdim=true)\n"
+             "n = group_norm(x, w, num_groups=1)\n"
+             "y = amax(n, dim=1, keepdim=true)\noutput y\noutput m\n",
+             "sm_90a/1"},
+            {.rows = 2}),
       {"one_row_normalised", "pointwise.cu",
        "input x: f32[1,32]\nparam v: f32[32]\na = abs(v)\n"
        "y = batch_norm(x, v, a)\noutput y\n"},

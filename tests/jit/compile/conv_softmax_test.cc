@@ -95,7 +95,7 @@ TEST(ConvSoftmaxTest, NotOfMoreChannelsThanABlockHolds) {
       ComputingSymbols("input x: f32[20,8,34,34]\nparam w: f32[300,8,1,1]\n"
                        "c = conv2d(x, w)\nr = relu(c)\ny = softmax(r, dim=1)\n"
                        "output y\n"),
-      ElementsAre("kiln_conv", "kiln_column_block"));
+      ElementsAre("kiln_conv", "kiln_row_warp_chain"));
 }
 
 // An output is stored where its elements are computed.

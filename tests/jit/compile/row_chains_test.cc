@@ -386,6 +386,15 @@ TEST(RowChainsTest, ManyThreadsAboveEachOtherHoldNothingInRegisters) {
   }
 }
 
+// Unless a row is so long that fewer cannot hold it, and blocks are as wide as
+// memory reads.
+TEST(RowChainsTest, LongRowsSideBySideAreHeldByManyThreads) {
+  const RowGeometry rows = RowsOfChain(LayerNorm("8,960,49", "1"));
+  EXPECT_EQ(rows.keeper, RowKeeper::kWarpChain);
+  EXPECT_EQ(rows.lanes, 32);
+  EXPECT_EQ(RowsOfChain(LayerNorm("2,2048,49", "1")).lanes, 64);
+}
+
 // Two operands that are needed to the end leave room for fewer elements.
 TEST(RowChainsTest, WhatIsHeldSharesTheRegisters) {
   EXPECT_EQ(RowsOfChain(Cosine("65536,192")).lanes, 8);

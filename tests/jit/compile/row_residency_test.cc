@@ -354,9 +354,17 @@ std::string Softmax(const std::string& dims, int dim) {
          ")\noutput y\n";
 }
 
+// Less the mean along `dim`.
+std::string Centred(const std::string& x, int dim) {
+  return fmt::format(
+      "input x: {}\nm = mean(x, dim={}, keepdim=true)\ny = sub(x, m)\n"
+      "output y\n",
+      x, dim);
+}
+
 TEST(RowResidencyTest, RowsSideBySideAreKeptInStrips) {
   for (const Target& target : {kH100, kA100, kT4}) {
-    const RowGeometry rows = RowsOf(Softmax("[16,64,128,128]", 1), target);
+    const RowGeometry rows = RowsOf(Centred("f32[16,64,128,128]", 1), target);
     EXPECT_EQ(rows.keeper, RowKeeper::kColumns);
     EXPECT_EQ(rows.pitch, 128 * 128);
     EXPECT_EQ(rows.vector, 4);
@@ -364,9 +372,10 @@ TEST(RowResidencyTest, RowsSideBySideAreKeptInStrips) {
     EXPECT_GE(strip * 4, 128);  // bytes: whole lines
     EXPECT_EQ(rows.blocks() * strip, 16 * 128 * 128);
   }
-  EXPECT_EQ(RowsOf(Softmax("[16,64,127,129]", 1)).vector, 1);
+  EXPECT_EQ(RowsOf(Centred("f32[16,64,127,129]", 1)).vector, 1);
   // Narrower strips for longer rows.
-  EXPECT_EQ(RowsOf(Softmax("[64,1024,16,16]", 1)).keeper, RowKeeper::kColumns);
+  EXPECT_EQ(RowsOf(Centred("f32[64,1024,16,16]", 1)).keeper,
+            RowKeeper::kColumns);
   EXPECT_TRUE(IsPlain(Softmax("[4,65536,64]", 1)));
 }
 
@@ -381,22 +390,14 @@ m = mean(s, dim=[2,3])
 int64_t ColumnsOf(const RowGeometry& rows) { return rows.threads / rows.lanes; }
 
 TEST(RowResidencyTest, StripsHaveHardlyAnEmptyPlace) {
-  const std::string odd =
-      "input x: f32[1,480,96,75]\n"
-      "y = softmax(x, dim=2)\noutput y\n";
-  EXPECT_EQ(ColumnsOf(RowsOf(odd)), 38) << "half of 75";
-  const std::string even =
-      "input x: f32[32,256,20,20]\n"
-      "y = softmax(x, dim=1)\noutput y\n";
-  EXPECT_EQ(ColumnsOf(RowsOf(even)), 8) << "lines of memory";
+  EXPECT_EQ(ColumnsOf(RowsOf(Centred("f32[1,480,96,75]", 2))), 38)
+      << "half of 75";
+  EXPECT_EQ(ColumnsOf(RowsOf(Centred("f32[32,256,20,20]", 1))), 8)
+      << "lines of memory";
 }
 
 TEST(RowResidencyTest, RowsSideBySideHaveThreadsForTheirLength) {
-  const auto lanes = [](const char* x) {
-    return RowsOf(
-               fmt::format("input x: {}\ny = softmax(x, dim=1)\noutput y\n", x))
-        .lanes;
-  };
+  const auto lanes = [](const char* x) { return RowsOf(Centred(x, 1)).lanes; };
   EXPECT_EQ(lanes("f32[256,10,33,33]"), 1);
   EXPECT_EQ(lanes("f32[16,21,128,128]"), 2);
   EXPECT_EQ(lanes("f16[16,21,128,128]"), 2) << "few meet, with more bytes";
@@ -405,8 +406,7 @@ TEST(RowResidencyTest, RowsSideBySideHaveThreadsForTheirLength) {
 }
 
 TEST(RowResidencyTest, FewRowsSideBySideAreSpreadOut) {
-  const RowGeometry rows =
-      RowsOf("input x: f32[8,40,15,15]\ny = softmax(x, dim=1)\noutput y\n");
+  const RowGeometry rows = RowsOf(Centred("f32[8,40,15,15]", 1));
   EXPECT_EQ(rows.lanes, 8) << "five elements each";
   EXPECT_GE(rows.blocks(), 132);
 }

@@ -34,6 +34,8 @@ struct Spec {
     float v0, v3, v4, v5;
     kiln::Divisor v5_divisor;
   };
+  struct Made {
+  };
   template <int kCount>
   struct Held {
     kiln::Vector<kiln::BFloat16, kCount> i0;
@@ -65,7 +67,7 @@ struct Spec {
   static constexpr __device__ int BlocksOf(kiln::Link<0>) { return 1; }
   template <typename Fields, typename At>
   static __device__ float Value(Fields& t, const At& at,
-                                const Statistics& row, kiln::Link<0>) {
+                                const Statistics& row, Made& made, kiln::Link<0>) {
     const float i0 = kiln::Load(t.i0, at.i);
     return i0;
   }
@@ -78,7 +80,7 @@ struct Spec {
   static constexpr __device__ int BlocksOf(kiln::Link<1>) { return 1; }
   template <typename Fields, typename At>
   static __device__ float Value(Fields& t, const At& at,
-                                const Statistics& row, kiln::Link<1>) {
+                                const Statistics& row, Made& made, kiln::Link<1>) {
     const float i0 = kiln::Load(t.i0, at.i);
     const float v1 = kiln::Sub(i0, row.v0);
     const float v2 = kiln::Mul(v1, v1);
@@ -102,7 +104,7 @@ struct Spec {
 
   template <typename Fields, typename At>
   static __device__ void Element(Fields& t, const At& at,
-                                 const Statistics& row) {
+                                 const Statistics& row, const Made& made) {
     const float i0 = kiln::Load(t.i0, at.i);
     const float v1 = kiln::Sub(i0, row.v0);
     const float v6 = kiln::DivNearlyBy(v1, row.v5_divisor);
