@@ -83,5 +83,15 @@ TEST(ComputeAgainTest, ElementsOfSeveralReaders) {
   }
 }
 
+// Of two tensors both are read twice, which is less than storing their sum and
+// reading that twice.
+TEST(ComputeAgainTest, ElementsOfReductionsAlongDifferentAxes) {
+  EXPECT_EQ(KernelsOf("input x: f32[1,320,192,192]\n"
+                      "input z: f32[1,320,192,192]\na = add(x, z)\n"
+                      "h = hardswish(a)\nn = group_norm(h, num_groups=16)\n"
+                      "y = sum(n, dim=1)\noutput y\n"),
+            2);
+}
+
 }  // namespace
 }  // namespace kiln

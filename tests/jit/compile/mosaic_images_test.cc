@@ -80,6 +80,21 @@ TEST(MosaicImagesTest, OnlyWhereItPays) {
       << "measured on Hopper alone";
 }
 
+// Of a stride by which few results are left of an image.
+TEST(MosaicImagesTest, SoDoLargerOnesWithSmallResults) {
+  const auto strided = [](int size) {
+    return fmt::format(
+        "input x: f16[32,768,{0},{0}]\nparam w: f16[1024,768,4,4]\n"
+        "y = conv2d(x, w, stride=4, padding=1)\noutput y\n",
+        size);
+  };
+  const Schedule schedule = Fastest(strided(13));
+  EXPECT_THAT(ResultOf(schedule, NodeKind::kMosaic),
+              ElementsAre(4, 768, 13, 8 * 16));
+  EXPECT_THAT(ResultOf(schedule, NodeKind::kCut), ElementsAre(32, 1024, 3, 3));
+  EXPECT_THAT(SourceFilesOf(strided(22)), Not(Contains("mosaic.cu")));
+}
+
 TEST(MosaicImagesTest, WhatReducesResultsReadsThemApart) {
   const Schedule schedule =
       Fastest(Small(128, 512, 4, "y = group_norm(c, num_groups=8)", "f32"));

@@ -221,5 +221,33 @@ TEST(ScheduleChoiceTest, SoftmaxOfNeighboursStaysOnTheChip) {
               ElementsAre("reduce", "pointwise"));
 }
 
+// 32 rows leave most multiprocessors idle, so clusters share them; behind
+// another kernel clusters cost more, and reading the rows twice less.
+TEST(ScheduleChoiceTest, FewLongRowsAreSharedByClustersIfTheyComeFirst) {
+  const std::string rows = "f16[4,24,128,128]";
+  const std::string norm =
+      "n = group_norm(v, num_groups=8)\ns = silu(n)\ny = elu(s)\noutput y\n";
+  const Schedule first =
+      Fastest("input x: " + rows + "\nv = hardsigmoid(x)\n" + norm);
+  ASSERT_EQ(first.kernels.size(), 1u);
+  EXPECT_EQ(first.kernels[0].rows->cluster, 4);
+  EXPECT_THAT(Cut("input x: " + rows +
+                      "\nparam w: f16[24,1,3,3]\n"
+                      "v = conv2d(x, w, padding=1, groups=24)\n" +
+                      norm,
+                  kH100),
+              ElementsAre("depthwise_conv2d", "reduce", "pointwise"));
+}
+
+// In the ring of a team, where none waits for another's place.
+TEST(ScheduleChoiceTest, TeamsTakeFewRowsThatTheyHoldAtOnce) {
+  EXPECT_THAT(
+      Cut("input x: f16[3,224,38,38]\ninput z: f16[3,224,38,38]\n"
+          "a = add(x, z)\ns = silu(a)\nn = group_norm(s, num_groups=8)\n"
+          "y = relu(n)\noutput y\n",
+          kH100),
+      ElementsAre("row_team"));
+}
+
 }  // namespace
 }  // namespace kiln
