@@ -1,3 +1,4 @@
+// Longer than 400 lines because all ways to cut a plan are compared here.
 #include "jit/compile/schedule.h"
 
 #include <algorithm>
