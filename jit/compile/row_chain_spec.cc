@@ -147,8 +147,8 @@ class RowChainSpecWriter {
     return ValueAt(value).name + "_divisor";
   }
 
-  // Of elements that a function computes by long ops, and a later one needs:
-  // the function, by link, or behind all.
+  // Of elements that a link's function computes by long ops, and a later one
+  // needs, another link's or that behind all: the link.
   void FindMade() {
     std::map<int, int> makers;
     for (int link = 0; link < values_.count(); ++link) {

@@ -45,14 +45,16 @@ constexpr double kMergeUs = 0.006;
 constexpr double kMergeBlockUs = 0.02;
 // What a thread takes for each of its elements, one behind the other. And for
 // each reduction what blocks take that have the elements in shared memory, and
-// what clusters take besides: where all are there at once less, by their size.
+// what clusters take besides: less, by their size, where all are resident at
+// once, of a single reduction in front of which no other kernel runs.
 constexpr double kHeldUs = 0.018;
 constexpr double kMeetUs = 0.6;
 constexpr double kClusterUs = 5.7;
 constexpr double kClusterAtOnceUs = 1.5;
 constexpr double kClusterBlockUs = 0.3;
 // What a multiprocessor takes for an operation on an element, where no other
-// block loads meanwhile. By 150 times of 48 plans on an H200.
+// block loads meanwhile; what is computed of rows' numbers counts, too. By 150
+// times of 48 plans on an H200.
 constexpr double kOperationUs = 2e-5;
 // What statistics and results in kernels of their own take beside their bytes
 // and launches: more where rows lie side by side.
@@ -94,7 +96,7 @@ bool IsInRegisters(const RowGeometry& geometry) {
          geometry.keeper == RowKeeper::kWarpChain;
 }
 
-// For each reduction; whether all blocks are resident at once.
+// For each reduction. `at_once`: see kClusterAtOnceUs.
 double MeetingUs(const RowGeometry& geometry, bool at_once) {
   if (IsInRegisters(geometry)) return 0;
   if (geometry.splits) return kLaunchUs;
@@ -147,6 +149,8 @@ double RowCost::PlainUs() const {
                     kLaunchUs * work_.apart_kernels);
   }
   const bool splits = work_.rows < 2 * sm_count_;
+  // A fit: of rows that another kernel makes as they are these took as long as
+  // two launches, where split rows have three.
   const bool has_two = work_.prologue == 0 && !work_.comes_first;
   return kPlainUs + kAgainUs * work_.prologue * elements_ / sm_count_ +
          share * (Microseconds(LoadedBytes() * (1 + again) + StoredBytes()) +
@@ -230,8 +234,8 @@ double RowCost::BlocksUs(const RowGeometry& geometry, int64_t resident,
 }
 
 // What is computed of elements that blocks keep, if nothing hides it: through
-// several reductions each computes its operand again. The norm or softmax does
-// not count.
+// several reductions each computes what stands in front of the first again. The
+// norm or softmax does not count.
 double RowCost::OperationsUs(const RowGeometry& geometry, double waves,
                              int64_t resident) const {
   if (IsInRegisters(geometry) || work_.pitch > 1) return 0;

@@ -10,7 +10,8 @@
 namespace kiln {
 
 // What `schedule` does otherwise than `plan` says, one sentence each: pooling
-// moved, or not moved though it could be; convolutions computed again, or
+// moved, or not moved though it could be; softmax split; convolutions computed
+// again, or
 // brought through memory; calls that need less because of their operands'
 // ranges.
 std::vector<std::string> RewritesOf(const CanonicalPlan& plan,

@@ -18,11 +18,13 @@ namespace kiln {
 //
 // of those whose results are in `results`. Kernels that take rows through
 // several reductions hold elements in registers also where rows lie side by
-// side (row_warp_chain.cu), each power computed once.
+// side (row_warp_chain.cu), each power computed once. Whether they do is
+// decided by the models' first choice of keepers; other candidates are those of
+// several reductions.
 LoweredPlan SplitSoftmax(LoweredPlan plan, const std::set<int>& results);
 
-// Results of what may be split: rows lie side by side, and kernels of rows have
-// them, no convolution's.
+// Results of what may be split: of softmax over rows side by side that a kernel
+// of rows, no convolution's, begins with.
 std::set<int> SoftmaxOfColumns(const Schedule& schedule);
 
 // Of `results`, those that registers do not hold in `schedule`, of a plan where

@@ -82,17 +82,20 @@ TEST(MosaicImagesTest, OnlyWhereItPays) {
 
 // Of a stride by which few results are left of an image.
 TEST(MosaicImagesTest, SoDoLargerOnesWithSmallResults) {
-  const auto strided = [](int size) {
+  const auto strided = [](int size, int stride) {
     return fmt::format(
         "input x: f16[32,768,{0},{0}]\nparam w: f16[1024,768,4,4]\n"
-        "y = conv2d(x, w, stride=4, padding=1)\noutput y\n",
-        size);
+        "y = conv2d(x, w, stride={1}, padding=1)\noutput y\n",
+        size, stride);
   };
-  const Schedule schedule = Fastest(strided(13));
+  const Schedule schedule = Fastest(strided(13, 4));
   EXPECT_THAT(ResultOf(schedule, NodeKind::kMosaic),
               ElementsAre(4, 768, 13, 8 * 16));
   EXPECT_THAT(ResultOf(schedule, NodeKind::kCut), ElementsAre(32, 1024, 3, 3));
-  EXPECT_THAT(SourceFilesOf(strided(22)), Not(Contains("mosaic.cu")));
+  EXPECT_THAT(SourceFilesOf(strided(13, 2)), Not(Contains("mosaic.cu")))
+      << "36 results";
+  EXPECT_THAT(SourceFilesOf(strided(17, 4)), Not(Contains("mosaic.cu")))
+      << "289 pixels";
 }
 
 TEST(MosaicImagesTest, WhatReducesResultsReadsThemApart) {
