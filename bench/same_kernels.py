@@ -11,10 +11,10 @@ where the compiler names constants that it did not name before.
 compiles every plan that gpu_check measures or checks with that kilnd and with
 the bundle's, compares machine code and launches byte for byte, and writes
 bench/results/same_kernels-DIGEST.json, with the beginning of what was measured
-for DIGEST: parts may have been measured with several. Parts of gpu_check of which no plan differs are
-this tree's for scripts/check_bench, too: they need not be measured again. Of
-parts of generality --keep leaves the rows that do not differ where gpu_check
-goes on with them. About 10 minutes on two cores.
+for DIGEST: parts may have been measured with several. Parts of gpu_check of
+which no plan differs are this tree's for scripts/check_bench, too: they need not
+be measured again. Of parts of generality --keep leaves the rows that do not
+differ where gpu_check goes on with them. About 10 minutes on two cores.
 
 A file of machine code lists constants of its source that no instruction reads.
 Files that differ are the same if the instructions are, and read no such list.

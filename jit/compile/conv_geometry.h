@@ -1,3 +1,4 @@
+// Longer than 400 lines because one struct answers for all of a tile's numbers.
 #ifndef KILN_JIT_COMPILE_CONV_GEOMETRY_H_
 #define KILN_JIT_COMPILE_CONV_GEOMETRY_H_
 

@@ -1,3 +1,4 @@
+// Longer than 400 lines because one class writes all that an element needs.
 #include "jit/compile/element_code.h"
 
 #include <algorithm>

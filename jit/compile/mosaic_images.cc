@@ -19,7 +19,7 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kFewestToLay = 8;
-// Of an image; of a larger one whose results are fewer, of these.
+// Pixels of an image at most; or of a larger one, and results of that.
 constexpr int64_t kMostPixels = 64;
 constexpr int64_t kMostOfLarger = 256;
 constexpr int64_t kMostResults = 25;

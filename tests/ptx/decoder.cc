@@ -1,3 +1,4 @@
+// Longer than 400 lines because each form of an instruction is decoded here.
 #include "tests/ptx/decoder.h"
 
 #include <algorithm>

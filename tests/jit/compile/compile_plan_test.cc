@@ -1,3 +1,4 @@
+// Longer than 400 lines because each kind of plan is compiled for each target.
 #include "jit/compile/compile_plan.h"
 
 #include <gmock/gmock.h>
