@@ -46,6 +46,7 @@ def _every_part():
     yield _part("sanitize", 110, False)
     yield _part("repeat", 40, True, BOTH)
     yield _part("random", 75, True, BOTH)
+    yield _part("survey", 170, False, BOTH)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
@@ -100,7 +101,7 @@ def scratch_folder(name):
 
 def run(part, scratch, budget_s, max_autotune, first_seed=1):
     """(lines, ok, report). No new plan is started after `budget_s`.
-    `first_seed` is of the part "random"."""
+    `first_seed` is of the parts "random" and "survey"."""
     if part.kind == "bench":
         import gpu_bench
 
@@ -126,6 +127,10 @@ def run(part, scratch, budget_s, max_autotune, first_seed=1):
         import gpu_random
 
         return gpu_random.run(scratch, budget_s, first_seed)
+    if part.kind == "survey":
+        import gpu_survey
+
+        return gpu_survey.run(budget_s, first_seed)
     if part.kind == "sanitize":
         return _check_sanitizer(scratch, budget_s)
     return _check_plans(part, scratch, budget_s)

@@ -28,13 +28,16 @@ def case_named(name):
 
 def names_of(first_seed, plans):
     """Each plan in both grades, where there are operands that one rounds."""
-    names = []
-    for seed in random_plans.seeds_of_plans(first_seed, plans):
-        names.append(f"fp32/{seed}")
-        text = random_plans.text(seed)
-        if "x: f32" in text and gpu_cases.has_convolution(text):
-            names.append(f"tf32/{seed}")
-    return names
+    return [f"{grade}/{seed}"
+            for seed in random_plans.seeds_of_plans(first_seed, plans)
+            for grade in grades_of(seed)]
+
+
+def grades_of(seed):
+    """Those in which a plan is not the same."""
+    text = random_plans.text(seed)
+    rounds = "x: f32" in text and gpu_cases.has_convolution(text)
+    return ("fp32", "tf32") if rounds else ("fp32",)
 
 
 def run(scratch, budget_s, first_seed):

@@ -41,30 +41,12 @@ class Runner(gpu_repeat_worker.Runner):
         plan = gpu_cases.read_plan(case)
         tensors = gpu_cases.inputs(case, plan, seed, torch)
         kernel = kiln.TorchKernel(compiled)
-        facts = self._judge(plan, tensors, kernel)
+        facts = judge(plan, tensors, kernel)
         if "error" not in facts:
             facts.update(self._repeat(tensors, kernel))
         if "error" not in facts:
             facts.update(self._time(plan, tensors, kernel))
             facts["predicted_us"] = self._predict(case.text)
-        return facts
-
-    @staticmethod
-    def _judge(plan, tensors, kernel):
-        with side_by_side.tf32(plan.grade == "tf32"):
-            truth = gpu_worker.Truth(plan, tensors)
-        pairs = [gpu_worker.guarded(output, float("nan"))
-                 for output in kernel.empty_outputs()]
-        kernel.launch(tensors, [inner for inner, _ in pairs])
-        torch.cuda.synchronize()
-        facts = {}
-        for index, (inner, whole) in enumerate(pairs):
-            verdict = truth.judge(index, inner)
-            facts[f"output{index}"] = dataclasses.asdict(verdict)
-            if not verdict.ok:
-                facts["error"] = f"output {index}: {verdict.why}"
-            elif not gpu_worker.guards_hold(whole, float("nan")):
-                facts["error"] = f"output {index}: wrote outside"
         return facts
 
     @staticmethod
@@ -87,6 +69,25 @@ class Runner(gpu_repeat_worker.Runner):
             plan=plan_message(text), target=_TARGET, include_schedule=True)
         return gpu_random.predicted_us(
             self._client.call("Compiler", "Explain", request))
+
+
+def judge(plan, tensors, kernel):
+    """Each output's verdict, and "error" if anything is wrong."""
+    with side_by_side.tf32(plan.grade == "tf32"):
+        truth = gpu_worker.Truth(plan, tensors)
+    pairs = [gpu_worker.guarded(output, float("nan"))
+             for output in kernel.empty_outputs()]
+    kernel.launch(tensors, [inner for inner, _ in pairs])
+    torch.cuda.synchronize()
+    facts = {}
+    for index, (inner, whole) in enumerate(pairs):
+        verdict = truth.judge(index, inner)
+        facts[f"output{index}"] = dataclasses.asdict(verdict)
+        if not verdict.ok:
+            facts["error"] = f"output {index}: {verdict.why}"
+        elif not gpu_worker.guards_hold(whole, float("nan")):
+            facts["error"] = f"output {index}: wrote outside"
+    return facts
 
 
 def _graph_time(run):

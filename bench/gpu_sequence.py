@@ -43,13 +43,13 @@ def read_report(out, part):
 
 def is_complete(report, compiler, max_autotune, seed=1):
     """Whether a result file says all that its part would: right, and measured
-    with the code generation `compiler`; of the part "random", of plans from
-    `seed` on."""
+    with the code generation `compiler`; of the parts "random" and "survey",
+    of plans from `seed` on."""
     if report is None or not report.get("ok"):
         return False
     if report.get("compiler") != compiler:
         return False
-    if report["part"] == "random":
+    if report["part"] in ("random", "survey"):
         return report["results"]["first_seed"] == seed
     if report["part"].startswith("bench"):
         chains = report["results"].values()
@@ -65,8 +65,8 @@ def run(parts, out, *, compiler, command, max_autotune, seed=1, again=False,
     """Outcomes in order. `command(part, seconds)` is the command line that
     runs a part with that budget and writes its file to `out`;
     `max_autotune(part)` says whether the part's file needs it, `seed` where
-    the plans of "random" begin. After
-    `budget_s`, if given, no part is started."""
+    the plans of "random" and "survey" begin. After `budget_s`, if given, no
+    part is started."""
     give_up = None if budget_s is None else time.monotonic() + budget_s
     outcomes = []
     for index, part in enumerate(parts, 1):

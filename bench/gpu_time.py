@@ -20,19 +20,25 @@ _SLEEP_CYCLES = 600_000  # a third of a millisecond
 def measure(runs, budget_s=1.0):
     """{"median", "p10", "p90", "repeats"} of calls to `runs` in turn, on the
     current stream. Repeats for about `budget_s`."""
-    flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    flush = flush_buffer()
     for index in range(max(_WARMUPS, len(runs))):
         runs[index % len(runs)]()
-    estimate_ms = _once(runs[0], flush)
+    estimate_ms = once(runs[0], flush)
     repeats = int(budget_s * 1e3 / max(estimate_ms, 1e-3))
     repeats = min(max(repeats, _FEWEST_REPEATS), _MOST_REPEATS)
-    times = sorted(_once(runs[index % len(runs)], flush)
+    times = sorted(once(runs[index % len(runs)], flush)
                    for index in range(repeats))
     return {"median": statistics.median(times), "p10": times[repeats // 10],
             "p90": times[repeats - 1 - repeats // 10], "repeats": repeats}
 
 
-def _once(run, flush):
+def flush_buffer():
+    """What once() writes to empty the L2."""
+    return torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+
+
+def once(run, flush):
+    """Milliseconds of one call to `run`."""
     torch.cuda._sleep(_SLEEP_CYCLES)
     flush.fill_(1)
     start = torch.cuda.Event(enable_timing=True)

@@ -214,10 +214,10 @@ def attempt(runner, case, compiled, seed):
                 "aborted": failure.code == "ABORTED"}
     except Exception as failure:
         return {"error": f"{type(failure).__name__}: {failure}"[:300],
-                "aborted": _context_is_lost()}
+                "aborted": context_is_lost()}
 
 
-def _context_is_lost():
+def context_is_lost():
     try:
         torch.cuda.synchronize()
         return False

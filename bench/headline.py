@@ -1,6 +1,7 @@
 """One line that says what a result file found."""
 
 import generality_summary
+import survey_summary
 
 
 def of_report(report):
@@ -90,5 +91,6 @@ def _latency(results):
 
 
 _LINES = {"tests": _plans, "matrix": _plans, "sanitize": _failures,
-          "repeat": _repeats, "random": _random, "faults": _faults,
+          "repeat": _repeats, "random": _random,
+          "survey": survey_summary.headline, "faults": _faults,
           "bench": _chains, "generality": _generality, "latency": _latency}

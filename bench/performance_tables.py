@@ -25,6 +25,7 @@ import host_table
 import latency_table
 import markdown
 import result_files
+import survey_table
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs" / "performance.md"
@@ -138,6 +139,7 @@ TABLES = {
     "generality-tf32-summary":
         lambda files: generality_tables.sentence(files, "tf32"),
     "generality-tf32": lambda files: generality_tables.row_table(files, "tf32"),
+    "survey": survey_table.table,
     "latency": latency_table.table,
     "host": host_table.table,
 }

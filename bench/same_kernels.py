@@ -51,6 +51,7 @@ import gpu_matrix
 import gpu_parts
 import gpu_random
 import gpu_repeat
+import gpu_survey
 import result_files
 
 RESULTS = gpu_daemon.ROOT / "bench" / "results"
@@ -58,8 +59,8 @@ EXAMPLES = gpu_daemon.ROOT / "examples" / "plans"
 # Parts of gpu_check that what is found here speaks for.
 _GENERALITY = tuple(f"generality-{index}"
                     for index in range(gpu_parts.GENERALITY_PARTS))
-KINDS = ("repeat", "bench", *_GENERALITY, "random", "tests", "sanitize",
-         "matrix", "latency", "faults")
+KINDS = ("repeat", "bench", *_GENERALITY, "random", "survey", "tests",
+         "sanitize", "matrix", "latency", "faults")
 _WORKERS = 2
 _ATTEMPTS = 8
 _CONSTANTS_OF_MODULE = "c[0x4]"  # as nvdisasm writes addresses of them
@@ -96,9 +97,9 @@ def _cases():
     yield "bench", _of_names(larger, chains.CHAINS)
     for index, part in enumerate(_GENERALITY):
         yield part, _of_names(larger, generality.names_of(index))
-    for results in result_files.ResultFiles(RESULTS).of_kind("random"):
-        names = gpu_random.names_of(results["first_seed"], gpu_random.PLANS)
-        yield "random", [gpu_random.case_named(name) for name in names]
+    for kind, plans_of_kind in (("random", gpu_random.PLANS),
+                                ("survey", gpu_survey.PLANS)):
+        yield kind, _cases_at_random(kind, plans_of_kind)
     yield "tests", gpu_matrix.test_cases()
     yield "sanitize", gpu_cases.template_cases() + [
         gpu_cases.Case(f"examples/{path.stem}", path.read_text())
@@ -107,6 +108,14 @@ def _cases():
     yield "latency", [gpu_cases.Case("latency", gpu_latency.PLAN)]
     yield "faults", [gpu_cases.Case("faults", gpu_faults.PLAN),
                      gpu_cases.Case("faults_wrong", gpu_faults.WRONG_PLAN)]
+
+
+def _cases_at_random(kind, count):
+    """From the seed on that was measured; where none was, from the first."""
+    measured = result_files.ResultFiles(RESULTS).of_kind(kind)
+    seed = measured[0]["first_seed"] if measured else 1
+    return [gpu_random.case_named(name)
+            for name in gpu_random.names_of(seed, count)]
 
 
 @dataclasses.dataclass(frozen=True)

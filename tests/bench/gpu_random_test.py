@@ -53,6 +53,8 @@ class NamesTest(unittest.TestCase):
             case = gpu_random.case_named(name)
             self.assertEqual(plan_text.parse(case.text).grade,
                              name.split("/")[0])
+            self.assertIn(case.name.split("/")[0],
+                          gpu_random.grades_of(int(name.split("/")[1])))
             if name.startswith("tf32/"):
                 self.assertIn("x: f32", case.text)
                 self.assertIn("= conv", case.text)

@@ -106,10 +106,12 @@ class CompleteTest(unittest.TestCase):
 
 
     def test_plans_at_random_are_those_of_the_seed(self):
-        report = {"part": "random", "ok": True, "compiler": "new",
-                  "results": {"first_seed": 1}}
-        self.assertTrue(gpu_sequence.is_complete(report, "new", False))
-        self.assertFalse(gpu_sequence.is_complete(report, "new", False, 5000))
+        complete = gpu_sequence.is_complete
+        for part in ("random", "survey"):
+            report = {"part": part, "ok": True, "compiler": "new",
+                      "results": {"first_seed": 1}}
+            self.assertTrue(complete(report, "new", False))
+            self.assertFalse(complete(report, "new", False, 5000))
 
 
 class NamedTest(unittest.TestCase):
@@ -120,7 +122,7 @@ class NamedTest(unittest.TestCase):
     def test_all_is_everything_but_a_second_p1(self):
         names = self.names("all")
         self.assertEqual(names[0], "tests")
-        self.assertEqual(len(names), 4 + 6 + 7 + 4)
+        self.assertEqual(len(names), 4 + 7 + 7 + 4)
         self.assertNotIn("bench-P1-tf32", names)
 
     def test_groups_have_the_asked_grade(self):

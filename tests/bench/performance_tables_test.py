@@ -5,6 +5,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
 
@@ -12,6 +13,7 @@ import generality_rows
 import markdown
 import performance_tables
 import result_files
+import survey_summary
 
 ENVIRONMENT = {"gpu": "GPU 1", "driver": "1.2", "nvrtc": "13.0",
                "torch": "2.0", "date": "2026-01-02"}
@@ -201,6 +203,37 @@ class TablesTest(unittest.TestCase):
         self.assertIn("5 of 5 plans at random: 0 wrong; 3.22 × as fast as "
                       "eager PyTorch in the geometric mean, 1 slower",
                       self.text("checks"))
+
+    def keep_survey(self, not_timed, slower=1):
+        timed = {str(seed): {"fp32": {"kiln_us": 10.0, "compile_us": 5.0 + seed,
+                                      "eager_us": 40.0}}
+                 for seed in range(slower)}
+        timed["9"] = {grade: {"kiln_us": 10.0, "compile_us": 20.0,
+                              "eager_us": 40.0} for grade in ("fp32", "tf32")}
+        self.keep("survey", {"first_seed": 1, "plans": 2 + slower,
+                             "timed": timed, "not_timed": not_timed,
+                             "wrong": {}})
+        return self.text("survey")
+
+    def test_a_survey_counts_means_and_names_the_slowest(self):
+        text = self.keep_survey({"8": "compile: no such op"})
+        self.assertIn("Of 3 plans at random, of the seeds from 1 on, 2 were "
+                      "timed, 1 could not be, and 0 were wrong.", text)
+        self.assertIn("- `fp32`, 2 plans: 1.00 × as fast as torch.compile in",
+                      text)
+        self.assertIn("- `tf32`, 1 plans: 2.00 × as fast", text)
+        self.assertIn("| 0 | `fp32` | **10.0** | 5.00 | 40.0 | 0.500 |", text)
+        self.assertNotIn("| 9 |", text)
+
+    def test_a_survey_names_few(self):
+        text = self.keep_survey({}, slower=5)
+        self.assertEqual(text.count("\n| "), 1 + 5)
+        with mock.patch.object(survey_summary, "_MOST_NAMED", 2):
+            self.assertEqual(self.text("survey").count("\n| "), 1 + 2)
+
+    def test_a_survey_that_was_cut_off_is_left_out(self):
+        self.assertEqual(self.keep_survey({"8": survey_summary.OUT_OF_TIME}),
+                         markdown.NOT_MEASURED)
 
     def test_latency_without_mps(self):
         self.keep("latency", {"plain": {"Unregister": 216.0}, "mps": {}})
