@@ -150,13 +150,16 @@ __device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
   constexpr int kCount = Spec::kVector;
   constexpr int kAtOnce = Spec::kAtOnce;
   constexpr int kStride = Spec::kLanes;
+  constexpr bool kIsWhole =
+      Spec::kSplits == 1 && kNumSteps<View> % (kAtOnce * kStride) == 0;
   const bool is_aligned = AreLoadsWhole<Spec>(t);
-  Index step = first;
 #pragma unroll 1
-  for (; step + (kAtOnce - 1) * kStride < end; step += kAtOnce * kStride) {
+  for (Index step = first; step < end; step += kAtOnce * kStride) {
     float x[kAtOnce * kCount];
     const auto point = [&](int k) {
-      return PointOfStep<Spec>(output, step + k * kStride);
+      const Index inside =
+          kIsWhole ? step + k * kStride : min(step + k * kStride, end - 1);
+      return PointOfStep<Spec>(output, inside);
     };
     ReadVectors<Spec, kAtOnce>(t, is_aligned, point, x);
 #pragma unroll
@@ -164,18 +167,11 @@ __device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
       float column[kAtOnce];
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) column[k] = x[k * kCount + j];
-      Take(&states[j], column);
-    }
-  }
-  if constexpr (kAtOnce > 1 && (Spec::kSplits > 1 ||
-                                kNumSteps<View> % (kAtOnce * kStride) != 0)) {
-#pragma unroll 1
-    for (; step < end; step += kStride) {
-      float x[kCount];
-      const auto point = [&](int) { return PointOfStep<Spec>(output, step); };
-      ReadVectors<Spec, 1>(t, is_aligned, point, x);
-#pragma unroll
-      for (int j = 0; j < kCount; ++j) states[j].Add(x[j]);
+      if (kIsWhole) {
+        Take(&states[j], column);
+      } else {
+        TakeFirst<1>((end - step + kStride - 1) / kStride, column, &states[j]);
+      }
     }
   }
 }

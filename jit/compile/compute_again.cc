@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMaxOperations = 4;
 // Elements that have a broadcast value in common, at least.
 constexpr int64_t kManyElements = 16;
+// What may be read more: the launch of a kernel takes longer.
+constexpr int64_t kFewBytes = int64_t{1} << 21;
 
 bool IsShort(const Node& node) {
   switch (node.op) {
@@ -154,7 +156,11 @@ class Again {
       return Fits(source, group.domain, false) ? &group.epilogue : nullptr;
     }
     const Node& anchor = NodeAt(group.anchor);
-    if (anchor.kind != NodeKind::kReduce) return nullptr;
+    if (anchor.kind != NodeKind::kReduce &&
+        !PoolTakesPrologue(plan_, anchor,
+                           group.prologue.size() + source.epilogue.size())) {
+      return nullptr;
+    }
     const Dims& input = plan_.values[ValueOf(anchor.operands[0])].desc.dims;
     const std::set<int> made = ValuesMade(plan_, source.epilogue);
     return Fits(source, input, true) && !AnyReads(plan_, group.epilogue, made)
@@ -184,7 +190,7 @@ class Again {
       }
     }
     for (const int value : stored) bytes += SizeOf(value);
-    if (bytes >= 0) groups_ = std::move(changed);
+    if (bytes + kFewBytes >= 0) groups_ = std::move(changed);
   }
 
   const LoweredPlan& plan_;

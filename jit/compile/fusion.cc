@@ -18,13 +18,15 @@ bool HasDisjointWindows(const PoolAttributes& pool) {
   return true;
 }
 
+// Elements of windows that overlap times operations on each: fewer take less
+// than the launch of a kernel that computes them once.
+constexpr int64_t kFewOperations = int64_t{1} << 22;
+
 bool TakesPrologue(const Node& anchor) {
   if (anchor.kind == NodeKind::kReduce) return true;
   if (anchor.kind == NodeKind::kUnfold) return true;
   if (anchor.kind == NodeKind::kTurn) return true;
-  if (anchor.kind == NodeKind::kMosaic) return true;
-  if (anchor.kind != NodeKind::kPool2d) return false;
-  return HasDisjointWindows(std::get<PoolAttributes>(anchor.attributes));
+  return anchor.kind == NodeKind::kMosaic;
 }
 
 class Grouping {
@@ -145,11 +147,14 @@ class Grouping {
     if (all_in(into.epilogue)) {
       return TakesEpilogue(into, group.domain) ? &into.epilogue : nullptr;
     }
-    if (into.anchor < 0 || !TakesPrologue(plan_.nodes[into.anchor])) {
+    if (into.anchor < 0) return nullptr;
+    const Node& anchor = plan_.nodes[into.anchor];
+    if (!TakesPrologue(anchor) &&
+        !PoolTakesPrologue(plan_, anchor, group.epilogue.size())) {
       return nullptr;
     }
     if (plan_.AnyIsOutput(results)) return nullptr;
-    const int input = ValueOf(plan_.nodes[into.anchor].operands[0]);
+    const int input = ValueOf(anchor.operands[0]);
     const bool feeds_anchor =
         users.size() == 1 && users[0] == into.anchor && into.prologue.empty();
     const bool feeds_prologue =
@@ -164,6 +169,16 @@ class Grouping {
 };
 
 }  // namespace
+
+bool PoolTakesPrologue(const LoweredPlan& plan, const Node& anchor,
+                       size_t operations) {
+  if (anchor.kind != NodeKind::kPool2d) return false;
+  const auto& pool = std::get<PoolAttributes>(anchor.attributes);
+  if (HasDisjointWindows(pool)) return true;
+  const int64_t elements = NumElements(plan.values[anchor.results[0]].desc.dims) *
+                           pool.kernel_size[0] * pool.kernel_size[1];
+  return elements * static_cast<int64_t>(operations) <= kFewOperations;
+}
 
 std::vector<int> KernelGroup::Nodes() const {
   std::vector<int> nodes = prologue;

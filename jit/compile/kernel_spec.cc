@@ -40,6 +40,9 @@ constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
 constexpr size_t kMaxOpsForEight = 12;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
+// With fewer vectors of eight, half of the multiprocessors would compute for
+// all.
+constexpr int64_t kFewVectors = int64_t{1} << 15;
 // Of a column under large windows, in flight at once.
 constexpr int64_t kPoolRowsAtOnce = 8;
 uint32_t Blocks(int64_t count, int threads) {
@@ -135,6 +138,9 @@ class SpecWriter {
   void FinishPointwise() {
     const int64_t count = NumElements(kernel_.group.domain);
     held_vector_ = count < kMinVectorised ? 1 : WidthOfElement();
+    if (count / held_vector_ < kFewVectors) {
+      held_vector_ = std::min(held_vector_, 4);
+    }
     Append({fmt::format("static constexpr int kVector = {};", held_vector_)});
     AddDirection();
     AddEntryOf("kiln_pointwise", "kiln::Pointwise", count / held_vector_);

@@ -16,6 +16,10 @@ constexpr int kMaxColumns = 4;
 // Fewer steps for each thread than this are not worth a second kernel.
 constexpr int64_t kMinStepsPerSplitThread = 16;
 constexpr int64_t kMaxSplits = 1024;
+// Of a small tensor fewer blocks for an output do not make up for the second
+// kernel's launch.
+constexpr int64_t kFewElements = int64_t{1} << 20;
+constexpr int64_t kFewestSplits = 4;
 constexpr int kMaxLanesOfRow = 512;
 // Eight threads side by side still read whole lines of 128 bytes, sixteen if
 // elements have 16 bits.
@@ -44,15 +48,16 @@ constexpr int kMaxAtOnce = 8;
 // prologue of so many operations.
 constexpr int64_t kMaxPrologueInFlight = 2;
 constexpr int kThreadsInFlight = 1024;
-// Accesses in flight where a thread loads more than once, and of columns.
+// Accesses in flight where a thread loads more than once, and of columns but
+// those of few threads or of one element of 16 bits.
 constexpr int kAtOnceOfMany = 4;
-// The same where an access is one element of 16 bits.
-constexpr int kAtOnceOfNarrowHalf = 8;
 // Longer prologues hide the latency of loads by themselves.
 constexpr int64_t kMaxPrologueForAll = 3;
 constexpr int64_t kMaxPrologueForTwo = 8;
 // Threads on a multiprocessor that keep enough loads in flight, and bytes.
 constexpr int64_t kThreadsPerSm = 2048;
+// Columns of which all lanes are less than one in so many of those threads.
+constexpr int64_t kFewShare = 4;
 constexpr int64_t kBytesInFlight = 64 * 1024;
 // Of these, as many are enough; else blocks are split, into so many waves.
 constexpr double kFilled = 0.85;
@@ -148,12 +153,19 @@ class Chooser {
     if (work_.prologue > kMaxPrologueForAll) return 2;
     if (!geometry_.rows()) {
       const bool is_narrow = geometry_.vector == 1 && work_.bytes == 2;
-      return is_narrow ? kAtOnceOfNarrowHalf : kAtOnceOfMany;
+      return is_narrow || HasFewColumns() ? kMaxAtOnce : kAtOnceOfMany;
     }
     const int most =
         kValuesInFlight / (geometry_.vector * std::max(work_.operands, 1));
     return std::clamp(static_cast<int>(std::bit_floor(unsigned(most))), 1,
                       kMaxAtOnce);
+  }
+
+  // Whether threads are so few that registers are no matter.
+  bool HasFewColumns() const {
+    return geometry_.view.outputs() / geometry_.vector * kMaxLanesOfColumn *
+               kFewShare <
+           wanted_threads_;
   }
 
   // Accesses of one output.
@@ -163,7 +175,7 @@ class Chooser {
   }
 
   // As few lanes as load everything at once, more where that leaves
-  // multiprocessors without enough threads, but two accesses for each.
+  // multiprocessors without enough threads, but more than one for each.
   void ShareRow() {
     const int64_t accesses = Accesses();
     const int at_once = std::max(MostAtOnce(), kAtOnceOfMany);
@@ -176,7 +188,7 @@ class Chooser {
     while (lanes < kMaxLanesOfManyRows && lanes * at_once < accesses) {
       lanes *= 2;
     }
-    while (lanes < kMaxLanesOfRow && lanes * 4 <= accesses &&
+    while (lanes < kMaxLanesOfRow && lanes * 3 <= accesses &&
            geometry_.view.outputs() * lanes < wanted_threads_) {
       lanes *= 2;
     }
@@ -229,6 +241,8 @@ class Chooser {
     const int64_t blocks = geometry_.blocks();
     const int64_t for_steps =
         geometry_.view.steps() / (geometry_.lanes * kMinStepsPerSplitThread);
+    const int64_t elements = geometry_.view.outputs() * geometry_.view.steps();
+    if (elements < kFewElements && for_steps < kFewestSplits) return 1;
     const int64_t most =
         std::min({CeilDiv(kMaxWaves * slots, blocks), for_steps, kMaxSplits});
     int64_t best =
@@ -242,16 +256,18 @@ class Chooser {
     return static_cast<int>(best);
   }
 
-  // All of a row's accesses, if it has not too many: a power of two, of which
-  // the mean of equal values is exact. Of columns the last few are taken one by
-  // one, so that only whole rounds count.
+  // All of a thread's accesses, if it has not too many: of rows a power of two,
+  // of which the mean of equal values is exact.
   int AtOnce() const {
     const int64_t sharing = int64_t{geometry_.lanes} * geometry_.splits;
     const int most = MostAtOnce();
-    const int64_t accesses =
-        geometry_.rows() ? CeilDiv(Accesses(), sharing) : Accesses() / sharing;
+    const int64_t accesses = CeilDiv(Accesses(), sharing);
     if (geometry_.rows() && accesses <= most) {
       return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(accesses)));
+    }
+    if (!geometry_.rows() && most >= kAtOnceOfMany && accesses <= kMaxAtOnce &&
+        accesses * geometry_.vector * work_.operands <= kValuesInFlight) {
+      return static_cast<int>(accesses);
     }
     if (!geometry_.rows() && accesses >= most) return most;
     if (most >= kAtOnceOfMany && accesses >= kAtOnceOfMany) {

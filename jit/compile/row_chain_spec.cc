@@ -39,6 +39,7 @@ bool IsLong(OpKind op) {
     case OpKind::kMish:
     case OpKind::kSigmoid:
     case OpKind::kSilu:
+    case OpKind::kSoftmax:
     case OpKind::kSoftplus:
     case OpKind::kTanh:
       return true;
@@ -159,23 +160,12 @@ class RowChainSpecWriter {
 
   void FindMade(int function, const std::vector<int>& roots,
                 std::map<int, int>* makers) {
-    std::set<int> needed(roots.begin(), roots.end());
-    std::set<int> computed;
-    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
-      const int result = NodeAt(*node).results[0];
-      if (needed.count(result) == 0 || IsOfRow(result)) continue;
-      if (const auto made = makers->find(result); made != makers->end()) {
-        made_.insert(*made);
-        continue;
-      }
-      computed.insert(result);
-      for (const Operand& operand : NodeAt(*node).operands) {
-        needed.insert(ValueOf(operand));
-      }
-    }
-    for (const int index : nodes_) {
+    const Walk walk = WalkBack(roots, [&](int result) {
+      return makers->count(result) > 0;
+    });
+    for (const int result : walk.found) made_.insert(*makers->find(result));
+    for (const int index : walk.nodes) {
       const Node& node = NodeAt(index);
-      if (computed.count(node.results[0]) == 0) continue;
       const bool is_of_long = std::any_of(
           node.operands.begin(), node.operands.end(),
           [&](const Operand& operand) {
@@ -186,6 +176,32 @@ class RowChainSpecWriter {
         makers->emplace(node.results[0], function);
       }
     }
+  }
+
+  // What elements are computed of, from the values that are wanted back.
+  struct Walk {
+    std::vector<int> nodes;  // in order
+    std::set<int> found;     // results that need not be computed
+    std::set<int> needed;    // all values, those of rows among them
+  };
+
+  template <typename IsThere>
+  Walk WalkBack(const std::vector<int>& roots, const IsThere& is_there) const {
+    Walk walk;
+    walk.needed.insert(roots.begin(), roots.end());
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      const int result = NodeAt(*node).results[0];
+      if (walk.needed.count(result) == 0 || IsOfRow(result)) continue;
+      if (is_there(result)) {
+        walk.found.insert(result);
+        continue;
+      }
+      walk.nodes.insert(walk.nodes.begin(), *node);
+      for (const Operand& operand : NodeAt(*node).operands) {
+        walk.needed.insert(ValueOf(operand));
+      }
+    }
+    return walk;
   }
 
   // Elements that are stored.
@@ -201,22 +217,14 @@ class RowChainSpecWriter {
   // before this one have made; the last link that they need.
   int ComputeElements(int function, const std::vector<int>& roots,
                       ElementCode* code) {
-    std::set<int> needed(roots.begin(), roots.end());
-    std::vector<int> makers;
-    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
-      const int result = NodeAt(*node).results[0];
-      if (needed.count(result) == 0 || IsOfRow(result)) continue;
-      if (const auto made = made_.find(result);
-          made != made_.end() && made->second < function) {
-        code->DefineAs(result, "made." + ValueAt(result).name);
-        continue;
-      }
-      makers.insert(makers.begin(), *node);
-      for (const Operand& operand : NodeAt(*node).operands) {
-        needed.insert(ValueOf(operand));
-      }
+    const Walk walk = WalkBack(roots, [&](int result) {
+      const auto made = made_.find(result);
+      return made != made_.end() && made->second < function;
+    });
+    for (const int result : walk.found) {
+      code->DefineAs(result, "made." + ValueAt(result).name);
     }
-    for (const int node : makers) {
+    for (const int node : walk.nodes) {
       code->Compute(NodeAt(node));
       const int result = NodeAt(node).results[0];
       if (made_.count(result) == 0) continue;
@@ -224,7 +232,7 @@ class RowChainSpecWriter {
                              code->Local(result)));
     }
     int last = -1;
-    for (const int value : needed) last = std::max(last, values_.LinkOf(value));
+    for (const int value : walk.needed) last = std::max(last, values_.LinkOf(value));
     return last;
   }
 

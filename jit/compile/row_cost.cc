@@ -238,9 +238,11 @@ double RowCost::BlocksUs(const RowGeometry& geometry, int64_t resident,
 // norm or softmax does not count.
 double RowCost::OperationsUs(const RowGeometry& geometry, double waves,
                              int64_t resident) const {
-  if (IsInRegisters(geometry) || work_.pitch > 1) return 0;
   const bool is_chain = work_.reductions > 1;
-  if (work_.pass_state_bytes > 0) return 0;
+  if (IsInRegisters(geometry) || work_.pitch > 1 ||
+      work_.pass_state_bytes > 0) {
+    return 0;
+  }
   if (waves > 1 && !(is_chain && resident == 1)) return 0;
   const int operations =
       is_chain ? work_.prologue * work_.reductions + work_.epilogue

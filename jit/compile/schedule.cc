@@ -330,9 +330,11 @@ std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
   std::set<int> softmax = SoftmaxOfColumns(schedules.front());
   while (!softmax.empty()) {
     const LoweredPlan split = SplitSoftmax(values, softmax);
-    const std::set<int> in_vain =
-        SplitInVain(make(split, first_rows).front(), softmax);
-    if (in_vain.empty()) return make(split, choices.tuning);
+    std::vector<Schedule> with = make(split, first_rows);
+    const std::set<int> in_vain = SplitInVain(with.front(), softmax);
+    if (in_vain.empty()) {
+      return choices.tuning.rows == 0 ? with : make(split, choices.tuning);
+    }
     for (const int result : in_vain) softmax.erase(result);
   }
   return schedules;

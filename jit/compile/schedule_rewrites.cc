@@ -65,17 +65,36 @@ class Rewrites {
       if (node.kind != NodeKind::kPointwise || node.op != OpKind::kSoftmax) {
         continue;
       }
-      const bool is_split = std::any_of(
-          schedule_.lowered.nodes.begin(), schedule_.lowered.nodes.end(),
-          [&](const Node& other) {
-            return other.results == node.results && other.op == OpKind::kDiv;
-          });
-      if (!is_split) continue;
-      AddRewrite(
-          "reductions and ops that it is made of, between which registers hold "
-          "the rows: {}",
-          node.text);
+      const int quotient = QuotientOf(node.results[0]);
+      if (quotient < 0) continue;
+      AddRewrite("reductions and ops that it is made of{}: {}",
+                 AreInRegisters(quotient)
+                     ? ", between which registers hold the rows"
+                     : "",
+                 node.text);
     }
+  }
+
+  // The node that divides what `result`, of softmax, was split into, or -1.
+  int QuotientOf(int result) const {
+    const std::vector<Node>& nodes = schedule_.lowered.nodes;
+    const auto found =
+        std::find_if(nodes.begin(), nodes.end(), [&](const Node& node) {
+          return node.op == OpKind::kDiv && node.results[0] == result;
+        });
+    return found == nodes.end() ? -1 : static_cast<int>(found - nodes.begin());
+  }
+
+  // Whether the kernel of `node` holds its rows there.
+  bool AreInRegisters(int node) const {
+    return std::any_of(schedule_.kernels.begin(), schedule_.kernels.end(),
+                       [&](const Kernel& kernel) {
+                         const std::vector<int> nodes = kernel.group.Nodes();
+                         return kernel.rows &&
+                                kernel.rows->keeper == RowKeeper::kWarpChain &&
+                                std::find(nodes.begin(), nodes.end(), node) !=
+                                    nodes.end();
+                       });
   }
 
   // What is cut or taken apart before tiles are chosen.

@@ -123,8 +123,9 @@ std::set<int> SoftmaxOfColumns(const Schedule& schedule) {
       continue;
     }
     const Node& anchor = nodes[kernel.group.anchor];
-    if (anchor.kind != NodeKind::kReduce || kernel.conv) continue;
-    if (anchor.op == OpKind::kSoftmax) statistics.insert(anchor.results[0]);
+    if (anchor.kind == NodeKind::kReduce && anchor.op == OpKind::kSoftmax) {
+      statistics.insert(anchor.results[0]);
+    }
   }
   std::set<int> results;
   for (const Node& node : nodes) {
