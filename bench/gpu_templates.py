@@ -311,6 +311,13 @@ PLANS = {
     "narrow_single_pixels": _conv("16,37,49,49", "3,37,1,1", "f16")
     + "y = gelu(c)\noutput y\n",
     "narrow_many": _conv("4,24,64,64", "12,24,1,1") + "y = tanh(c)\noutput y\n",
+    # narrow_windows.cu: of several rows, in slices, of 16 bits.
+    "windows": _conv("2,16,65,64", "3,16,3,3", padding=1)
+    + "y = tanh(c)\noutput y\n",
+    "windows_slices": _conv("2,16,40,48", "1,16,5,3", padding="[2,1]")
+    + "y = silu(c)\noutput y\n",
+    "windows_f16": _conv("3,2,56,56", "1,2,7,7", "f16", padding=3)
+    + "y = sigmoid(c)\noutput y\n",
     # Rows: a warp's, a block's, a cluster's, columns, teams'; several
     # reductions.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",

@@ -175,8 +175,9 @@ bool PoolTakesPrologue(const LoweredPlan& plan, const Node& anchor,
   if (anchor.kind != NodeKind::kPool2d) return false;
   const auto& pool = std::get<PoolAttributes>(anchor.attributes);
   if (HasDisjointWindows(pool)) return true;
-  const int64_t elements = NumElements(plan.values[anchor.results[0]].desc.dims) *
-                           pool.kernel_size[0] * pool.kernel_size[1];
+  const int64_t elements =
+      NumElements(plan.values[anchor.results[0]].desc.dims) *
+      pool.kernel_size[0] * pool.kernel_size[1];
   return elements * static_cast<int64_t>(operations) <= kFewOperations;
 }
 

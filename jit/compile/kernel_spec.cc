@@ -282,17 +282,20 @@ class SpecWriter {
   }
 
   void Narrow(const Node& node, const NarrowTile& tile) {
-    spec_.source_file = "narrow_conv2d.cu";
+    const bool has_windows = tile.rows > 0;
+    spec_.source_file = has_windows ? "narrow_windows.cu" : "narrow_conv2d.cu";
     Conv(node);
     Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
             fmt::format("static constexpr int kThreads = {}, kVector = {}, "
-                        "kAtOnce = {}, kSlices = {};",
-                        tile.threads, tile.vector, tile.channels, tile.slices),
+                        "{} = {}, kSlices = {};",
+                        tile.threads, tile.vector,
+                        has_windows ? "kRows" : "kAtOnce",
+                        has_windows ? tile.rows : tile.channels, tile.slices),
             fmt::format("static constexpr int kSharedBytes = {};",
                         tile.shared_bytes)});
     held_vector_ = tile.vector;
     EntrySpec entry{"kiln_narrow_conv2d",
-                    "kiln::NarrowConv2d",
+                    has_windows ? "kiln::NarrowWindows" : "kiln::NarrowConv2d",
                     tile.threads,
                     {static_cast<uint32_t>(tile.blocks), 1, 1}};
     entry.dynamic_shared_bytes = tile.shared_bytes;

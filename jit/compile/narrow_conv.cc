@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/narrow_windows.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
@@ -155,8 +156,10 @@ std::optional<NarrowTile> TileOf(const NarrowWork& work, const Target& target) {
 }
 
 std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
-                                 const Target& target) {
-  if (!HasOneTap(plan, conv)) return std::nullopt;
+                                 Grade grade, const Target& target) {
+  if (!HasOneTap(plan, conv)) {
+    return NarrowWindowTile(plan, conv, grade, target);
+  }
   if (std::get<ConvAttributes>(conv.attributes).groups != 1) {
     return std::nullopt;
   }
@@ -174,10 +177,11 @@ std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
 
 }  // namespace
 
-LoweredPlan NarrowConvolutions(LoweredPlan plan, const Target& target) {
+LoweredPlan NarrowConvolutions(LoweredPlan plan, Grade grade,
+                               const Target& target) {
   std::vector<std::optional<NarrowTile>> tiles;
   for (const Node& node : plan.nodes) {
-    tiles.push_back(TileOf(plan, node, target));
+    tiles.push_back(TileOf(plan, node, grade, target));
   }
   for (size_t i = 0; i < tiles.size(); ++i) plan.nodes[i].narrow = tiles[i];
   return plan;

@@ -5,7 +5,8 @@
 
 namespace kiln {
 
-// How narrow_conv2d.cu divides a convolution of one tap with few results.
+// How narrow_conv2d.cu divides a convolution of one tap with few results, or
+// narrow_windows.cu one of several.
 struct NarrowTile {
   int threads = 256;   // of a block
   int vector = 1;      // neighbouring pixels of a thread
@@ -14,6 +15,7 @@ struct NarrowTile {
   int64_t blocks = 1;  // that have all pixels
   int min_blocks = 4;  // on a multiprocessor at once
   int64_t shared_bytes = 0;  // of a block
+  int rows = 0;              // of results, of a thread; 0: of one tap
 
   friend bool operator==(const NarrowTile&, const NarrowTile&) = default;
 };

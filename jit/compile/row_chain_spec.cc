@@ -160,9 +160,8 @@ class RowChainSpecWriter {
 
   void FindMade(int function, const std::vector<int>& roots,
                 std::map<int, int>* makers) {
-    const Walk walk = WalkBack(roots, [&](int result) {
-      return makers->count(result) > 0;
-    });
+    const Walk walk =
+        WalkBack(roots, [&](int result) { return makers->count(result) > 0; });
     for (const int result : walk.found) made_.insert(*makers->find(result));
     for (const int index : walk.nodes) {
       const Node& node = NodeAt(index);
@@ -232,7 +231,8 @@ class RowChainSpecWriter {
                              code->Local(result)));
     }
     int last = -1;
-    for (const int value : walk.needed) last = std::max(last, values_.LinkOf(value));
+    for (const int value : walk.needed)
+      last = std::max(last, values_.LinkOf(value));
     return last;
   }
 

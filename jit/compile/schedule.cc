@@ -392,7 +392,8 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
     return {Scheduling(plan, target, Lower(plan), room, refused).Plain()};
   }
   const Choices choices = {room, tuning, refused};
-  LoweredPlan lowered = NarrowConvolutions(MeetReductions(Lower(plan)), target);
+  LoweredPlan lowered =
+      NarrowConvolutions(MeetReductions(Lower(plan)), plan.plan.grade, target);
   const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);

@@ -281,12 +281,13 @@ class Reporting {
                          kernel.depthwise->rows, kernel.depthwise->columns);
     }
     if (node.narrow) {
-      return fmt::format(
-          "few results of one tap: {} of a block {} all of {} pixels",
-          node.narrow->slices == 1
-              ? std::string("a thread")
-              : fmt::format("{} threads", node.narrow->slices),
-          node.narrow->slices == 1 ? "has" : "have", node.narrow->vector);
+      return fmt::format("few results of {}: {} of a block {} all of {} pixels",
+                         node.narrow->rows == 0 ? "one tap" : "windows",
+                         node.narrow->slices == 1
+                             ? std::string("a thread")
+                             : fmt::format("{} threads", node.narrow->slices),
+                         node.narrow->slices == 1 ? "has" : "have",
+                         node.narrow->vector * std::max(node.narrow->rows, 1));
     }
     if (node.IsConvolution()) {
       return "the tensor cores of the target do not take this convolution";

@@ -25,6 +25,8 @@ _KERNELS = {
     "narrow": "kiln_narrow_conv2d", "narrow_slices": "kiln_narrow_conv2d",
     "narrow_single_pixels": "kiln_narrow_conv2d",
     "narrow_many": "kiln_narrow_conv2d",
+    "windows": "kiln_narrow_conv2d", "windows_slices": "kiln_narrow_conv2d",
+    "windows_f16": "kiln_narrow_conv2d",
     "rows_warp": "kiln_row_warp", "rows_warps": "kiln_row_warp",
     "rows_warps_softmax": "kiln_row_warp", "rows_block": "kiln_row_block",
     "rows_cluster": "kiln_row_block", "rows_mean": "kiln_row_block",

@@ -75,6 +75,22 @@ std::vector<TemplatePlan> PlainPlans() {
        Conv("2,1,16,18", "6,1,1,1", "", "y = relu(c)")},
       {"narrow_softmax", "narrow_conv2d.cu",
        Conv("2,64,16,18", "4,64,1,1", "", "y = softmax(c, dim=1)")},
+      // Few results of windows: of two rows, of which the last strip has one;
+      // beyond an image's ends by more than a vector; of 16 bits, without
+      // padding; a slice for some channels.
+      {"windows", "narrow_windows.cu",
+       Conv("2,4,9,16", "3,4,3,3", "padding=1", "y = tanh(c)"), "sm_90a/1"},
+      {"windows_far", "narrow_windows.cu",
+       Conv("1,3,11,20", "1,3,3,5", "padding=[6,4], dilation=[3,2]",
+            "y = relu(c)")},
+      {"windows_f16", "narrow_windows.cu",
+       Conv("2,6,11,20", "2,6,5,5", "", "y = silu(c)", "f16"), "sm_90a/1"},
+      {"windows_slices", "narrow_windows.cu",
+       Conv("1,16,8,12", "4,16,2,3", "padding=1", "y = gelu(c)")},
+      {"windows_beside", "narrow_windows.cu",
+       "input x: bf16[2,2,8,16]\nparam w: bf16[1,2,7,7]\n"
+       "input z: bf16[2,4,8,16]\nc = conv2d(x, w, padding=3)\n"
+       "s = sigmoid(c)\ny = mul(z, s)\noutput y\n"},
       {"pointwise", "pointwise.cu",
        "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\noutput y\n"},
       {"pointwise_channels", "pointwise.cu",

@@ -86,18 +86,31 @@ output l
   EXPECT_EQ(ShapeOf(schedule), "[| 1 | ][| 10 | ][10 80 | 34 | ]");
 }
 
-TEST(ScheduleTest, PoolingTakesAPrologueOnlyWithDisjointWindows) {
-  const auto with_stride = [](int stride) {
+TEST(ScheduleTest, PoolingTakesAPrologueOfDisjointWindowsOrFewElements) {
+  const auto with = [](const char* x, int stride) {
     return ShapeOf(ScheduleOf(fmt::format(R"(
-input x: f32[1,2,12,12]
+input x: f32[{}]
 t = tanh(x)
 p = max_pool2d(t, kernel_size=2, stride={})
 output p
 )",
-                                          stride)));
+                                          x, stride)));
   };
-  EXPECT_EQ(with_stride(2), "[53 | 20 | ]");
-  EXPECT_EQ(with_stride(1), "[| | 53 ][| 20 | ]");
+  EXPECT_EQ(with("16,32,112,112", 2), "[53 | 20 | ]");
+  EXPECT_EQ(with("16,32,112,112", 1), "[| | 53 ][| 20 | ]");
+  EXPECT_EQ(with("1,2,12,12", 1), "[53 | 20 | ]");
+}
+
+TEST(ScheduleTest, PoolingOfASmallTensorComputesShortOperationsAgain) {
+  EXPECT_EQ(ShapeOf(ScheduleOf(R"(
+input x: bf16[2,48,32,32]
+input z: bf16[2,48,32,32]
+a = add(x, z)
+s = softmax(a, dim=2)
+p = avg_pool2d(s, kernel_size=2)
+output p
+)")),
+            "[80 | 35 | ][80 35 | 21 | ]");
 }
 
 TEST(ScheduleTest, ShortOperationsRunInEachKernelThatNeedsThem) {
@@ -123,11 +136,11 @@ output y
 }
 
 TEST(ScheduleTest, ShortOperationsRunOnceWhereTheyReadMoreThanTheyStore) {
-  const auto of = [](std::string_view type) {
+  const auto of = [](std::string_view type, int images) {
     return ShapeOf(ScheduleOf(fmt::format(R"(
-input a: {0}[8,16,32,32]
-input b: {0}[8,16,32,32]
-input c: {0}[8,16,32,32]
+input a: {0}[{1},16,32,32]
+input b: {0}[{1},16,32,32]
+input c: {0}[{1},16,32,32]
 t = add(a, b)
 s = add(t, c)
 m = amax(s, dim=[0,2,3], keepdim=true)
@@ -136,10 +149,14 @@ l = add(m, n)
 y = sub(s, l)
 output y
 )",
-                                          type)));
+                                          type, images)));
   };
-  EXPECT_EQ(of("f32"), "[| | 80 80 ][| 32 | ][| 33 | 80 ][| | 81 ]");
-  EXPECT_EQ(of("f16"), "[80 80 | 32 | ][80 80 | 33 | 80 ][| | 80 80 81 ]");
+  EXPECT_EQ(of("f32", 128), "[| | 80 80 ][| 32 | ][| 33 | 80 ][| | 81 ]");
+  const char* const in_each =
+      "[80 80 | 32 | ][80 80 | 33 | 80 ][| | 80 80 81 ]";
+  EXPECT_EQ(of("f16", 128), in_each);
+  // Of a small tensor a launch takes longer.
+  EXPECT_EQ(of("f32", 4), in_each);
 }
 
 TEST(ScheduleTest, AnF16OutputThatIsUsedAgainKeepsAnUnroundedCopy) {

@@ -1,0 +1,164 @@
+#include "jit/compile/narrow_windows.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "jit/compile/conv_cost.h"
+#include "jit/compile/reshape_images.h"
+#include "jit/compile/rounding.h"
+
+namespace kiln {
+namespace {
+
+// Beyond so many results, and products with an element, tensor cores are
+// faster (docs/kernel-notes), but of few channels, for which they mostly
+// multiply zeros.
+constexpr int64_t kMostOfF32 = 4;
+constexpr int64_t kMostOfTf32 = 3;
+constexpr int64_t kMostOf16Bits = 2;
+constexpr int64_t kMostProducts = 50;
+constexpr int64_t kFewChannels = 4;
+constexpr int64_t kMostOfFewF32 = 8;
+constexpr int64_t kMostOfFew16Bits = 4;
+constexpr int kVector = 4;
+constexpr int64_t kMostRows = 4;
+// Rows of results that a thread has sums for, and elements of a row that their
+// windows cover.
+constexpr int64_t kMostSums = 8;
+constexpr int64_t kMostElements = 32;
+constexpr int64_t kThreads = 256;
+constexpr int64_t kWarp = 32;
+// Of a multiprocessor that has enough to do.
+constexpr int64_t kEnoughThreads = 1024;
+// A channel takes a load's time, whatever else there is; of a few that is no
+// matter, else it should be no more than so many times the memory's.
+constexpr int64_t kFewTurns = 4;
+constexpr double kCyclesOfTurn = 1750;
+constexpr double kTimesMemory = 4;
+constexpr double kTimesMemoryOfTf32 = 2;
+// What results that go through memory may be of the products.
+constexpr double kSmallPart = 0.125;
+constexpr int64_t kMultiprocessors = 132;  // where nobody has said
+// Products of a sum: more of them add up errors.
+constexpr int64_t kMostOfSum = 1024;
+constexpr int64_t kMostSharedBytes = 48 * 1024;  // that need no permission
+
+struct WindowWork {
+  Dims input;
+  Dims output;
+  Pair kernel;
+  ConvAttributes conv;
+  DataType dtype;
+  Grade grade;
+};
+
+int64_t Taps(const WindowWork& work) { return work.kernel[0] * work.kernel[1]; }
+
+// In vectors that windows of one vector of results cover, about.
+int64_t ElementsOfRow(const WindowWork& work) {
+  return RoundUp((work.kernel[1] - 1) * work.conv.dilation[1] + 2 * kVector,
+                 kVector);
+}
+
+bool AreTaken(const WindowWork& work) {
+  return work.conv.groups == 1 && work.conv.stride == Pair{1, 1} &&
+         Taps(work) > 1 && work.input[3] % kVector == 0 &&
+         work.output[3] % kVector == 0 && ElementsOfRow(work) <= kMostElements;
+}
+
+bool AreFewResults(const WindowWork& work) {
+  const int64_t results = work.output[1];
+  const bool has_words = work.dtype == DataType::kF32;
+  if (work.input[1] <= kFewChannels) {
+    return results <= (has_words ? kMostOfFewF32 : kMostOfFew16Bits);
+  }
+  if (has_words && work.grade != Grade::kTf32) return results <= kMostOfF32;
+  return results <= (has_words ? kMostOfTf32 : kMostOf16Bits) &&
+         results * Taps(work) <= kMostProducts;
+}
+
+// Whether results may go through memory before they are reduced, which tensor
+// cores' kernels do on chip.
+bool AreSmallBesideProducts(const WindowWork& work) {
+  return work.dtype == DataType::kF32 &&
+         static_cast<double>(2 * work.output[1]) <=
+             kSmallPart * static_cast<double>(work.input[1] * Taps(work));
+}
+
+// Whether a slice would wait for its channels much longer than the memory is
+// busy.
+bool TakesTooManyTurns(const WindowWork& work, int64_t turns,
+                       int64_t sm_count) {
+  const double bytes = static_cast<double>(NumElements(work.input)) *
+                       static_cast<double>(ElementSize(work.dtype));
+  const double memory =
+      bytes / (kMovedBytesPerCycle * static_cast<double>(sm_count));
+  const bool is_tf32 =
+      work.dtype == DataType::kF32 && work.grade == Grade::kTf32;
+  return turns > kFewTurns &&
+         static_cast<double>(turns) * kCyclesOfTurn >
+             (is_tf32 ? kTimesMemoryOfTf32 : kTimesMemory) * memory;
+}
+
+int64_t Threads(const WindowWork& work, int64_t rows) {
+  return work.input[0] * CeilDiv(work.output[2], rows) * work.output[3] /
+         kVector;
+}
+
+NarrowTile TileOf(const WindowWork& work, int64_t sm_count) {
+  const int64_t results = work.output[1];
+  const int64_t channels = work.input[1];
+  const int64_t enough = sm_count * kEnoughThreads;
+  int64_t rows = kMostRows;
+  while (rows * results > kMostSums) rows /= 2;
+  while (rows > 1 && Threads(work, rows) * 2 < enough) rows /= 2;
+  int64_t slices = 1;
+  while (2 * slices <= channels && kThreads / slices > kWarp &&
+         (Threads(work, rows) * slices < enough ||
+          channels * Taps(work) > slices * kMostOfSum)) {
+    slices *= 2;
+  }
+  const int64_t weights =
+      channels * work.kernel[0] * RoundUp(results * work.kernel[1], 4);
+  const int64_t sums = results * rows * kVector * kThreads;
+  NarrowTile tile;
+  tile.threads = kThreads;
+  tile.vector = kVector;
+  tile.rows = static_cast<int>(rows);
+  tile.channels = 1;
+  tile.slices = static_cast<int>(slices);
+  tile.blocks = CeilDiv(Threads(work, rows), kThreads / slices);
+  tile.min_blocks = 2;
+  tile.shared_bytes = 4 * std::max(weights, sums);
+  return tile;
+}
+
+}  // namespace
+
+std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
+                                           const Node& conv, Grade grade,
+                                           const Target& target) {
+  if (conv.kind != NodeKind::kConv2d) return std::nullopt;
+  const TensorDesc& input = plan.values[ValueOf(conv.operands[0])].desc;
+  const Dims& weights = plan.values[ValueOf(conv.operands[1])].desc.dims;
+  const WindowWork work = {input.dims,
+                           plan.values[conv.results[0]].desc.dims,
+                           {weights[2], weights[3]},
+                           std::get<ConvAttributes>(conv.attributes),
+                           input.dtype,
+                           grade};
+  if (!AreTaken(work) || !AreFewResults(work)) return std::nullopt;
+  if (IsReducedBehind(plan, conv) && !AreSmallBesideProducts(work)) {
+    return std::nullopt;
+  }
+  const int64_t sm_count =
+      target.sm_count > 0 ? target.sm_count : kMultiprocessors;
+  const NarrowTile tile = TileOf(work, sm_count);
+  if (tile.shared_bytes > kMostSharedBytes ||
+      TakesTooManyTurns(work, CeilDiv(work.input[1], tile.slices), sm_count)) {
+    return std::nullopt;
+  }
+  return tile;
+}
+
+}  // namespace kiln

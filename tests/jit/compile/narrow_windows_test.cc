@@ -1,0 +1,125 @@
+// Convolutions of windows with few results, and who computes them. Prevents
+// that an image which a network makes waits for tensor cores that mostly
+// multiply zeros, and that what these are faster at is taken from them.
+#include "jit/compile/narrow_windows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+constexpr char kWindows[] = "narrow_windows.cu";
+
+std::string Image(const std::string& x, const std::string& w,
+                  const std::string& attributes = "padding=1",
+                  const std::string& type = "f32",
+                  const std::string& behind = "y = tanh(c)") {
+  return fmt::format(
+      "input x: {0}[{1}]\nparam w: {0}[{2}]\nc = conv2d(x, w, {3})\n{4}\n"
+      "output y\n",
+      type, x, w, attributes, behind);
+}
+
+NarrowTile WindowTileOf(const std::string& text) {
+  const Schedule schedule = Fastest(text);
+  for (const Node& node : schedule.lowered.nodes) {
+    if (node.narrow) return *node.narrow;
+  }
+  ADD_FAILURE() << "no tile of " << text;
+  return {};
+}
+
+TEST(NarrowWindowsTest, FewResultsAreOneKernel) {
+  const std::string image = Image("16,64,256,256", "3,64,3,3");
+  for (const char* const grade : {"", "grade tf32\n"}) {
+    EXPECT_THAT(SourceFilesOf(grade + image), ElementsAre(kWindows));
+  }
+  for (const Target& target : {kA100, kT4}) {
+    EXPECT_THAT(SourceFilesOf(image, target), ElementsAre(kWindows));
+  }
+  EXPECT_THAT(
+      SourceFilesOf(Image("16,64,256,256", "2,64,3,3", "padding=1", "bf16")),
+      ElementsAre(kWindows));
+}
+
+TEST(NarrowWindowsTest, MoreAreLeftToTensorCores) {
+  const auto files = [](int results, int taps, const char* type,
+                        const char* grade = "") {
+    return SourceFilesOf(grade +
+                         Image("16,64,256,256",
+                               fmt::format("{0},64,{1},{1}", results, taps),
+                               fmt::format("padding={}", taps / 2), type));
+  };
+  EXPECT_THAT(files(4, 5, "f32"), Contains(kWindows));
+  EXPECT_THAT(files(5, 3, "f32"), Not(Contains(kWindows)));
+  EXPECT_THAT(files(3, 3, "f32", "grade tf32\n"), Contains(kWindows));
+  EXPECT_THAT(files(4, 3, "f32", "grade tf32\n"), Not(Contains(kWindows)));
+  EXPECT_THAT(files(1, 7, "f32", "grade tf32\n"), Contains(kWindows));
+  EXPECT_THAT(files(2, 7, "f32", "grade tf32\n"), Not(Contains(kWindows)));
+  EXPECT_THAT(files(2, 5, "f16"), Contains(kWindows));
+  EXPECT_THAT(files(3, 3, "f16"), Not(Contains(kWindows)));
+}
+
+TEST(NarrowWindowsTest, OfFewChannelsMoreResultsAreFew) {
+  const auto files = [](int results, const char* type) {
+    return SourceFilesOf(Image("16,3,224,224", fmt::format("{},3,3,3", results),
+                               "padding=1", type));
+  };
+  EXPECT_THAT(files(8, "f32"), Contains(kWindows));
+  EXPECT_THAT(files(9, "f32"), Not(Contains(kWindows)));
+  EXPECT_THAT(files(4, "f16"), Contains(kWindows));
+  EXPECT_THAT(files(5, "f16"), Not(Contains(kWindows)));
+}
+
+TEST(NarrowWindowsTest, RowsThatVectorsDoNotDivideAreLeft) {
+  EXPECT_THAT(SourceFilesOf(Image("16,64,256,254", "3,64,3,3")),
+              Not(Contains(kWindows)));
+  EXPECT_THAT(SourceFilesOf(Image("16,64,256,256", "3,64,3,3", "padding=0")),
+              Not(Contains(kWindows)));
+  EXPECT_THAT(SourceFilesOf(Image("16,64,256,256", "3,64,5,5", "padding=0")),
+              Contains(kWindows));
+}
+
+TEST(NarrowWindowsTest, StridesAndGroupsAreLeft) {
+  EXPECT_THAT(
+      SourceFilesOf(Image("16,64,256,256", "3,64,3,3", "padding=1, stride=2")),
+      Not(Contains(kWindows)));
+  EXPECT_THAT(
+      SourceFilesOf(Image("16,64,256,256", "4,32,3,3", "padding=1, groups=2")),
+      Not(Contains(kWindows)));
+}
+
+TEST(NarrowWindowsTest, ManyChannelsOfFewPixelsAreLeft) {
+  EXPECT_THAT(SourceFilesOf(Image("1,64,64,64", "3,64,3,3")),
+              Not(Contains(kWindows)));
+  EXPECT_THAT(SourceFilesOf(Image("8,64,128,128", "3,64,3,3")),
+              Contains(kWindows));
+}
+
+TEST(NarrowWindowsTest, ResultsGoThroughMemoryWhereTheyAreFewBesideProducts) {
+  const auto files = [](const char* x, const char* w) {
+    return SourceFilesOf(
+        Image(x, w, "padding=1", "f32", "y = max_pool2d(c, kernel_size=2)"));
+  };
+  EXPECT_THAT(files("16,64,256,256", "3,64,3,3"), Contains(kWindows));
+  EXPECT_THAT(files("16,3,256,256", "4,3,3,3"), Not(Contains(kWindows)));
+}
+
+TEST(NarrowWindowsTest, ThreadsHaveFewerRowsOfManyResultsOrOfFewPixels) {
+  EXPECT_EQ(WindowTileOf(Image("32,64,256,256", "1,64,3,3")).rows, 4);
+  EXPECT_EQ(WindowTileOf(Image("16,64,256,256", "3,64,3,3")).rows, 2);
+  const NarrowTile few = WindowTileOf(Image("8,64,128,128", "1,64,3,3"));
+  EXPECT_EQ(few.rows, 1);
+  EXPECT_GT(few.slices, 1);
+}
+
+}  // namespace
+}  // namespace kiln
