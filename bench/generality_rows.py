@@ -399,6 +399,17 @@ ROWS = {
         x.param(128, 1, 1)).mul(2.0).sigmoid())(
             Chain("f32", 16, 64, 64, 64).conv_transpose(
                 128, 4, stride=2, padding=1).softmax(1)),
+    # The last convolution of networks that make images: a generator's, a
+    # denoiser's, which takes the noise away, and one for depths or edges.
+    "image_head_k7": Chain("f32", 16, 64, 256, 256).conv(
+        3, 7, padding=3).tanh(),
+    "image_head_k3_image_512": Chain("f32", 1, 64, 512, 512).conv(
+        3, 3, padding=1).sigmoid(),
+    "denoiser_head_k3": (lambda x: x.mul(-1.0).add(
+        x.input(16, 1, 256, 256)))(Chain("f32", 16, 64, 256, 256).conv(
+            1, 3, padding=1)),
+    "depth_head_f16_k3": Chain("f16", 16, 32, 256, 256).conv(
+        1, 3, padding=1).sigmoid(),
 }
 
 # Compared with max-autotune, too; the four chains are measured elsewhere. It

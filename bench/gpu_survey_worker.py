@@ -122,6 +122,8 @@ class _Survey:
             self._add_kiln(prepared, case, tensors)
         self._begin(seed, "waiting")
         self._prepared.append(prepared)
+        # References in double leave other processes little.
+        torch.cuda.empty_cache()
 
     def _add_torch(self, prepared, function, tensors):
         """As it comes: with TF32 allowed in convolutions."""

@@ -8,10 +8,12 @@
 // So few results would leave tensor cores, whose tiles have eight at least,
 // mostly with zeros to multiply. A thread has Spec::kVector neighbours of each
 // of Spec::kRows rows, and all of their results. Of each channel it loads the
-// rows that their windows cover, each once, in whole vectors of which images'
-// ends are ends, too, and multiplies them by weights in shared memory, which
-// all lanes of a warp read at once. Of few pixels or many channels, each of
-// Spec::kSlices parts of a block has a part of the channels.
+// rows that their windows cover, each once, in whole vectors, of which none
+// lies across an image's edge, and multiplies them by weights in shared memory,
+// which all lanes of a warp read at once. Where there are few pixels, or many
+// channels, each of Spec::kSlices parts of a block has a part of the channels.
+//
+// Padding is multiplied, too: by a weight that is not finite it gives NaN.
 #include "finish_vector.cuh"
 #include "math.cuh"
 #include "point.cuh"
@@ -127,7 +129,7 @@ struct WindowRow {
   // Times a row of taps, for one row of results.
   __device__ void MultiplyInto(const float (&weights)[Block::kRowWeights],
                                float (&sums)[Block::kResults][kVector]) const {
-    float row[Block::kRowWeights];
+    alignas(16) float row[Block::kRowWeights];
 #pragma unroll
     for (int i = 0; i < Block::kRowWeights; i += 4) {
       *reinterpret_cast<float4*>(row + i) =
@@ -279,6 +281,7 @@ __device__ void NarrowWindows(const typename Spec::Tensors& t) {
   static_assert(Spec::Input::kW % Spec::kVector == 0 &&
                     Spec::Output::kW % Spec::kVector == 0,
                 "Vectors must not cross the end of a row.");
+  static_assert(!Spec::kWrapsRows, "Rows end where the image does.");
   static_assert(Block::kChannels >= Spec::kSlices, "Slices have channels.");
   static_assert(sizeof(Block) == Spec::kSharedBytes,
                 "The launch has as much of shared memory.");

@@ -152,6 +152,8 @@ __device__ void TakeColumns(const typename Spec::Tensors& t, Index output,
   constexpr int kStride = Spec::kLanes;
   constexpr bool kIsWhole =
       Spec::kSplits == 1 && kNumSteps<View> % (kAtOnce * kStride) == 0;
+  static_assert(kIsWhole || kHasNeutral<typename Spec::Reducer>,
+                "What stands past the end must change nothing.");
   const bool is_aligned = AreLoadsWhole<Spec>(t);
 #pragma unroll 1
   for (Index step = first; step < end; step += kAtOnce * kStride) {

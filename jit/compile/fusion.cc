@@ -150,7 +150,8 @@ class Grouping {
     if (into.anchor < 0) return nullptr;
     const Node& anchor = plan_.nodes[into.anchor];
     if (!TakesPrologue(anchor) &&
-        !PoolTakesPrologue(plan_, anchor, group.epilogue.size())) {
+        !PoolTakesPrologue(plan_, anchor,
+                           into.prologue.size() + group.epilogue.size())) {
       return nullptr;
     }
     if (plan_.AnyIsOutput(results)) return nullptr;

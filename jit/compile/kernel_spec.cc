@@ -40,8 +40,8 @@ constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
 constexpr size_t kMaxOpsForEight = 12;
 // Longer prologues hide the latency of loads by themselves.
 constexpr size_t kMaxPrologueForFour = 3;
-// With fewer vectors of eight, half of the multiprocessors would compute for
-// all.
+// With fewer vectors of eight multiprocessors have less than a block each, and
+// compute for twice as long as with twice as many of four.
 constexpr int64_t kFewVectors = int64_t{1} << 15;
 // Of a column under large windows, in flight at once.
 constexpr int64_t kPoolRowsAtOnce = 8;

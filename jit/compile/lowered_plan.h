@@ -82,7 +82,7 @@ struct Node {
   // Of a kConv2d of one tap: the extents that its images are taken to have, of
   // as many pixels as they have (reshape_images.h).
   std::optional<Pair> image = std::nullopt;
-  // Of a kConv2d of one tap with few results: how narrow_conv2d.cu does it.
+  // Of a kConv2d with few results: how threads without tensor cores do it.
   std::optional<NarrowTile> narrow = std::nullopt;
 
   bool Reads(int value) const;

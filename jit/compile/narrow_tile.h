@@ -10,7 +10,7 @@ namespace kiln {
 struct NarrowTile {
   int threads = 256;   // of a block
   int vector = 1;      // neighbouring pixels of a thread
-  int channels = 8;    // that a thread loads at once
+  int channels = 8;    // that a thread loads at once, of one tap
   int slices = 1;      // parts of a block that share the channels of its pixels
   int64_t blocks = 1;  // that have all pixels
   int min_blocks = 4;  // on a multiprocessor at once

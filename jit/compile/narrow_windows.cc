@@ -11,8 +11,8 @@ namespace kiln {
 namespace {
 
 // Beyond so many results, and products with an element, tensor cores are
-// faster (docs/kernel-notes), but of few channels, for which they mostly
-// multiply zeros.
+// faster (docs/kernel-notes/surveys.md, the seventeenth), but of few channels,
+// for which they mostly multiply zeros.
 constexpr int64_t kMostOfF32 = 4;
 constexpr int64_t kMostOfTf32 = 3;
 constexpr int64_t kMostOf16Bits = 2;
@@ -26,6 +26,8 @@ constexpr int64_t kMostRows = 4;
 // windows cover.
 constexpr int64_t kMostSums = 8;
 constexpr int64_t kMostElements = 32;
+// Products that are written out, more of which take long to compile.
+constexpr int64_t kMostUnrolled = 400;
 constexpr int64_t kThreads = 256;
 constexpr int64_t kWarp = 32;
 // Of a multiprocessor that has enough to do.
@@ -61,9 +63,10 @@ int64_t ElementsOfRow(const WindowWork& work) {
 }
 
 bool AreTaken(const WindowWork& work) {
-  return work.conv.groups == 1 && work.conv.stride == Pair{1, 1} &&
-         Taps(work) > 1 && work.input[3] % kVector == 0 &&
-         work.output[3] % kVector == 0 && ElementsOfRow(work) <= kMostElements;
+  return work.input[2] > 1 && work.conv.groups == 1 &&
+         work.conv.stride == Pair{1, 1} && Taps(work) > 1 &&
+         work.input[3] % kVector == 0 && work.output[3] % kVector == 0 &&
+         ElementsOfRow(work) <= kMostElements;
 }
 
 bool AreFewResults(const WindowWork& work) {
@@ -105,12 +108,20 @@ int64_t Threads(const WindowWork& work, int64_t rows) {
          kVector;
 }
 
+// That are written out for an element of the vector, of each channel.
+int64_t Products(const WindowWork& work, int64_t rows) {
+  return rows * work.output[1] * Taps(work);
+}
+
 NarrowTile TileOf(const WindowWork& work, int64_t sm_count) {
   const int64_t results = work.output[1];
   const int64_t channels = work.input[1];
   const int64_t enough = sm_count * kEnoughThreads;
   int64_t rows = kMostRows;
-  while (rows * results > kMostSums) rows /= 2;
+  while (rows > 1 && (rows > work.output[2] || rows * results > kMostSums ||
+                      Products(work, rows) > kMostUnrolled)) {
+    rows /= 2;
+  }
   while (rows > 1 && Threads(work, rows) * 2 < enough) rows /= 2;
   int64_t slices = 1;
   while (2 * slices <= channels && kThreads / slices > kWarp &&
@@ -147,7 +158,10 @@ std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
                            std::get<ConvAttributes>(conv.attributes),
                            input.dtype,
                            grade};
-  if (!AreTaken(work) || !AreFewResults(work)) return std::nullopt;
+  if (!AreTaken(work) || !AreFewResults(work) ||
+      Products(work, 1) > kMostUnrolled) {
+    return std::nullopt;
+  }
   if (IsReducedBehind(plan, conv) && !AreSmallBesideProducts(work)) {
     return std::nullopt;
   }

@@ -91,6 +91,15 @@ std::vector<TemplatePlan> PlainPlans() {
        "input x: bf16[2,2,8,16]\nparam w: bf16[1,2,7,7]\n"
        "input z: bf16[2,4,8,16]\nc = conv2d(x, w, padding=3)\n"
        "s = sigmoid(c)\ny = mul(z, s)\noutput y\n"},
+      // What stands in front of windows that overlap is not in the padding.
+      {"pool_overlapping_prologue", "pool2d.cu",
+       "input x: f32[2,3,9,11]\na = exp(x)\n"
+       "y = avg_pool2d(a, kernel_size=3, stride=1, padding=1)\noutput y\n"},
+      {"columns_of_six_steps", "reduce.cu",
+       "input x: f32[3,48,5,5]\ny = mean(x, dim=1)\noutput y\n"},
+      {"columns_with_a_rest", "reduce.cu",
+       "input x: bf16[2,45,7,4]\na = abs(x)\ny = logsumexp(a, dim=1)\n"
+       "output y\n"},
       {"pointwise", "pointwise.cu",
        "input x: f16[2,3,17,19]\na = gelu(x)\ny = mul(a, x)\noutput y\n"},
       {"pointwise_channels", "pointwise.cu",

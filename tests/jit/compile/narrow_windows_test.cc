@@ -97,6 +97,30 @@ TEST(NarrowWindowsTest, StridesAndGroupsAreLeft) {
       Not(Contains(kWindows)));
 }
 
+TEST(NarrowWindowsTest, SignalsAreLeft) {
+  for (const char* const x : {"2,1,1,4096", "16,64,1,65536"}) {
+    const std::string w = x[0] == '2' ? "4,1,1,9" : "1,64,1,9";
+    EXPECT_THAT(SourceFilesOf(Image(x, w, "padding=[0,4]")),
+                Not(Contains(kWindows)));
+  }
+}
+
+TEST(NarrowWindowsTest, LargeWindowsAreLeft) {
+  EXPECT_THAT(SourceFilesOf(Image("1,2,256,256", "1,2,15,15", "padding=7")),
+              Contains(kWindows));
+  EXPECT_THAT(
+      SourceFilesOf(Image("1,2,256,256", "1,2,25,15", "padding=[12,7]")),
+      Contains(kWindows));
+  EXPECT_THAT(
+      SourceFilesOf(Image("1,2,256,256", "1,2,31,15", "padding=[15,7]")),
+      Not(Contains(kWindows)));
+}
+
+TEST(NarrowWindowsTest, ThreadsHaveNoMoreRowsThanThereAre) {
+  EXPECT_LE(WindowTileOf(Image("64,4,3,256", "1,4,3,3", "padding=[0,1]")).rows,
+            1);
+}
+
 TEST(NarrowWindowsTest, ManyChannelsOfFewPixelsAreLeft) {
   EXPECT_THAT(SourceFilesOf(Image("1,64,64,64", "3,64,3,3")),
               Not(Contains(kWindows)));
