@@ -20,15 +20,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string SoftmaxOf(const std::string& x, int dim) {
+std::string ColumnSoftmaxOf(const std::string& x, int dim) {
   return fmt::format("input x: {}\ny = softmax(x, dim={})\noutput y\n", x, dim);
 }
 
 TEST(SplitSoftmaxTest, RegistersHoldRowsSideBySide) {
   for (const Target& target : {kH100, kA100, kT4}) {
-    for (const std::string& text :
-         {SoftmaxOf("f32[16,21,128,128]", 1), SoftmaxOf("f16[4,144,64,64]", 1),
-          SoftmaxOf("f32[4,72,38,38]", 2), SoftmaxOf("bf16[4096,80,3]", 1)}) {
+    for (const std::string& text : {ColumnSoftmaxOf("f32[16,21,128,128]", 1),
+                                    ColumnSoftmaxOf("f16[4,144,64,64]", 1),
+                                    ColumnSoftmaxOf("f32[4,72,38,38]", 2),
+                                    ColumnSoftmaxOf("bf16[4096,80,3]", 1)}) {
       const Schedule schedule = Fastest(text, target);
       EXPECT_THAT(SourceFilesOf(schedule), ElementsAre("row_warp_chain.cu"))
           << text;
@@ -37,14 +38,14 @@ TEST(SplitSoftmaxTest, RegistersHoldRowsSideBySide) {
 }
 
 TEST(SplitSoftmaxTest, LongRowsHaveManyThreadsAboveEachOther) {
-  const Schedule schedule = Fastest(SoftmaxOf("f32[2,2048,7,7]", 1));
+  const Schedule schedule = Fastest(ColumnSoftmaxOf("f32[2,2048,7,7]", 1));
   ASSERT_THAT(SourceFilesOf(schedule), ElementsAre("row_warp_chain.cu"));
   EXPECT_EQ(schedule.kernels[0].rows->lanes, 64);
 }
 
 TEST(SplitSoftmaxTest, WhatRegistersDoNotHoldStaysWhole) {
   for (const char* x : {"f32[1,3300,4,8]", "f32[4,65536,64]"}) {
-    EXPECT_THAT(SourceFilesOf(Fastest(SoftmaxOf(x, 1))),
+    EXPECT_THAT(SourceFilesOf(Fastest(ColumnSoftmaxOf(x, 1))),
                 Not(Contains("row_warp_chain.cu")))
         << x;
   }
@@ -52,12 +53,12 @@ TEST(SplitSoftmaxTest, WhatRegistersDoNotHoldStaysWhole) {
 
 // Blocks of a few elements for each thread.
 TEST(SplitSoftmaxTest, TinyImagesStayWhole) {
-  EXPECT_THAT(SourceFilesOf(Fastest(SoftmaxOf("f32[64,256,14,14]", 2))),
+  EXPECT_THAT(SourceFilesOf(Fastest(ColumnSoftmaxOf("f32[64,256,14,14]", 2))),
               Not(Contains("row_warp_chain.cu")));
 }
 
 TEST(SplitSoftmaxTest, RowsOfNeighboursStayWhole) {
-  const LoweredPlan& plan = Fastest(SoftmaxOf("f32[4096,80]", 1)).lowered;
+  const LoweredPlan& plan = Fastest(ColumnSoftmaxOf("f32[4096,80]", 1)).lowered;
   EXPECT_EQ(plan.nodes.size(), 2u);
 }
 
@@ -79,7 +80,7 @@ TEST(SplitSoftmaxTest, OneOfTwoIsSplit) {
 }
 
 TEST(SplitSoftmaxTest, ExplainSaysSo) {
-  const std::string text = SoftmaxOf("f32[16,21,128,128]", 1);
+  const std::string text = ColumnSoftmaxOf("f32[16,21,128,128]", 1);
   EXPECT_THAT(
       RewritesOf(*Canonicalize(*ParsePlanText(text)), Fastest(text)),
       ElementsAre("reductions and ops that it is made of, between which "
