@@ -44,7 +44,8 @@ std::vector<LaidPlan> LaidPlans() {
   far_apart.image_factors = {1e-3, 50};
   return {
       {"rows_of_196", rows_of_196("c = conv2d(x, w)\ng = gelu(c)")},
-      {"pixels_far_apart", rows_of_196("g = conv2d(x, w)"), far_apart},
+      {"pixels_far_apart", rows_of_196("c = conv2d(x, w)\ng = gelu(c)"),
+       far_apart},
       {"rows_of_20",
        Chain("2,264,12,20", "1032,264,1,1", "136,1032,1,1",
              "c = conv2d(x, w, b)\ng = relu(c)", "param b: f32[1032]\n")},
