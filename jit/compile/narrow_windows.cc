@@ -32,8 +32,9 @@ constexpr int64_t kThreads = 256;
 constexpr int64_t kWarp = 32;
 // Of a multiprocessor that has enough to do.
 constexpr int64_t kEnoughThreads = 1024;
-// A channel takes a load's time, whatever else there is; of a few that is no
-// matter, else it should be no more than so many times the memory's.
+// A channel takes a load's time, 1 us on an H100, whatever else there is; of a
+// few that is no matter, else it should be no more than so many times the
+// memory's, which is what tensor cores take.
 constexpr int64_t kFewTurns = 4;
 constexpr double kCyclesOfTurn = 1750;
 constexpr double kTimesMemory = 4;

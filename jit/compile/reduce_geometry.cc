@@ -48,8 +48,8 @@ constexpr int kMaxAtOnce = 8;
 // prologue of so many operations.
 constexpr int64_t kMaxPrologueInFlight = 2;
 constexpr int kThreadsInFlight = 1024;
-// Accesses in flight where a thread loads more than once, and of columns but
-// those of few threads or of one element of 16 bits.
+// Accesses in flight where a thread loads more than once, and of columns, but
+// not where threads are few or an access is one element of 16 bits.
 constexpr int kAtOnceOfMany = 4;
 // Longer prologues hide the latency of loads by themselves.
 constexpr int64_t kMaxPrologueForAll = 3;

@@ -1,6 +1,8 @@
 #ifndef KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
 #define KILN_TESTS_JIT_COMPILE_FASTEST_SCHEDULE_H_
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -35,6 +37,18 @@ inline const Kernel& ConvolutionOf(const Schedule& schedule) {
   return *std::find_if(
       schedule.kernels.begin(), schedule.kernels.end(),
       [](const Kernel& kernel) { return kernel.conv && kernel.computes(); });
+}
+
+// How the first convolution of few results is divided (narrow_tile.h); a test
+// fails where there is none.
+inline NarrowTile NarrowTileOf(const std::string& text,
+                               const Target& target = kH100) {
+  const Schedule schedule = Fastest(text, target);
+  for (const Node& node : schedule.lowered.nodes) {
+    if (node.narrow) return *node.narrow;
+  }
+  ADD_FAILURE() << "no tile of " << text;
+  return {};
 }
 
 // The first rank of convolutions' candidates (Tuning::conv) for which `has` of

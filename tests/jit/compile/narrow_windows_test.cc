@@ -28,15 +28,6 @@ std::string Image(const std::string& x, const std::string& w,
       type, x, w, attributes, behind);
 }
 
-NarrowTile WindowTileOf(const std::string& text) {
-  const Schedule schedule = Fastest(text);
-  for (const Node& node : schedule.lowered.nodes) {
-    if (node.narrow) return *node.narrow;
-  }
-  ADD_FAILURE() << "no tile of " << text;
-  return {};
-}
-
 TEST(NarrowWindowsTest, FewResultsAreOneKernel) {
   const std::string image = Image("16,64,256,256", "3,64,3,3");
   for (const char* const grade : {"", "grade tf32\n"}) {
@@ -117,7 +108,7 @@ TEST(NarrowWindowsTest, LargeWindowsAreLeft) {
 }
 
 TEST(NarrowWindowsTest, ThreadsHaveNoMoreRowsThanThereAre) {
-  EXPECT_LE(WindowTileOf(Image("64,4,3,256", "1,4,3,3", "padding=[0,1]")).rows,
+  EXPECT_LE(NarrowTileOf(Image("64,4,3,256", "1,4,3,3", "padding=[0,1]")).rows,
             1);
 }
 
@@ -138,9 +129,9 @@ TEST(NarrowWindowsTest, ResultsGoThroughMemoryWhereTheyAreFewBesideProducts) {
 }
 
 TEST(NarrowWindowsTest, ThreadsHaveFewerRowsOfManyResultsOrOfFewPixels) {
-  EXPECT_EQ(WindowTileOf(Image("32,64,256,256", "1,64,3,3")).rows, 4);
-  EXPECT_EQ(WindowTileOf(Image("16,64,256,256", "3,64,3,3")).rows, 2);
-  const NarrowTile few = WindowTileOf(Image("8,64,128,128", "1,64,3,3"));
+  EXPECT_EQ(NarrowTileOf(Image("32,64,256,256", "1,64,3,3")).rows, 4);
+  EXPECT_EQ(NarrowTileOf(Image("16,64,256,256", "3,64,3,3")).rows, 2);
+  const NarrowTile few = NarrowTileOf(Image("8,64,128,128", "1,64,3,3"));
   EXPECT_EQ(few.rows, 1);
   EXPECT_GT(few.slices, 1);
 }
