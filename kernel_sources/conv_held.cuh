@@ -96,16 +96,34 @@ class ConvHeld {
     return {planes_ + half * kHalfWords, half};
   }
 
-  // Some warps merge a state each; all arrive.
+  // Lanes that merge a state: so few that warps have all states at once, each
+  // of which takes as long as a load from the L2, but with no more than a few
+  // records for each lane.
+  static constexpr __device__ int LanesOfState() {
+    constexpr int kMostRecords = 4;
+    int lanes = 32;
+    while (lanes > 1 && kWarps * 32 / lanes < kStates &&
+           Spec::kSplits <= kMostRecords * lanes / 2) {
+      lanes /= 2;
+    }
+    return lanes;
+  }
+
+  // Some warps merge a few states each; all arrive.
   __device__ void MergeStates(const ConvBlock<Spec>& block,
                               Moments* states) const {
+    constexpr int kLanes = LanesOfState();
+    constexpr int kOfWarp = 32 / kLanes;
     const int first = BlockStates<Spec>::First(block);
+    const int lane = threadIdx.x % 32;
 #pragma unroll 1
-    for (int i = __shfl_sync(~0u, threadIdx.x / 32, 0); i < kStates;
-         i += kWarps) {
+    for (int i = __shfl_sync(~0u, threadIdx.x / 32, 0) * kOfWarp; i < kStates;
+         i += kWarps * kOfWarp) {
       if (first + i >= Spec::kStatesOfImage) break;
-      const Moments state = states_.template Merged<32>(block, first + i);
-      if (threadIdx.x % 32 == 0) states[i] = state;
+      const int own = i + lane / kLanes;
+      const Moments state = states_.template Merged<kLanes>(
+          block, min(first + own, static_cast<int>(Spec::kStatesOfImage) - 1));
+      if (lane % kLanes == 0 && own < kStates) states[own] = state;
     }
     __syncwarp();
     ptx::Arrive(stages_.states_known());

@@ -1,6 +1,7 @@
 // Longer than 400 lines because one class tries all tiles of warpgroups.
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,7 @@ class GroupTiles {
         if (producers == 1 && CanLayLines()) TryLaidLines(g);
         if (NeedsLaidLines()) continue;
         TryPhases(g);
-        if (RowParts() > 1) TryRowParts(g);
+        for (const int parts : RowParts()) TryRowParts(g, parts);
         if (producers == 1 && CanTakeLines()) TryLines(g);
         if (CanTurnLines()) TryTurnedLines(g);
       }
@@ -68,20 +69,31 @@ class GroupTiles {
     return tiles_.options().target.arch == "sm_90a";
   }
 
-  // Of a dilated filter with a stride each row: a patch has a plane for each
-  // residue of the stride, of which a row of taps needs one. Of a large filter
-  // whose operands are scaled as many as make products of a chunk so few that
-  // they can be written one by one (kMaxProducts), beside weights that leave
-  // room in shared memory. Else 1.
-  int64_t RowParts() const {
+  // Into how many parts of its rows a filter may be cut. With a stride a patch
+  // has a plane for each of its residues, of which a part of the rows needs
+  // fewer, and a row of a dilated filter one. Of a large filter whose operands
+  // are scaled as many as make products of a chunk so few that they can be
+  // written one by one (kMaxProducts). Weights of a part leave room in shared
+  // memory.
+  std::set<int> RowParts() const {
     constexpr int64_t kFewestTaps = 49;
+    constexpr int64_t kFewestTapsWithStride = 9;
     constexpr int64_t kMostTapsOfPart = 33;  // three rows of 11 x 11
+    constexpr int kFewestRowsOfHalves = 4;
     const ConvProblem& p = tiles_.base().problem;
-    if (p.insert != Pair{1, 1} || p.wraps_rows) return 1;
-    if (p.dilation[0] > 1 && p.stride[0] > 1) return p.kernel[0];
-    if (p.takes_as_stored() || p.taps() < kFewestTaps) return 1;
-    const int64_t rows = std::max(kMostTapsOfPart / p.kernel[1], int64_t{1});
-    return CeilDiv(p.kernel[0], rows);
+    if (p.insert != Pair{1, 1} || p.wraps_rows || p.kernel[0] == 1) return {};
+    const int rows = static_cast<int>(p.kernel[0]);
+    const bool has_stride = p.stride[0] > 1;
+    if (has_stride && p.dilation[0] > 1) return {rows};
+    std::set<int> parts;
+    if (has_stride && p.taps() >= kFewestTapsWithStride) parts.insert(rows);
+    if (has_stride && rows >= kFewestRowsOfHalves) parts.insert(2);
+    if (!p.takes_as_stored() && p.taps() >= kFewestTaps) {
+      const int64_t most = std::max(kMostTapsOfPart / p.kernel[1], int64_t{1});
+      parts.insert(static_cast<int>(CeilDiv(p.kernel[0], most)));
+    }
+    parts.erase(1);
+    return parts;
   }
 
   // Patches then have no rows that no tap reads. Of two phases alone tiles gain
@@ -169,8 +181,8 @@ class GroupTiles {
            g.problem.insert == Pair{1, 1} && demands_.in_registers();
   }
 
-  void TryRowParts(ConvGeometry g) {
-    g.row_parts = static_cast<int>(RowParts());
+  void TryRowParts(ConvGeometry g, int parts) {
+    g.row_parts = parts;
     TryPhases(g);
   }
 
@@ -390,12 +402,12 @@ class GroupTiles {
     }
   }
 
-  // Not with strides, whose accesses are short anyway, nor where images are
-  // held, beside which memory has no time for short ones.
+  // Not where images are held, beside which memory has no time for short
+  // accesses.
   bool CanHaveRowsOfEight(const ConvGeometry& g) const {
-    const ConvProblem& p = g.problem;
-    if (p.stride != Pair{1, 1} || demands_.windows.any()) return false;
-    if (demands_.holds_images || g.takes_lines) return false;
+    if (demands_.windows.any() || demands_.holds_images || g.takes_lines) {
+      return false;
+    }
     const int64_t whole = RoundUp(g.lead() + g.extent(1) + g.halo(1), 8);
     const int64_t saved = whole - RoundUp(g.extent(1), 8);
     return static_cast<double>(saved) >=

@@ -29,6 +29,9 @@ constexpr double kHeldResultBytesPerCycle = 17.0;
 constexpr double kRawRoundAlone = 0.8;
 // What they take longer with strides: from one plan of 4 x 4, by hand.
 constexpr double kRawSlowedByStride = 1.2;
+// What a filter in parts of its rows takes longer if it is not dilated: by two
+// plans, of which one is better not held.
+constexpr double kHeldSlowedByRowParts = 1.13;
 // What they take of two producers where sums are long. By hand: with both, 0.65
 // to 0.7 of two plans.
 constexpr double kRawTwoProducersInLong = 0.85;
@@ -87,9 +90,12 @@ double CyclesOfLastStrip(const ConvGeometry& g) {
          kHeldBytesPerCycle;
 }
 
-// What operands that are multiplied as they are stored take of a sum of parts.
+// What a tile takes of a sum of parts.
 double HeldShare(const ConvGeometry& g) {
-  if (!g.problem.takes_as_stored()) return 1.0;
+  if (!g.problem.takes_as_stored()) {
+    const bool is_slowed = g.row_parts > 1 && g.problem.dilation[0] == 1;
+    return is_slowed ? kHeldSlowedByRowParts : 1.0;
+  }
   return (g.rounds() == 1 ? kRawRoundAlone : 1.0) *
          (g.problem.stride[1] > 1 ? kRawSlowedByStride : 1.0) *
          (g.producers > 1 ? InLong(g, 1.0, kRawTwoProducersInLong) : 1.0);

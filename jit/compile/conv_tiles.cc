@@ -54,6 +54,27 @@ int EvenStrip(ConvGeometry g, int64_t most) {
   return static_cast<int>(CeilDiv(tiles, CeilDiv(tiles, most)));
 }
 
+// What parts of a filter's rows take longer than models say: so that the faster
+// are chosen of 50 plans with filters of 7 x 7, that are cut or not. Nothing of
+// large filters with a stride, by eleven of them.
+double SlowedByRowParts(const ConvGeometry& g) {
+  constexpr int64_t kFewestTaps = 25;
+  constexpr double kSlowed = 1.13;
+  const ConvProblem& p = g.problem;
+  const bool is_large_with_stride =
+      p.stride[0] > 1 && p.dilation[0] == 1 && p.taps() >= kFewestTaps;
+  return g.row_parts == 1 || is_large_with_stride ? 1.0 : kSlowed;
+}
+
+// The same of rows of eight pixels with a stride: from eight plans in three
+// types.
+double SlowedByStridedEights(const ConvGeometry& g) {
+  constexpr double kSlowed = 1.05;
+  constexpr double kSlowedAsStored = 1.18;
+  if (!g.rows_of_eight() || g.problem.stride[1] == 1) return 1.0;
+  return g.problem.takes_as_stored() ? kSlowedAsStored : kSlowed;
+}
+
 }  // namespace
 
 ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
@@ -166,19 +187,16 @@ double ConvTiles::HeldRank(const ConvGeometry& g) const {
 
 void ConvTiles::CompareHeld(const ConvGeometry& g) { Take(g, HeldRank(g)); }
 
-// What a tile takes longer than its model says. Half of the 48 % that one plan
-// took longer with 215 KB of shared memory than with 189, for the model knows
-// of a part. Not of octets that lie in several columns, nor of operands as they
-// are stored, which have not been timed so.
+// What a tile takes longer than its model says: with little L1 half of the 48 %
+// that one plan took longer with 215 KB of shared memory than with 189, for the
+// model knows of a part. Not of octets that lie in several columns, nor of
+// operands as they are stored, which have not been timed so.
 double ConvTiles::SlowedBeyondModel(const ConvGeometry& g) const {
   constexpr double kSlowedByLittleL1 = 1.25;
-  // So that the faster are chosen of 50 plans with filters of 7 x 7, that are
-  // cut or not.
-  constexpr double kSlowedByRowParts = 1.13;
   const bool is_timed =
       g.has_groups() && !g.problem.takes_as_stored() && g.octet_columns == 1;
   return (is_timed && LacksL1(g) ? kSlowedByLittleL1 : 1.0) *
-         (g.row_parts > 1 ? kSlowedByRowParts : 1.0);
+         SlowedByRowParts(g) * SlowedByStridedEights(g);
 }
 
 void ConvTiles::Compare(ConvGeometry g) {

@@ -195,7 +195,8 @@ class Chooser {
     while (lanes > 1 && lanes / 2 >= accesses) lanes /= 2;
   }
 
-  // Where fewer threads keep enough in flight in one wave of blocks, those.
+  // Where fewer threads keep enough in flight in one wave of blocks, those. Of
+  // few columns behind a long prologue as many as there are steps.
   int LanesOfColumn() const {
     const int64_t columns = geometry_.view.outputs() / geometry_.vector;
     if (geometry_.vector == 1 && columns >= kManyColumns &&
@@ -204,9 +205,11 @@ class Chooser {
     }
     const int most =
         work_.bytes == 2 ? kMaxLanesOfHalfColumn : kMaxLanesOfColumn;
+    const bool computes =
+        work_.prologue > kMaxPrologueForAll && HasFewColumns();
+    const int fewest_steps = computes ? 1 : kAtOnceOfMany;
     int lanes = 1;
-    while (lanes < most &&
-           lanes * 2 * kAtOnceOfMany <= geometry_.view.steps() &&
+    while (lanes < most && lanes * 2 * fewest_steps <= geometry_.view.steps() &&
            columns * lanes < wanted_threads_) {
       lanes *= 2;
     }
