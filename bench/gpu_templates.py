@@ -80,6 +80,9 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_eights_octets": _conv("66,8,16,16", "128,8,5,5", padding=2)
     + "y = relu(c)\noutput y\n",
+    "conv_eights_stride": _conv("64,64,16,16", "256,64,4,4", "f16", stride=2,
+                                padding=1)
+    + "y = relu(c)\noutput y\n",
     "conv_eights_moments": _conv("33,64,16,16", "512,64,3,3", "f16", padding=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
     # Rows of 64 pixels, one for each product: of 16 bits, in parts; in both
@@ -193,6 +196,10 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_store": _conv("2,16,30,30", "64,16,5,5", padding=2)
     + "y = relu(c)\noutput y\n",
+    # A large filter with a stride, in parts of its rows.
+    "conv_row_parts_stride": _conv("16,64,30,30", "128,64,7,7", "f16",
+                                   stride=2, padding=3)
+    + "y = relu(c)\noutput y\n",
     # Strides, phases, groups, chunks that keep or stream their weights.
     "conv_stride_2": _conv("2,32,30,30", "64,32,3,3", stride=2, padding=1)
     + "y = group_norm(c, num_groups=8)\noutput y\n",
@@ -226,6 +233,8 @@ PLANS = {
     "conv_holds": _conv("60,64,40,40", "64,64,3,3", "f16", padding=1)
     + "n = group_norm(c, num_groups=8)\ny = silu(n)\noutput y\n",
     # The same beside the products of several chunks.
+    "conv_holds_channels": _conv("32,16,28,28", "256,16,3,3", "f16", padding=1)
+    + "n = group_norm(c, num_groups=256)\ny = relu(n)\noutput y\n",
     "conv_holds_chunks": "grade tf32\n"
     + _conv("60,64,40,40", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",

@@ -12,6 +12,7 @@
 // channels, each of Spec::kSlices parts of a block has a part of the chunks.
 #include "finish_vector.cuh"
 #include "math.cuh"
+#include "narrow_block.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
 #include "vectors.cuh"
@@ -23,23 +24,19 @@ template <typename Spec>
 struct NarrowBlock {
   using Index = typename Spec::Index;
   using Input = typename Spec::Input;
-  static constexpr int kThreads = Spec::kThreads;
-  static constexpr int kVector = Spec::kVector;
-  static constexpr int kLanes = kThreads / Spec::kSlices;
+  using Weights = NarrowWeights<Spec>;
   static constexpr int kChannels = Input::kC;
   static constexpr int kResults = Spec::Output::kC;
+  using Sums = NarrowSums<Spec, kResults>;
   static constexpr int kAtOnce = Spec::kAtOnce;
   // Whole ones; what channels are left are the last slice's.
   static constexpr int kChunks = kChannels / kAtOnce;
-  // Weights of a channel, as whole accesses.
-  static constexpr int kRow = (kResults + 3) / 4 * 4;
   static constexpr Index kPixels = Input::kH * Input::kW;
-  static constexpr Index kVectors = kPixels / kVector;  // of an image
+  static constexpr Index kVectors = kPixels / Spec::kVector;  // of an image
 
   union {
-    alignas(16) float weights[kChannels][kRow];
-    // Behind all products.
-    float sums[Spec::kSlices][kResults][kVector][kLanes];
+    Weights weights;
+    Sums sums;  // behind all products
   };
 };
 
@@ -53,7 +50,8 @@ struct NarrowPlace {
 
   __device__ explicit NarrowPlace(int lane) {
     constexpr Index kAll = Block::kVectors * Spec::Input::kN;
-    const Index own = static_cast<Index>(blockIdx.x) * Block::kLanes + lane;
+    const Index own =
+        static_cast<Index>(blockIdx.x) * Block::Sums::kLanes + lane;
     exists = own < kAll;
     const Index vector = exists ? own : kAll - 1;
     n = vector / Block::kVectors;
@@ -64,18 +62,6 @@ struct NarrowPlace {
     return n * Block::kChannels * Block::kPixels + pixel;
   }
 };
-
-template <typename Spec>
-__device__ void LoadWeights(const typename Spec::Tensors& t,
-                            NarrowBlock<Spec>* block) {
-  using Block = NarrowBlock<Spec>;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < Block::kChannels * Block::kResults;
-       i += Block::kThreads) {
-    block->weights[i % Block::kChannels][i / Block::kChannels] =
-        Load(t.weight, static_cast<typename Spec::Index>(i));
-  }
-}
 
 // The input's elements of kCount channels.
 template <typename Spec, int kCount>
@@ -93,17 +79,18 @@ struct NarrowChunk {
     }
   }
 
-  // `weights`: of the first channel.
+  // By weights of channels from `first` on.
   __device__ void MultiplyInto(
-      const float (*weights)[Block::kRow],
+      const typename Block::Weights& weights, int first,
       float (&sums)[Block::kResults][Spec::kVector]) const {
+    constexpr int kRow = Block::Weights::kRow;
 #pragma unroll
     for (int channel = 0; channel < kCount; ++channel) {
-      float row[Block::kRow];
+      float row[kRow];
 #pragma unroll
-      for (int c = 0; c < Block::kRow; c += 4) {
-        *reinterpret_cast<float4*>(row + c) =
-            *reinterpret_cast<const float4*>(weights[channel] + c);
+      for (int c = 0; c < kRow; c += 4) {
+        *reinterpret_cast<float4*>(row + c) = *reinterpret_cast<const float4*>(
+            weights.taps[first + channel][0] + c);
       }
 #pragma unroll
       for (int k = 0; k < Spec::kVector; ++k) {
@@ -129,7 +116,7 @@ struct NarrowChunk {
 
 // The sums of a thread over its slice's channels.
 template <typename Spec>
-struct NarrowSums {
+struct NarrowThread {
   using Block = NarrowBlock<Spec>;
   using Chunk = NarrowChunk<Spec, Block::kAtOnce>;
   using Index = typename Spec::Index;
@@ -148,21 +135,16 @@ struct NarrowSums {
     for (int i = begin; i < end; ++i) {
       Chunk next;
       next.Fetch(t, first + min(i + 1, end - 1) * kStep, is_aligned);
-      chunk.MultiplyInto(block.weights + i * Block::kAtOnce, sums);
+      chunk.MultiplyInto(block.weights, i * Block::kAtOnce, sums);
       chunk = next;
     }
     if (slice == Spec::kSlices - 1) AddRest(t, first, is_aligned, block);
   }
 
   // Instead of the weights.
-  __device__ void Leave(int slice, int lane, NarrowBlock<Spec>* block) const {
+  __device__ void Leave(NarrowBlock<Spec>* block) const {
 #pragma unroll
-    for (int c = 0; c < Block::kResults; ++c) {
-#pragma unroll
-      for (int k = 0; k < Spec::kVector; ++k) {
-        block->sums[slice][c][k][lane] = sums[c][k];
-      }
-    }
+    for (int c = 0; c < Block::kResults; ++c) block->sums.Leave(c, sums[c]);
   }
 
  private:
@@ -173,7 +155,7 @@ struct NarrowSums {
          channel < Block::kChannels; ++channel) {
       NarrowChunk<Spec, 1> rest;
       rest.Fetch(t, first + channel * Block::kPixels, is_aligned);
-      rest.MultiplyInto(block.weights + channel, sums);
+      rest.MultiplyInto(block.weights, channel, sums);
     }
   }
 };
@@ -184,26 +166,13 @@ __device__ void FinishNarrow(const typename Spec::Tensors& t, bool is_aligned,
                              const NarrowBlock<Spec>& block) {
   using Block = NarrowBlock<Spec>;
   using Index = typename Spec::Index;
-  using Output = typename Spec::Output;
-  constexpr int kVector = Spec::kVector;
-  const int lane = threadIdx.x % Block::kLanes;
-  const NarrowPlace<Spec> place(lane);
+  const NarrowPlace<Spec> place(Block::Sums::Lane());
   if (!place.exists) return;
-#pragma unroll 4
-  for (int c = threadIdx.x / Block::kLanes; c < Block::kResults;
-       c += Spec::kSlices) {
-    float results[kVector] = {};
-#pragma unroll
-    for (int slice = 0; slice < Spec::kSlices; ++slice) {
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        results[k] += block.sums[slice][c][k][lane];
-      }
-    }
+  block.sums.template ForEachRow<4>([&](int c, float(&results)[Spec::kVector]) {
     const Index i = (place.n * Block::kResults + c) * Block::kPixels;
-    FinishVector<Spec>(t, PointOf<Output>(i + place.pixel), is_aligned,
-                       results);
-  }
+    FinishVector<Spec>(t, PointOf<typename Spec::Output>(i + place.pixel),
+                       is_aligned, results);
+  });
 }
 
 template <typename Spec>
@@ -220,13 +189,12 @@ __device__ void NarrowConv2d(const typename Spec::Tensors& t) {
   if constexpr (Spec::kVector > 1) {
     is_aligned = Spec::IsAligned(t) && AreAligned(t.input);
   }
-  const int lane = threadIdx.x % Block::kLanes;
-  const int slice = threadIdx.x / Block::kLanes;
-  LoadWeights<Spec>(t, block);
-  NarrowSums<Spec> sums;
-  sums.Add(t, NarrowPlace<Spec>(lane).Position(), slice, is_aligned, *block);
+  const NarrowPlace<Spec> place(Block::Sums::Lane());
+  block->weights.Load(t);
+  NarrowThread<Spec> thread;
+  thread.Add(t, place.Position(), Block::Sums::Slice(), is_aligned, *block);
   __syncthreads();
-  sums.Leave(slice, lane, block);
+  thread.Leave(block);
   __syncthreads();
   FinishNarrow<Spec>(t, is_aligned, *block);
 }

@@ -16,6 +16,7 @@
 // Padding is multiplied, too: by a weight that is not finite it gives NaN.
 #include "finish_vector.cuh"
 #include "math.cuh"
+#include "narrow_block.cuh"
 #include "point.cuh"
 #include "storage_types.cuh"
 #include "vectors.cuh"
@@ -34,21 +35,18 @@ struct WindowBlock {
   using Index = typename Spec::Index;
   using Input = typename Spec::Input;
   using Output = typename Spec::Output;
-  static constexpr int kThreads = Spec::kThreads;
+  using Weights = NarrowWeights<Spec>;
   static constexpr int kVector = Spec::kVector;
   static constexpr int kRows = Spec::kRows;
-  static constexpr int kLanes = kThreads / Spec::kSlices;
   static constexpr int kChannels = Input::kC;
   static constexpr int kResults = Output::kC;
-  static constexpr int kWidth = Spec::kKernelW;  // taps of a row
-  // Weights of a row of taps, as whole accesses.
-  static constexpr int kRowWeights = (kResults * kWidth + 3) / 4 * 4;
+  using Sums = NarrowSums<Spec, kRows * kResults>;
   // Rows from the first to the last that windows of a thread cover, and
   // vectors, counted from its own.
   static constexpr int kReach = kRows + (Spec::kKernelH - 1) * Spec::kDilationH;
   static constexpr int kFirst = VectorOf<kVector>(-Spec::kPaddingW);
   static constexpr int kEnd =
-      VectorOf<kVector>(kVector - 1 + (kWidth - 1) * Spec::kDilationW -
+      VectorOf<kVector>(kVector - 1 + (Spec::kKernelW - 1) * Spec::kDilationW -
                         Spec::kPaddingW) +
       1;
   static constexpr Index kImage = Input::kH * Input::kW;
@@ -56,9 +54,8 @@ struct WindowBlock {
   static constexpr Index kStrips = (Output::kH + kRows - 1) / kRows;
 
   union {
-    alignas(16) float weights[kChannels][Spec::kKernelH][kRowWeights];
-    // Behind all products.
-    float sums[Spec::kSlices][kResults * kRows][kVector][kLanes];
+    Weights weights;
+    Sums sums;  // behind all products
   };
 };
 
@@ -72,7 +69,8 @@ struct WindowPlace {
 
   __device__ explicit WindowPlace(int lane) {
     constexpr Index kAll = Block::kVectors * Block::kStrips * Spec::Input::kN;
-    const Index own = static_cast<Index>(blockIdx.x) * Block::kLanes + lane;
+    const Index own =
+        static_cast<Index>(blockIdx.x) * Block::Sums::kLanes + lane;
     exists = own < kAll;
     const Index vector = exists ? own : kAll - 1;
     x = vector % Block::kVectors * Spec::kVector;
@@ -81,28 +79,13 @@ struct WindowPlace {
   }
 };
 
-template <typename Spec>
-__device__ void LoadWeights(const typename Spec::Tensors& t,
-                            WindowBlock<Spec>* block) {
-  using Block = WindowBlock<Spec>;
-  constexpr int kFilter = Spec::kKernelH * Spec::kKernelW;
-  constexpr int kOfResult = Block::kChannels * kFilter;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < kOfResult * Block::kResults;
-       i += Block::kThreads) {
-    const int column = i % Block::kWidth * Block::kResults + i / kOfResult;
-    const int row = i / Block::kWidth % Spec::kKernelH;
-    block->weights[i / kFilter % Block::kChannels][row][column] =
-        Load(t.weight, static_cast<typename Spec::Index>(i));
-  }
-}
-
 // A row of the input, where windows cover it; zeros beyond the image.
 template <typename Spec>
 struct WindowRow {
   using Block = WindowBlock<Spec>;
   using Index = typename Spec::Index;
   static constexpr int kVector = Spec::kVector;
+  static constexpr int kRowWeights = Block::Weights::kRow;
   Vector<typename Spec::InputType, kVector>
       vectors[Block::kEnd - Block::kFirst];
 
@@ -127,16 +110,16 @@ struct WindowRow {
   }
 
   // Times a row of taps, for one row of results.
-  __device__ void MultiplyInto(const float (&weights)[Block::kRowWeights],
+  __device__ void MultiplyInto(const float (&weights)[kRowWeights],
                                float (&sums)[Block::kResults][kVector]) const {
-    alignas(16) float row[Block::kRowWeights];
+    alignas(16) float row[kRowWeights];
 #pragma unroll
-    for (int i = 0; i < Block::kRowWeights; i += 4) {
+    for (int i = 0; i < kRowWeights; i += 4) {
       *reinterpret_cast<float4*>(row + i) =
           *reinterpret_cast<const float4*>(weights + i);
     }
 #pragma unroll
-    for (int tap = 0; tap < Block::kWidth; ++tap) {
+    for (int tap = 0; tap < Spec::kKernelW; ++tap) {
       const int from = tap * Spec::kDilationW - Spec::kPaddingW;
 #pragma unroll
       for (int k = 0; k < kVector; ++k) {
@@ -153,7 +136,7 @@ struct WindowRow {
 
 // The sums of a thread over its slice's channels.
 template <typename Spec>
-struct WindowSums {
+struct WindowThread {
   using Block = WindowBlock<Spec>;
   using Index = typename Spec::Index;
   float sums[Spec::kRows][Block::kResults][Spec::kVector] = {};
@@ -171,7 +154,7 @@ struct WindowSums {
         WindowRow<Spec> row;
         row.Fetch(t, first + i * Spec::Input::kW, place.x,
                   y + i >= 0 && y + i < Spec::Input::kH, true);
-        AddRow(row, i, block.weights[channel]);
+        AddRow(row, i, block.weights.taps[channel]);
       }
       first += Block::kImage;
     }
@@ -193,21 +176,18 @@ struct WindowSums {
         WindowRow<Spec> row;
         row.Fetch(t, first + channel * Block::kImage + down * Spec::Input::kW,
                   place.x, y + down >= 0 && y + down < Spec::Input::kH, false);
-        row.MultiplyInto(block.weights[begin + channel][tap], sums[r]);
+        row.MultiplyInto(block.weights.taps[begin + channel][tap], sums[r]);
       }
     }
   }
 
   // Instead of the weights.
-  __device__ void Leave(int slice, int lane, WindowBlock<Spec>* block) const {
+  __device__ void Leave(WindowBlock<Spec>* block) const {
 #pragma unroll
     for (int r = 0; r < Spec::kRows; ++r) {
 #pragma unroll
       for (int c = 0; c < Block::kResults; ++c) {
-#pragma unroll
-        for (int k = 0; k < Spec::kVector; ++k) {
-          block->sums[slice][c * Spec::kRows + r][k][lane] = sums[r][c][k];
-        }
+        block->sums.Leave(c * Spec::kRows + r, sums[r][c]);
       }
     }
   }
@@ -235,7 +215,7 @@ struct WindowSums {
 
   __device__ void AddRow(
       const WindowRow<Spec>& row, int i,
-      const float (&weights)[Spec::kKernelH][Block::kRowWeights]) {
+      const float (&weights)[Spec::kKernelH][Block::Weights::kRow]) {
 #pragma unroll
     for (int r = 0; r < Spec::kRows; ++r) {
       if (IsTap(i - r)) {
@@ -252,27 +232,16 @@ __device__ void FinishWindows(const typename Spec::Tensors& t, bool is_aligned,
   using Block = WindowBlock<Spec>;
   using Index = typename Spec::Index;
   using Output = typename Spec::Output;
-  constexpr int kVector = Spec::kVector;
-  const int lane = threadIdx.x % Block::kLanes;
-  const WindowPlace<Spec> place(lane);
+  const WindowPlace<Spec> place(Block::Sums::Lane());
   if (!place.exists) return;
-#pragma unroll 1
-  for (int row = threadIdx.x / Block::kLanes;
-       row < Block::kResults * Spec::kRows; row += Spec::kSlices) {
-    const Index y = place.y + row % Spec::kRows;
-    if (y >= Output::kH) continue;
-    float results[kVector] = {};
-#pragma unroll
-    for (int slice = 0; slice < Spec::kSlices; ++slice) {
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        results[k] += block.sums[slice][row][k][lane];
-      }
-    }
-    const Index channel = place.n * Block::kResults + row / Spec::kRows;
-    const Index i = (channel * Output::kH + y) * Output::kW + place.x;
-    FinishVector<Spec>(t, PointOf<Output>(i), is_aligned, results);
-  }
+  block.sums.template ForEachRow<1>(
+      [&](int row, float(&results)[Spec::kVector]) {
+        const Index y = place.y + row % Spec::kRows;
+        if (y >= Output::kH) return;
+        const Index channel = place.n * Block::kResults + row / Spec::kRows;
+        const Index i = (channel * Output::kH + y) * Output::kW + place.x;
+        FinishVector<Spec>(t, PointOf<Output>(i), is_aligned, results);
+      });
 }
 
 template <typename Spec>
@@ -288,21 +257,20 @@ __device__ void NarrowWindows(const typename Spec::Tensors& t) {
   extern __shared__ __align__(16) float dynamic_shared[];
   auto* const block = reinterpret_cast<Block*>(dynamic_shared);
   const bool is_aligned = Spec::IsAligned(t) && AreAligned(t.input);
-  const int lane = threadIdx.x % Block::kLanes;
-  const int slice = threadIdx.x / Block::kLanes;
+  const int slice = Block::Sums::Slice();
   const int begin = slice * Block::kChannels / Spec::kSlices;
   const int end = (slice + 1) * Block::kChannels / Spec::kSlices;
-  LoadWeights<Spec>(t, block);
+  block->weights.Load(t);
   __syncthreads();
-  const WindowPlace<Spec> place(lane);
-  WindowSums<Spec> sums;
+  const WindowPlace<Spec> place(Block::Sums::Lane());
+  WindowThread<Spec> thread;
   if (is_aligned) {
-    sums.Add(t, place, begin, end, *block);
+    thread.Add(t, place, begin, end, *block);
   } else {
-    sums.AddSingly(t, place, begin, end, *block);
+    thread.AddSingly(t, place, begin, end, *block);
   }
   __syncthreads();
-  sums.Leave(slice, lane, block);
+  thread.Leave(block);
   __syncthreads();
   FinishWindows<Spec>(t, is_aligned, *block);
 }

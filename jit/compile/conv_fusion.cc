@@ -237,13 +237,14 @@ class Fusing {
     return true;
   }
 
-  // Whether warps alone can compute the convolution with what is behind it, and
-  // warpgroups it alone in so much less time that elements may go through
-  // memory.
+  // Whether warps alone can compute the convolution with what is behind it, or
+  // warpgroups by parts of the filter, and warpgroups it alone in so much less
+  // time that elements may go through memory.
   bool IsSlowerThanAlone(int conv, const ConvProblem& problem,
                          const ConvGeometry& joined,
                          const ConvDemands& demands) const {
-    if (joined.has_groups() || options_.target.arch != "sm_90a") return false;
+    if (options_.target.arch != "sm_90a") return false;
+    if (joined.has_groups() && joined.row_parts == 1) return false;
     const ConvDemands of_elements = DemandsOf(conv, {}, false);
     const auto alone = Choose(problem, of_elements);
     if (!alone.has_value() || !alone->has_groups()) return false;

@@ -56,13 +56,14 @@ int EvenStrip(ConvGeometry g, int64_t most) {
 
 // What parts of a filter's rows take longer than models say: so that the faster
 // are chosen of 50 plans with filters of 7 x 7, that are cut or not. Nothing of
-// large filters with a stride, by eleven of them.
+// large filters with a stride, by eleven of them, but of few channels.
 double SlowedByRowParts(const ConvGeometry& g) {
   constexpr int64_t kFewestTaps = 25;
   constexpr double kSlowed = 1.13;
   const ConvProblem& p = g.problem;
-  const bool is_large_with_stride =
-      p.stride[0] > 1 && p.dilation[0] == 1 && p.taps() >= kFewestTaps;
+  const bool is_large_with_stride = p.stride[0] > 1 && p.dilation[0] == 1 &&
+                                    p.taps() >= kFewestTaps &&
+                                    g.octet_columns == 1;
   return g.row_parts == 1 || is_large_with_stride ? 1.0 : kSlowed;
 }
 

@@ -282,7 +282,7 @@ class SpecWriter {
   }
 
   void Narrow(const Node& node, const NarrowTile& tile) {
-    const bool has_windows = tile.rows > 0;
+    const bool has_windows = tile.has_windows();
     spec_.source_file = has_windows ? "narrow_windows.cu" : "narrow_conv2d.cu";
     Conv(node);
     Append({fmt::format("using InputType = {};", tensors_.list()[0].type),

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "jit/compile/conv_cost.h"
+#include "jit/compile/narrow_cost.h"
 #include "jit/compile/narrow_windows.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
@@ -23,8 +23,6 @@ constexpr int64_t kVeryFewResults = 4;
 constexpr int64_t kFewChannels = 4;
 // Of an image: fewer are a linear layer, or lie too far apart.
 constexpr int64_t kFewestPixels = 32;
-// What results that go through memory may be of the input.
-constexpr double kSmallPart = 0.125;
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kThreads = 256;
@@ -35,17 +33,13 @@ constexpr int kFewBlocksAtOnce = 3;
 // Of a multiprocessor that has enough of the input on its way.
 constexpr int64_t kEnoughThreads = 512;
 constexpr int64_t kEnoughOfMany = 256;
-constexpr int64_t kMultiprocessors = 132;  // where nobody has said
 // Channels of a sum: more of them add up errors.
 constexpr int64_t kMostOfSum = 256;
 constexpr int64_t kAtOnce = 8;
 constexpr int64_t kFewerAtOnce = 4;
 // So many blocks of a multiprocessor, and the L1, have as much.
 constexpr int64_t kMostSharedBytes = 40 * 1024;
-// A chunk of channels takes a load's time, whatever else there is; of a few
-// chunks that is no matter, else it should be less than the memory's time.
-constexpr int64_t kFewChunks = 4;
-constexpr double kCyclesOfChunk = 1750;
+// Of the memory's time, what loads of chunks behind each other may take.
 constexpr double kPartOfMemory = 0.75;
 
 struct NarrowWork {
@@ -80,31 +74,17 @@ int64_t ChannelsAtOnce(const NarrowWork& work, int64_t most) {
   return most;
 }
 
-double MemoryCycles(const NarrowWork& work, int64_t sm_count) {
-  const int64_t bytes =
-      work.images * work.pixels * work.channels * (work.has_words ? 4 : 2);
-  return static_cast<double>(bytes) /
-         (kMovedBytesPerCycle * static_cast<double>(sm_count));
-}
-
 // Whether results may go through memory before they are reduced. Of 16-bit
 // numbers tensor cores' kernels, which reduce them on chip, are faster.
-bool IsSmallBeside(const NarrowWork& work) {
-  return work.has_words && static_cast<double>(2 * work.results) <=
-                               kSmallPart * static_cast<double>(work.channels);
-}
-
-// Of an H100's multiprocessors, if nobody has said how many there are.
-int64_t CountOf(const Target& target) {
-  return target.sm_count > 0 ? target.sm_count : kMultiprocessors;
+bool MayBeReducedLater(const NarrowWork& work) {
+  return work.has_words && AreSmallBeside(work.results, work.channels);
 }
 
 // Whether a slice would wait for its chunks longer than the memory is busy.
-bool TakesTooManyTurns(const NarrowWork& work, int64_t chunks,
-                       int64_t sm_count) {
-  return chunks > kFewChunks &&
-         static_cast<double>(chunks) * kCyclesOfChunk >
-             kPartOfMemory * MemoryCycles(work, sm_count);
+bool WaitsForChunks(const NarrowWork& work, int64_t chunks, int64_t sm_count) {
+  const int64_t bytes =
+      work.images * work.pixels * work.channels * (work.has_words ? 4 : 2);
+  return TakeTooManyTurns(chunks, bytes, sm_count, kPartOfMemory);
 }
 
 int64_t Slices(const NarrowWork& work, int64_t threads, int64_t vectors,
@@ -113,7 +93,7 @@ int64_t Slices(const NarrowWork& work, int64_t threads, int64_t vectors,
       sm_count * (work.HasMany() ? kEnoughOfMany : kEnoughThreads);
   const auto are_enough = [&](int64_t slices) {
     return vectors * slices >= enough && work.channels <= slices * kMostOfSum &&
-           !TakesTooManyTurns(work, CeilDiv(chunks, slices), sm_count);
+           !WaitsForChunks(work, CeilDiv(chunks, slices), sm_count);
   };
   int64_t slices = 1;
   while (!are_enough(slices) && threads / slices > kWarp &&
@@ -128,15 +108,15 @@ std::optional<NarrowTile> TileOf(const NarrowWork& work, const Target& target) {
   const int64_t vector = Vector(work);
   if (work.HasMany() && vector < 4) return std::nullopt;
   const int64_t vectors = work.images * (work.pixels / vector);
-  const int64_t sm_count = CountOf(target);
+  const int64_t sm_count = MultiprocessorsOf(target);
 
   int64_t at_once =
       ChannelsAtOnce(work, work.HasMany() ? kFewerAtOnce : kAtOnce);
   const int64_t slices =
       Slices(work, threads, vectors, work.channels / at_once, sm_count);
   const int64_t blocks = CeilDiv(vectors, threads / slices);
-  if (TakesTooManyTurns(work, CeilDiv(work.channels / at_once, slices),
-                        sm_count)) {
+  if (WaitsForChunks(work, CeilDiv(work.channels / at_once, slices),
+                     sm_count)) {
     return std::nullopt;
   }
   const bool are_few = !work.HasMany() && blocks <= kFewBlocksAtOnce * sm_count;
@@ -169,7 +149,7 @@ std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
       plan.values[conv.results[0]].desc.dims[1], input.dtype == DataType::kF32};
   if (work.results > MostResults(work)) return std::nullopt;
   if (work.pixels < kFewestPixels) return std::nullopt;
-  if (IsReducedBehind(plan, conv) && !IsSmallBeside(work)) {
+  if (IsReducedBehind(plan, conv) && !MayBeReducedLater(work)) {
     return std::nullopt;
   }
   return TileOf(work, target);

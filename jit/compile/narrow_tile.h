@@ -10,13 +10,14 @@ namespace kiln {
 struct NarrowTile {
   int threads = 256;   // of a block
   int vector = 1;      // neighbouring pixels of a thread
-  int channels = 8;    // that a thread loads at once, of one tap
+  int channels = 8;    // that a thread loads at once
   int slices = 1;      // parts of a block that share the channels of its pixels
   int64_t blocks = 1;  // that have all pixels
   int min_blocks = 4;  // on a multiprocessor at once
   int64_t shared_bytes = 0;  // of a block
-  int rows = 0;              // of results, of a thread; 0: of one tap
+  int rows = 0;              // of windows' results, of a thread; 0: of one tap
 
+  bool has_windows() const { return rows > 0; }
   friend bool operator==(const NarrowTile&, const NarrowTile&) = default;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "jit/compile/conv_cost.h"
+#include "jit/compile/narrow_cost.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
@@ -32,16 +32,10 @@ constexpr int64_t kThreads = 256;
 constexpr int64_t kWarp = 32;
 // Of a multiprocessor that has enough to do.
 constexpr int64_t kEnoughThreads = 1024;
-// A channel takes a load's time, 1 us on an H100, whatever else there is; of a
-// few that is no matter, else it should be no more than so many times the
-// memory's, which is what tensor cores take.
-constexpr int64_t kFewTurns = 4;
-constexpr double kCyclesOfTurn = 1750;
+// So many times the memory's time, which is what tensor cores take, loads of
+// channels behind each other may take.
 constexpr double kTimesMemory = 4;
 constexpr double kTimesMemoryOfTf32 = 2;
-// What results that go through memory may be of the products.
-constexpr double kSmallPart = 0.125;
-constexpr int64_t kMultiprocessors = 132;  // where nobody has said
 // Products of a sum: more of them add up errors.
 constexpr int64_t kMostOfSum = 1024;
 constexpr int64_t kMostSharedBytes = 48 * 1024;  // that need no permission
@@ -63,11 +57,26 @@ int64_t ElementsOfRow(const WindowWork& work) {
                  kVector);
 }
 
+// Products with an element of the vector that are written out, of each channel.
+int64_t Products(const WindowWork& work, int64_t rows) {
+  return rows * work.output[1] * Taps(work);
+}
+
+// What is folded has an image of several rows (fold_signals.h), of which a
+// convolution of few results would keep all others of the plan.
+bool IsFoldedWithOthers(const LoweredPlan& plan, const WindowWork& work) {
+  return work.input[2] == 1 &&
+         std::count_if(plan.nodes.begin(), plan.nodes.end(),
+                       [](const Node& node) { return node.IsConvolution(); }) >
+             1;
+}
+
 bool AreTaken(const WindowWork& work) {
-  return work.input[2] > 1 && work.conv.groups == 1 &&
-         work.conv.stride == Pair{1, 1} && Taps(work) > 1 &&
-         work.input[3] % kVector == 0 && work.output[3] % kVector == 0 &&
-         ElementsOfRow(work) <= kMostElements;
+  return work.conv.groups == 1 && work.conv.stride == Pair{1, 1} &&
+         Taps(work) > 1 && work.input[3] % kVector == 0 &&
+         work.output[3] % kVector == 0 &&
+         ElementsOfRow(work) <= kMostElements &&
+         Products(work, 1) <= kMostUnrolled;
 }
 
 bool AreFewResults(const WindowWork& work) {
@@ -83,35 +92,25 @@ bool AreFewResults(const WindowWork& work) {
 
 // Whether results may go through memory before they are reduced, which tensor
 // cores' kernels do on chip.
-bool AreSmallBesideProducts(const WindowWork& work) {
+bool MayBeReducedLater(const WindowWork& work) {
   return work.dtype == DataType::kF32 &&
-         static_cast<double>(2 * work.output[1]) <=
-             kSmallPart * static_cast<double>(work.input[1] * Taps(work));
+         AreSmallBeside(work.output[1], work.input[1] * Taps(work));
 }
 
 // Whether a slice would wait for its channels much longer than the memory is
 // busy.
-bool TakesTooManyTurns(const WindowWork& work, int64_t turns,
-                       int64_t sm_count) {
-  const double bytes = static_cast<double>(NumElements(work.input)) *
-                       static_cast<double>(ElementSize(work.dtype));
-  const double memory =
-      bytes / (kMovedBytesPerCycle * static_cast<double>(sm_count));
+bool WaitsForChannels(const WindowWork& work, int64_t channels,
+                      int64_t sm_count) {
   const bool is_tf32 =
       work.dtype == DataType::kF32 && work.grade == Grade::kTf32;
-  return turns > kFewTurns &&
-         static_cast<double>(turns) * kCyclesOfTurn >
-             (is_tf32 ? kTimesMemoryOfTf32 : kTimesMemory) * memory;
+  return TakeTooManyTurns(
+      channels, NumElements(work.input) * ElementSize(work.dtype), sm_count,
+      is_tf32 ? kTimesMemoryOfTf32 : kTimesMemory);
 }
 
 int64_t Threads(const WindowWork& work, int64_t rows) {
   return work.input[0] * CeilDiv(work.output[2], rows) * work.output[3] /
          kVector;
-}
-
-// That are written out for an element of the vector, of each channel.
-int64_t Products(const WindowWork& work, int64_t rows) {
-  return rows * work.output[1] * Taps(work);
 }
 
 NarrowTile TileOf(const WindowWork& work, int64_t sm_count) {
@@ -159,18 +158,15 @@ std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
                            std::get<ConvAttributes>(conv.attributes),
                            input.dtype,
                            grade};
-  if (!AreTaken(work) || !AreFewResults(work) ||
-      Products(work, 1) > kMostUnrolled) {
+  if (!AreTaken(work) || !AreFewResults(work)) return std::nullopt;
+  if (IsFoldedWithOthers(plan, work)) return std::nullopt;
+  if (IsReducedBehind(plan, conv) && !MayBeReducedLater(work)) {
     return std::nullopt;
   }
-  if (IsReducedBehind(plan, conv) && !AreSmallBesideProducts(work)) {
-    return std::nullopt;
-  }
-  const int64_t sm_count =
-      target.sm_count > 0 ? target.sm_count : kMultiprocessors;
+  const int64_t sm_count = MultiprocessorsOf(target);
   const NarrowTile tile = TileOf(work, sm_count);
   if (tile.shared_bytes > kMostSharedBytes ||
-      TakesTooManyTurns(work, CeilDiv(work.input[1], tile.slices), sm_count)) {
+      WaitsForChannels(work, CeilDiv(work.input[1], tile.slices), sm_count)) {
     return std::nullopt;
   }
   return tile;

@@ -11,7 +11,8 @@ namespace kiln {
 
 // How narrow_windows.cu divides `conv`, of several taps, a stride of 1 and few
 // results, if that is faster than tensor cores, which multiply eight results
-// at least. Signals, images of one row, are left to fold_signals.h.
+// at least. Signals, images of one row, only where no other convolution of the
+// plan would gain by fold_signals.h.
 std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
                                            const Node& conv, Grade grade,
                                            const Target& target);

@@ -282,7 +282,7 @@ class Reporting {
     }
     if (node.narrow) {
       return fmt::format("few results of {}: {} of a block {} all of {} pixels",
-                         node.narrow->rows == 0 ? "one tap" : "windows",
+                         node.narrow->has_windows() ? "windows" : "one tap",
                          node.narrow->slices == 1
                              ? std::string("a thread")
                              : fmt::format("{} threads", node.narrow->slices),

@@ -23,6 +23,19 @@ std::vector<TemplatePlan> EightsPlans() {
       {"conv_eights_f32", file,
        Conv("4,24,16,16", "64,24,3,3", "padding=1", "y = relu(c)"),
        "sm_90a/16"},
+      // With a stride, of as many planes of the patch.
+      {"conv_eights_stride", file,
+       Conv("4,64,16,16", "128,64,4,4", "stride=2, padding=1", "y = relu(c)",
+            "f16"),
+       "sm_90a/4"},
+      {"conv_eights_stride_moments", file,
+       Conv("4,32,30,32", "64,32,3,3", "stride=2, padding=1",
+            "g = gelu(c)\ny = group_norm(g, num_groups=8)"),
+       "sm_90a/8"},
+      {"conv_eights_stride_of_three", file,
+       Conv("4,48,24,24", "64,48,5,5", "stride=3, padding=2", "y = silu(c)",
+            "bf16"),
+       "sm_90a/4"},
       // Two parts of the pixels; both phases of a tile's columns; a tensor read
       // beside the sums.
       {"conv_eights_parts", file,

@@ -26,6 +26,16 @@ std::vector<TemplatePlan> HoldingPlans() {
        "grade tf32\n" + Conv("3,48,41,44", "128,48,3,3", "stride=2, padding=1",
                              "n = group_norm(c, num_groups=1)\ny = sigmoid(n)"),
        "sm_90a/8"},
+      // More groups than warps, which merge several states at once; of a block
+      // that lacks channels.
+      {"conv_holds_channels", file,
+       Conv("6,16,28,28", "128,16,3,3", "padding=1",
+            "n = group_norm(c, num_groups=128)\ny = relu(n)", "f16"),
+       "sm_90a/8"},
+      {"conv_holds_100_channels", file,
+       Conv("6,32,20,32", "100,32,3,3", "padding=1",
+            "n = group_norm(c, num_groups=100)\ny = relu(n)", "f16"),
+       "sm_90a/8"},
       {"conv_holds_one_chunk", file,
        "grade tf32\n" + Transpose("3,64,20,40", "64,64,3,3", "",
                                   "y = group_norm(c, num_groups=32)"),

@@ -77,7 +77,8 @@ std::vector<TemplatePlan> PlainPlans() {
        Conv("2,64,16,18", "4,64,1,1", "", "y = softmax(c, dim=1)")},
       // Few results of windows: of two rows, of which the last strip has one;
       // beyond an image's ends by more than a vector; of 16 bits, without
-      // padding; a slice for some channels.
+      // padding; a slice for some channels; of signals, with a last block that
+      // lacks places, and with a bias in slices.
       {"windows", "narrow_windows.cu",
        Conv("2,4,9,16", "3,4,3,3", "padding=1", "y = tanh(c)"), "sm_90a/1"},
       {"windows_far", "narrow_windows.cu",
@@ -87,6 +88,12 @@ std::vector<TemplatePlan> PlainPlans() {
        Conv("2,6,11,20", "2,6,5,5", "", "y = silu(c)", "f16"), "sm_90a/1"},
       {"windows_slices", "narrow_windows.cu",
        Conv("1,16,8,12", "4,16,2,3", "padding=1", "y = gelu(c)")},
+      {"windows_signal", "narrow_windows.cu",
+       Conv("3,3,1,364", "2,3,1,7", "padding=[0,6], dilation=[1,2]",
+            "y = tanh(c)")},
+      {"windows_bias", "narrow_windows.cu",
+       "input x: f32[1,8,7,16]\nparam w: f32[3,8,3,3]\nparam b: f32[3]\n"
+       "c = conv2d(x, w, b, padding=1)\ny = relu(c)\noutput y\n"},
       {"windows_beside", "narrow_windows.cu",
        "input x: bf16[2,2,8,16]\nparam w: bf16[1,2,7,7]\n"
        "input z: bf16[2,4,8,16]\nc = conv2d(x, w, padding=3)\n"

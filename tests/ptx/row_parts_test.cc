@@ -82,6 +82,15 @@ TEST(PtxRowPartsTest, DilatedFiltersWithAStrideAgreeIn16Bits) {
       "sm_90a/132", [](const ConvGeometry& g) { EXPECT_EQ(g.row_parts, 3); });
 }
 
+// Also where operands are multiplied as they are stored, in halves or row by
+// row.
+TEST(PtxRowPartsTest, LargeFiltersWithAStrideAgreeIn16Bits) {
+  ExpectAgreementAnyway(
+      Conv("4,64,28,28", "128,64,7,7", "stride=2, padding=3", "y = relu(c)",
+           "f16"),
+      "sm_90a/16", [](const ConvGeometry& g) { EXPECT_GT(g.row_parts, 1); });
+}
+
 // Scaled all the same: two columns in an octet, and rows of two parts.
 TEST(PtxRowPartsTest, FewChannelsOf16BitsAgree) {
   ExpectAgreementAnyway(Conv("8,3,64,64", "64,3,7,7", "stride=2, padding=3",

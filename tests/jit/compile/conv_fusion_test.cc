@@ -238,8 +238,9 @@ TEST(ConvFusionTest, OtherReductionsOverImagesHaveAKernelOfTheirOwn) {
 }
 
 // All channels of a pixel with so many taps are more weights than warpgroups
-// have room for. Prevents that warps compute the convolution, six times slower.
-TEST(ConvFusionTest, ReductionsThatOnlyWarpsCanJoinHaveAKernelOfTheirOwn) {
+// have room for, but in parts of the filter, which take longer. Prevents that
+// warps compute the convolution, six times slower.
+TEST(ConvFusionTest, ReductionsThatWarpgroupsLackRoomForHaveTheirOwnKernel) {
   EXPECT_THAT(Symbols("input x: bf16[2,160,100,100]\n"
                       "param w: bf16[192,160,5,5]\n"
                       "c = conv2d(x, w, stride=2, padding=2)\n"

@@ -88,12 +88,23 @@ TEST(NarrowWindowsTest, StridesAndGroupsAreLeft) {
       Not(Contains(kWindows)));
 }
 
-TEST(NarrowWindowsTest, SignalsAreLeft) {
+TEST(NarrowWindowsTest, SignalsKeepTheirRow) {
   for (const char* const x : {"2,1,1,4096", "16,64,1,65536"}) {
     const std::string w = x[0] == '2' ? "4,1,1,9" : "1,64,1,9";
-    EXPECT_THAT(SourceFilesOf(Image(x, w, "padding=[0,4]")),
-                Not(Contains(kWindows)));
+    const std::string text = Image(x, w, "padding=[0,4]");
+    EXPECT_THAT(SourceFilesOf(text), Contains(kWindows));
+    EXPECT_EQ(NarrowTileOf(text).rows, 1);
   }
+}
+
+// Folded, the others' tiles have rows below each other.
+TEST(NarrowWindowsTest, SignalsOfSeveralConvolutionsAreLeft) {
+  EXPECT_THAT(SourceFilesOf("input x: f32[16,64,1,65536]\n"
+                            "param v: f32[64,64,1,3]\nparam w: f32[1,64,1,9]\n"
+                            "a = conv2d(x, v, padding=[0,1])\n"
+                            "b = relu(a)\ny = conv2d(b, w, padding=[0,4])\n"
+                            "output y\n"),
+              Not(Contains(kWindows)));
 }
 
 TEST(NarrowWindowsTest, LargeWindowsAreLeft) {

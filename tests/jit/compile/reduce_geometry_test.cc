@@ -157,6 +157,16 @@ TEST(ReduceGeometryTest, LongProloguesLoadLessAtOnce) {
   EXPECT_EQ(ChooseReduceGeometry(Rows(8192, 4096), work, kSms).at_once, 1);
 }
 
+// What is computed in front of each step takes longer than to meet.
+TEST(ReduceGeometryTest, FewColumnsBehindLongProloguesHaveALaneForEachStep) {
+  ReduceView images = Columns(20, 900);
+  images.kept0 = 8;
+  ReduceWork work = Of(2);
+  EXPECT_EQ(ChooseReduceGeometry(images, work, kSms).lanes, 4);
+  work.prologue = 5;
+  EXPECT_EQ(ChooseReduceGeometry(images, work, kSms).lanes, 16);
+}
+
 // They might spill: registers are for what is in flight.
 TEST(ReduceGeometryTest, OnlyShortProloguesAreBoundInRegisters) {
   ReduceWork work = Of(4);

@@ -34,6 +34,15 @@ TEST(RowPartsTest, LargeFiltersOfF32AreCut) {
   }
 }
 
+// Of a patch's planes a part of the rows needs fewer.
+TEST(RowPartsTest, FiltersWithAStrideAreCut) {
+  EXPECT_GT(TileOf(FastestOf(5, 2)).row_parts, 1);
+  const Schedule halves = Fastest(
+      "input x: f16[16,64,60,60]\nparam w: f16[128,64,7,7]\n"
+      "c = conv2d(x, w, stride=2, padding=3)\ny = relu(c)\noutput y\n");
+  EXPECT_GT(TileOf(halves).row_parts, 1);
+}
+
 TEST(RowPartsTest, PartsHaveAllRowsAndOnlyTheLastSharesAny) {
   int cut = 0;
   for (int filter = 7; filter <= 32; ++filter) {
@@ -49,6 +58,7 @@ TEST(RowPartsTest, PartsHaveAllRowsAndOnlyTheLastSharesAny) {
 
 TEST(RowPartsTest, OthersAreNot) {
   EXPECT_EQ(TileOf(FastestOf(5, 1)).row_parts, 1) << "few taps";
+  EXPECT_EQ(TileOf(FastestOf(2, 2)).row_parts, 1) << "very few taps";
   EXPECT_EQ(TileOf(FastestOf(9, 1, "f16")).row_parts, 1) << "one product";
   EXPECT_EQ(TileOf(FastestOf(9, 1, "f32", kA100)).row_parts, 1) << "warps";
 }

@@ -1,0 +1,27 @@
+#ifndef KILN_JIT_COMPILE_NARROW_COST_H_
+#define KILN_JIT_COMPILE_NARROW_COST_H_
+
+#include <cstdint>
+
+#include "jit/artifact/target.h"
+
+namespace kiln {
+
+// What narrow_conv.h and narrow_windows.h know of their kernels' costs.
+
+// Of an H100, if the target does not say.
+int64_t MultiprocessorsOf(const Target& target);
+
+// Whether loads that wait for each other, `turns` of them, take longer than
+// `share` of what the memory takes to bring `bytes`. A few are no matter.
+bool TakeTooManyTurns(int64_t turns, int64_t bytes, int64_t sm_count,
+                      double share);
+
+// Whether results may go through memory before they are reduced, which kernels
+// of tensor cores do on chip: if a pixel's are few beside what is read, or
+// multiplied, for it.
+bool AreSmallBeside(int64_t results, int64_t others);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_NARROW_COST_H_
