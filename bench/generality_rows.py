@@ -410,6 +410,15 @@ ROWS = {
             1, 3, padding=1)),
     "depth_head_f16_k3": Chain("f16", 16, 32, 256, 256).conv(
         1, 3, padding=1).sigmoid(),
+    # That halve small images, as encoders and discriminators do.
+    "down_k5_s2": Chain("f32", 32, 48, 64, 64).conv(
+        96, 5, stride=2, padding=2).relu(),
+    "down_k3_s2_image_16": Chain("f32", 256, 128, 16, 16).conv(
+        256, 3, stride=2, padding=1, bias=False).batch_norm().relu(),
+    "down_f16_k4_s2_image_16": Chain("f16", 64, 256, 16, 16).conv(
+        512, 4, stride=2, padding=1, bias=False).batch_norm().leaky_relu(),
+    "style_instance_norm": Chain("f32", 8, 128, 64, 64).conv(
+        128, 3, padding=1).group_norm(128).relu(),
 }
 
 # Compared with max-autotune, too; the four chains are measured elsewhere. It
