@@ -232,9 +232,10 @@ PLANS = {
     # Blocks that hold images, in two rounds.
     "conv_holds": _conv("60,64,40,40", "64,64,3,3", "f16", padding=1)
     + "n = group_norm(c, num_groups=8)\ny = silu(n)\noutput y\n",
-    # The same beside the products of several chunks.
+    # Of more groups than warps.
     "conv_holds_channels": _conv("32,16,28,28", "256,16,3,3", "f16", padding=1)
     + "n = group_norm(c, num_groups=256)\ny = relu(n)\noutput y\n",
+    # Beside the products of several chunks.
     "conv_holds_chunks": "grade tf32\n"
     + _conv("60,64,40,40", "64,64,3,3", transposed=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",

@@ -285,6 +285,7 @@ class Fusing {
     ConvDemands sharing = *demands;
     sharing.packed_chunk = packed.chunk;
     sharing.packed_channels = packed.block_channels();
+    sharing.packed_row_parts = packed.row_parts;
     const auto geometry = Choose(problem, sharing);
     if (!geometry.has_value() || !geometry->PacksLike(packed)) {
       return Choose(problem, *demands);

@@ -15,9 +15,10 @@ namespace kiln {
 struct ConvDemands {
   bool all_channels_in_a_block = false;
   // Weights are to lie as another kernel has them, in chunks and blocks of so
-  // many channels; 0: as they like.
+  // many channels, and in so many parts; 0: as they like.
   int packed_chunk = 0;
   int64_t packed_channels = 0;
+  int packed_row_parts = 0;
   ConvWindows windows;  // of which tiles consist
   // What happens to each element before statistics, a pooling or a reduction or
   // to the end: pointwise ops, an estimate of their instructions, whole tensors
@@ -125,7 +126,7 @@ struct ConvGeometry {
   int groups_n = 0;
   int64_t octet_columns = 1;  // the problem's: the search asks for it often
   int images = 1;  // of a block; several: each has a warpgroup's rows
-  // Parts of a large filter's rows: chunks have channels of one of them
+  // Parts of a filter's rows: chunks have channels of one of them
   // (conv_tile.cuh).
   int row_parts = 1;
   // Blocks of a cluster that share the chunks of a tile

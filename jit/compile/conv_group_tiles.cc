@@ -74,7 +74,8 @@ class GroupTiles {
   // fewer, and a row of a dilated filter one. Of a large filter whose operands
   // are scaled as many as make products of a chunk so few that they can be
   // written one by one (kMaxProducts). Weights of a part leave room in shared
-  // memory.
+  // memory. Of operands that are multiplied as they are stored no row is in two
+  // parts, for the smallest weights of 16 bits have no half.
   std::set<int> RowParts() const {
     constexpr int64_t kFewestTaps = 49;
     constexpr int64_t kFewestTapsWithStride = 9;
@@ -87,7 +88,10 @@ class GroupTiles {
     if (has_stride && p.dilation[0] > 1) return {rows};
     std::set<int> parts;
     if (has_stride && p.taps() >= kFewestTapsWithStride) parts.insert(rows);
-    if (has_stride && rows >= kFewestRowsOfHalves) parts.insert(2);
+    if (has_stride && rows >= kFewestRowsOfHalves &&
+        (rows % 2 == 0 || !p.takes_as_stored())) {
+      parts.insert(2);
+    }
     if (!p.takes_as_stored() && p.taps() >= kFewestTaps) {
       const int64_t most = std::max(kMostTapsOfPart / p.kernel[1], int64_t{1});
       parts.insert(static_cast<int>(CeilDiv(p.kernel[0], most)));

@@ -29,12 +29,12 @@ constexpr double kHeldResultBytesPerCycle = 17.0;
 constexpr double kRawRoundAlone = 0.8;
 // What they take longer with strides: from one plan of 4 x 4, by hand.
 constexpr double kRawSlowedByStride = 1.2;
-// What a filter in parts of its rows takes longer if it is not dilated: by two
-// plans, of which one is better not held.
-constexpr double kHeldSlowedByRowParts = 1.13;
 // What they take of two producers where sums are long. By hand: with both, 0.65
 // to 0.7 of two plans.
 constexpr double kRawTwoProducersInLong = 0.85;
+// What others take longer of a filter in parts of its rows, unless it is
+// dilated: by two plans, of which one is better not held.
+constexpr double kHeldSlowedByRowParts = 1.2;
 constexpr double kHeldCyclesPerInstruction = 0.36;  // of ops, for each element
 // What they take more beyond those of P4, the most that the kernels above have:
 // from 60 kernels of six plans, with up to five ops that take an exponential.
@@ -90,7 +90,7 @@ double CyclesOfLastStrip(const ConvGeometry& g) {
          kHeldBytesPerCycle;
 }
 
-// What a tile takes of a sum of parts.
+// What all takes of the sum of its parts.
 double HeldShare(const ConvGeometry& g) {
   if (!g.problem.takes_as_stored()) {
     const bool is_slowed = g.row_parts > 1 && g.problem.dilation[0] == 1;

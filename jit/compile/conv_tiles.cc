@@ -54,21 +54,25 @@ int EvenStrip(ConvGeometry g, int64_t most) {
   return static_cast<int>(CeilDiv(tiles, CeilDiv(tiles, most)));
 }
 
-// What parts of a filter's rows take longer than models say: so that the faster
-// are chosen of 50 plans with filters of 7 x 7, that are cut or not. Nothing of
-// large filters with a stride, by eleven of them, but of few channels.
-double SlowedByRowParts(const ConvGeometry& g) {
+// What parts of a filter's rows take of what models say: so that the faster are
+// chosen of 50 plans with filters of 7 x 7, that are cut or not. By eleven
+// large filters with a stride and more than a few channels, parts of these take
+// no longer, and of operands as they are stored less.
+double ShareOfRowParts(const ConvGeometry& g) {
   constexpr int64_t kFewestTaps = 25;
   constexpr double kSlowed = 1.13;
+  constexpr double kShareAsStored = 0.9;
+  if (g.row_parts == 1) return 1.0;
   const ConvProblem& p = g.problem;
   const bool is_large_with_stride = p.stride[0] > 1 && p.dilation[0] == 1 &&
                                     p.taps() >= kFewestTaps &&
                                     g.octet_columns == 1;
-  return g.row_parts == 1 || is_large_with_stride ? 1.0 : kSlowed;
+  if (!is_large_with_stride) return kSlowed;
+  return p.takes_as_stored() ? kShareAsStored : 1.0;
 }
 
-// The same of rows of eight pixels with a stride: from eight plans in three
-// types.
+// What rows of eight pixels with a stride take longer: from eight plans in
+// three types.
 double SlowedByStridedEights(const ConvGeometry& g) {
   constexpr double kSlowed = 1.05;
   constexpr double kSlowedAsStored = 1.18;
@@ -107,7 +111,8 @@ int64_t ConvTiles::SharedBytes(const ConvGeometry& g) const {
 bool ConvTiles::Offer(ConvGeometry g) {
   if (demands_.packed_chunk != 0 &&
       (g.chunk != demands_.packed_chunk ||
-       g.block_channels() != demands_.packed_channels)) {
+       g.block_channels() != demands_.packed_channels ||
+       g.row_parts != demands_.packed_row_parts)) {
     return false;
   }
   if (demands_.holds_images) return OfferHeld(g);
@@ -197,7 +202,7 @@ double ConvTiles::SlowedBeyondModel(const ConvGeometry& g) const {
   const bool is_timed =
       g.has_groups() && !g.problem.takes_as_stored() && g.octet_columns == 1;
   return (is_timed && LacksL1(g) ? kSlowedByLittleL1 : 1.0) *
-         SlowedByRowParts(g) * SlowedByStridedEights(g);
+         ShareOfRowParts(g) * SlowedByStridedEights(g);
 }
 
 void ConvTiles::Compare(ConvGeometry g) {

@@ -62,9 +62,9 @@ int64_t Products(const WindowWork& work, int64_t rows) {
   return rows * work.output[1] * Taps(work);
 }
 
-// What is folded has an image of several rows (fold_signals.h), of which a
-// convolution of few results would keep all others of the plan.
-bool IsFoldedWithOthers(const LoweredPlan& plan, const WindowWork& work) {
+// Whether other convolutions of signals would have to keep their row for it,
+// which gain more by several (fold_signals.h).
+bool HindersOthers(const LoweredPlan& plan, const WindowWork& work) {
   return work.input[2] == 1 &&
          std::count_if(plan.nodes.begin(), plan.nodes.end(),
                        [](const Node& node) { return node.IsConvolution(); }) >
@@ -159,7 +159,7 @@ std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
                            input.dtype,
                            grade};
   if (!AreTaken(work) || !AreFewResults(work)) return std::nullopt;
-  if (IsFoldedWithOthers(plan, work)) return std::nullopt;
+  if (HindersOthers(plan, work)) return std::nullopt;
   if (IsReducedBehind(plan, conv) && !MayBeReducedLater(work)) {
     return std::nullopt;
   }

@@ -196,7 +196,7 @@ class Chooser {
   }
 
   // Where fewer threads keep enough in flight in one wave of blocks, those. Of
-  // few columns behind a long prologue as many as there are steps.
+  // few columns behind a long prologue as many as have a step each.
   int LanesOfColumn() const {
     const int64_t columns = geometry_.view.outputs() / geometry_.vector;
     if (geometry_.vector == 1 && columns >= kManyColumns &&

@@ -54,6 +54,15 @@ TEST(FoldSignalsTest, BlocksHaveTilesOneBelowTheOther) {
             1);
 }
 
+// Nor can a head of one tap, whose threads have pixels of any rows.
+TEST(FoldSignalsTest, FewResultsOfOneTapCannotTell) {
+  EXPECT_EQ(DimsOfInput("input x: f16[4,64,1,4096]\nparam w: f16[64,64,1,3]\n"
+                        "param h: f16[1,64,1,1]\n"
+                        "c = conv2d(x, w, padding=[0,1])\nr = relu(c)\n"
+                        "y = conv2d(r, h)\noutput y\n"),
+            kFolded);
+}
+
 TEST(FoldSignalsTest, OpsOfAllPlacesAlikeCannotTell) {
   for (const char* ops : {
            "a = add(c, r)\ny = relu(a)",

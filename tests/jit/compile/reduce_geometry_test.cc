@@ -158,7 +158,7 @@ TEST(ReduceGeometryTest, LongProloguesLoadLessAtOnce) {
 }
 
 // What is computed in front of each step takes longer than to meet.
-TEST(ReduceGeometryTest, FewColumnsBehindLongProloguesHaveALaneForEachStep) {
+TEST(ReduceGeometryTest, FewColumnsBehindLongProloguesHaveMoreLanes) {
   ReduceView images = Columns(20, 900);
   images.kept0 = 8;
   ReduceWork work = Of(2);

@@ -37,10 +37,21 @@ TEST(RowPartsTest, LargeFiltersOfF32AreCut) {
 // Of a patch's planes a part of the rows needs fewer.
 TEST(RowPartsTest, FiltersWithAStrideAreCut) {
   EXPECT_GT(TileOf(FastestOf(5, 2)).row_parts, 1);
-  const Schedule halves = Fastest(
-      "input x: f16[16,64,60,60]\nparam w: f16[128,64,7,7]\n"
-      "c = conv2d(x, w, stride=2, padding=3)\ny = relu(c)\noutput y\n");
-  EXPECT_GT(TileOf(halves).row_parts, 1);
+}
+
+// Of 2^-24 there is no half in 16 bits, so no row is in two parts.
+TEST(RowPartsTest, RowsAreWholeWhereOperandsAreMultipliedAsTheyAreStored) {
+  int cut = 0;
+  for (const int filter : {4, 5, 6, 7, 9}) {
+    const Schedule schedule = Fastest(fmt::format(
+        "input x: f16[16,64,60,60]\nparam w: f16[128,64,{0},{0}]\n"
+        "c = conv2d(x, w, stride=2, padding={1})\ny = relu(c)\noutput y\n",
+        filter, filter / 2));
+    const ConvGeometry& g = TileOf(schedule);
+    cut += g.row_parts > 1;
+    EXPECT_EQ(g.row_parts * g.taps(0), filter);
+  }
+  EXPECT_GE(cut, 2);
 }
 
 TEST(RowPartsTest, PartsHaveAllRowsAndOnlyTheLastSharesAny) {
