@@ -46,7 +46,7 @@ def _every_part():
     yield _part("sanitize", 110, False)
     yield _part("repeat", 40, True, BOTH)
     yield _part("random", 75, True, BOTH)
-    yield _part("survey", 170, False, BOTH)
+    yield _part("survey", 170, True, BOTH)
     for grade in ("fp32", "tf32"):
         for chain in CHAINS:
             yield _part(f"bench-{chain}", 45 if grade == "fp32" else 30, True,
@@ -130,7 +130,7 @@ def run(part, scratch, budget_s, max_autotune, first_seed=1):
     if part.kind == "survey":
         import gpu_survey
 
-        return gpu_survey.run(budget_s, first_seed)
+        return gpu_survey.run(scratch, budget_s, first_seed)
     if part.kind == "sanitize":
         return _check_sanitizer(scratch, budget_s)
     return _check_plans(part, scratch, budget_s)

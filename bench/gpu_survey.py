@@ -5,6 +5,9 @@ beside torch.compile.
 torch.compile takes seconds for each, on one core. So several processes
 (gpu_survey_worker.py) prepare a share of the plans each, side by side, and then
 get the GPU one after the other: nothing else runs while a time is taken.
+
+Plans that an earlier call has timed, or of which same_kernels.py has found that
+their kernels are still those that were timed, are not timed again.
 """
 
 import json
@@ -33,15 +36,20 @@ _MOST_WORKERS = 14
 _PROGRAM = pathlib.Path(__file__).with_name("gpu_survey_worker.py")
 
 
-def run(budget_s, first_seed):
+def run(scratch, budget_s, first_seed):
     """(lines, ok, report). No plan is begun after `budget_s`."""
     seeds = random_plans.seeds_of_plans(first_seed, PLANS)
+    facts = timed_before(scratch)
+    left = [seed for seed in seeds if seed not in facts]
     with (tempfile.TemporaryDirectory(
             prefix="kiln-survey-", ignore_cleanup_errors=True) as folder,
           gpu_daemon.running() as daemon):
-        facts, log = measure(daemon.socket, seeds, pathlib.Path(folder),
-                             budget_s)
-        found = survey_summary.results(first_seed, facts)
+        measured, log = measure(daemon.socket, left, pathlib.Path(folder),
+                                budget_s)
+        keep(scratch, measured)
+        facts.update(measured)
+        found = survey_summary.results(
+            first_seed, {seed: facts[seed] for seed in seeds})
         ok = not found["wrong"] and survey_summary.is_complete(found)
         lines = survey_summary.lines(found)
         if not found["timed"]:
@@ -51,6 +59,19 @@ def run(budget_s, first_seed):
     report["summary"] = {grade: survey_summary.summary(found, grade)
                          for grade in GRADES}
     return lines, ok, report
+
+
+def timed_before(scratch):
+    """{seed: fact} of what keep() has written."""
+    return {note.pop("seed"): note for note in _read(scratch / "facts.jsonl")}
+
+
+def keep(scratch, facts):
+    """Leaves what was timed of {seed: fact} where run() goes on."""
+    with open(scratch / "facts.jsonl", "a") as file:
+        for seed, fact in facts.items():
+            if "us" in fact:
+                file.write(json.dumps({"seed": seed, **fact}) + "\n")
 
 
 def measure(socket, seeds, folder, budget_s):

@@ -13,8 +13,8 @@ the bundle's, compares machine code and launches byte for byte, and writes
 bench/results/same_kernels-DIGEST.json, with the beginning of what was measured
 for DIGEST: parts may have been measured with several. Parts of gpu_check of
 which no plan differs are this tree's for scripts/check_bench, too: they need not
-be measured again. Of parts of generality --keep leaves the rows that do not
-differ where gpu_check goes on with them. About 10 minutes on two cores.
+be measured again. Of parts of generality and of the survey --keep leaves what
+does not differ where gpu_check goes on with it. About 10 minutes on two cores.
 
 A file of machine code lists constants of its source that no instruction reads.
 Files that differ are the same if the instructions are, and read no such list.
@@ -53,6 +53,8 @@ import gpu_random
 import gpu_repeat
 import gpu_survey
 import result_files
+import survey_summary
+from generality_summary import GRADES
 
 RESULTS = gpu_daemon.ROOT / "bench" / "results"
 EXAMPLES = gpu_daemon.ROOT / "examples" / "plans"
@@ -234,16 +236,27 @@ def keep_rows(report, differing, folder):
                                        **facts}) + "\n")
 
 
+def keep_plans(report, differing, folder):
+    """The same of the survey, in `folder`."""
+    found = report["results"]
+    gpu_survey.keep(folder, {
+        int(seed): {"compiler": report["compiler"],
+                    **survey_summary.fact_of(found, seed)}
+        for seed in found["timed"]
+        if not {f"{grade}/{seed}" for grade in GRADES} & set(differing)})
+
+
 def keep_rows_of_parts(same):
-    """Of the parts of generality that `same`, what a file of this program
-    says, was asked for and does not speak for, if they were measured with its
-    compiler: where gpu_check goes on with them."""
+    """Of the parts that gpu_check goes on with plan by plan and that `same`,
+    what a file of this program says, was asked for and does not speak for, if
+    they were measured with its compiler: what does not differ."""
     reports = result_files.ResultFiles(RESULTS).reports
-    for part in set(_GENERALITY) & set(same["asked"]) - set(same["kinds"]):
+    keepers = {**dict.fromkeys(_GENERALITY, keep_rows), "survey": keep_plans}
+    for part in set(keepers) & set(same["asked"]) - set(same["kinds"]):
         report = reports.get(part)
         if report is not None and report["compiler"] == same["measured"]:
-            keep_rows(report, same["results"]["differing"],
-                      gpu_parts.scratch_folder(part))
+            keepers[part](report, same["results"]["differing"],
+                          gpu_parts.scratch_folder(part))
 
 
 def parse_options():

@@ -3,7 +3,8 @@ together. Needs nothing but Python.
 
 A fact of a plan, by its seed, is one of
 
-  {"us": {"eager": 9.1, "compile": 8.0, "fp32": 5.2, "tf32": 4.1}}
+  {"us": {"eager": 9.1, "compile": 8.0, "fp32": 5.2, "tf32": 4.1}}, and
+      "compiler" of an earlier tree, whose kernels are the same
   {"not_timed": "compile: BackendCompilerFailed: ..."}   of PyTorch, or no room
   {"error": "output 0: ...", "grade": "tf32"}            of Kiln
 """
@@ -19,11 +20,32 @@ def results(first_seed, facts):
     return {"first_seed": first_seed, "plans": len(facts),
             "timed": {str(seed): _by_grade(fact["us"])
                       for seed, fact in facts.items() if "us" in fact},
+            "kept": _by_compiler(facts),
             "not_timed": {str(seed): fact["not_timed"]
                           for seed, fact in facts.items()
                           if "not_timed" in fact},
             "wrong": {f"{fact['grade']}/{seed}": fact["error"]
                       for seed, fact in facts.items() if "error" in fact}}
+
+
+def _by_compiler(facts):
+    """{digest: seeds} of those that were timed with an earlier tree."""
+    found = {}
+    for seed, fact in facts.items():
+        if "compiler" in fact:
+            found.setdefault(fact["compiler"], []).append(seed)
+    return found
+
+
+def fact_of(found, seed):
+    """The fact of a plan of results() that was timed."""
+    grades = found["timed"][seed]
+    times = next(iter(grades.values()))
+    kept = {seed: compiler for compiler, seeds in found.get("kept", {}).items()
+            for seed in seeds}
+    return {"us": {"eager": times["eager_us"], "compile": times["compile_us"],
+                   **{grade: one["kiln_us"] for grade, one in grades.items()}},
+            **({"compiler": kept[int(seed)]} if int(seed) in kept else {})}
 
 
 def _by_grade(times):

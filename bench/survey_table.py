@@ -16,10 +16,16 @@ def table(files):
     lines = [f"Of {found['plans']} plans at random, of the seeds from "
              f"{found['first_seed']} on, {len(found['timed'])} were timed, "
              f"{len(found['not_timed'])} could not be, and "
-             f"{len(found['wrong'])} were wrong.", "",
+             f"{len(found['wrong'])} were wrong.{_kept(found)}", "",
              *(_sentence(found, grade) for grade in GRADES)]
     slowest = survey_summary.slowest(found)
     return lines + (["", *_slowest(slowest)] if slowest else [])
+
+
+def _kept(found):
+    kept = sum(map(len, found.get("kept", {}).values()))
+    return (f" {kept} of them are of a run before: their kernels had not "
+            "changed (`bench/same_kernels.py`)." if kept else "")
 
 
 def _sentence(found, grade):

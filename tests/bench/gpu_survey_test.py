@@ -114,9 +114,16 @@ class FailureTest(unittest.TestCase):
 
 class RunTest(unittest.TestCase):
 
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.scratch = pathlib.Path(holder.name)
+        self.measured = []
+
     def report_of(self, fact):
         """(lines, ok, report) where all plans have the same fact."""
         def measure(socket, seeds, folder, budget_s):
+            self.measured += seeds
             return dict.fromkeys(seeds, fact), "the log"
         gpu_report = mock.MagicMock()
         gpu_report.report.side_effect = (
@@ -125,7 +132,7 @@ class RunTest(unittest.TestCase):
         with mock.patch.multiple(gpu_survey, measure=measure, PLANS=3,
                                  gpu_daemon=mock.MagicMock(),
                                  gpu_report=gpu_report):
-            return gpu_survey.run(9.0, 5000)
+            return gpu_survey.run(self.scratch, 9.0, 5000)
 
     def test_the_report_is_of_the_plans_from_the_seed_on(self):
         lines, ok, report = self.report_of(
@@ -137,6 +144,26 @@ class RunTest(unittest.TestCase):
             gpu_survey.random_plans.seeds_of_plans(5000, 3))
         self.assertEqual(report["summary"]["fp32"]["plans"], 3)
         self.assertNotIn("the log", lines)
+
+    def test_what_was_timed_before_is_not_timed_again(self):
+        seeds = gpu_survey.random_plans.seeds_of_plans(5000, 3)
+        times = {"eager": 3.0, "compile": 2.0, "fp32": 1.0}
+        gpu_survey.keep(self.scratch, {
+            seeds[0]: {"us": times, "compiler": "abc"},
+            seeds[2]: {"not_timed": OUT_OF_TIME}})
+        _, ok, report = self.report_of({"us": times})
+        self.assertTrue(ok)
+        self.assertEqual(self.measured, seeds[1:])
+        self.assertEqual(report["results"]["kept"], {"abc": seeds[:1]})
+        self.assertEqual([int(seed) for seed in report["results"]["timed"]],
+                         seeds)
+
+    def test_goes_on_where_it_was_cut_off(self):
+        times = {"eager": 3.0, "compile": 2.0, "fp32": 1.0}
+        self.report_of({"us": times})
+        self.measured.clear()
+        self.report_of({"us": times})
+        self.assertEqual(self.measured, [])
 
     def test_what_pytorch_refuses_is_ok_and_nothing_else(self):
         for fact, good in (({"not_timed": "compile: no such op"}, True),

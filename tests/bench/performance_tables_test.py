@@ -204,7 +204,7 @@ class TablesTest(unittest.TestCase):
                       "eager PyTorch in the geometric mean, 1 slower",
                       self.text("checks"))
 
-    def keep_survey(self, not_timed, slower=1):
+    def keep_survey(self, not_timed, slower=1, **more):
         timed = {str(seed): {"fp32": {"kiln_us": 10.0, "compile_us": 5.0 + seed,
                                       "eager_us": 40.0}}
                  for seed in range(slower)}
@@ -212,7 +212,7 @@ class TablesTest(unittest.TestCase):
                               "eager_us": 40.0} for grade in ("fp32", "tf32")}
         self.keep("survey", {"first_seed": 1, "plans": 2 + slower,
                              "timed": timed, "not_timed": not_timed,
-                             "wrong": {}})
+                             "wrong": {}, **more})
         return self.text("survey")
 
     def test_a_survey_counts_means_and_names_the_slowest(self):
@@ -224,6 +224,10 @@ class TablesTest(unittest.TestCase):
         self.assertIn("- `tf32`, 1 plans: 2.00 × as fast", text)
         self.assertIn("| 0 | `fp32` | **10.0** | 5.00 | 40.0 | 0.500 |", text)
         self.assertNotIn("| 9 |", text)
+
+    def test_a_survey_says_what_it_has_kept(self):
+        text = self.keep_survey({}, kept={"abc": [1, 2]})
+        self.assertIn("2 of them are of a run before", text)
 
     def test_a_survey_names_few(self):
         text = self.keep_survey({}, slower=5)

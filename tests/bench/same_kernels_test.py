@@ -118,6 +118,21 @@ class KeepTest(unittest.TestCase):
         self.keep("other")
         self.assertEqual(self.kept(), [])
 
+    def test_plans_of_the_survey_are_kept_in_the_same_way(self):
+        times = {"kiln_us": 1.0, "compile_us": 2.0, "eager_us": 3.0}
+        (self.root / "survey.json").write_text(json.dumps(
+            {"part": "survey", "compiler": "abc",
+             "results": {"timed": {"5": {"fp32": times},
+                                   "7": {"fp32": times, "tf32": times}}}}))
+        same_kernels.keep_rows_of_parts(
+            {"measured": "abc", "asked": ["survey"], "kinds": [],
+             "results": {"differing": ["tf32/7"]}})
+        self.assertEqual(
+            same_kernels.gpu_survey.timed_before(
+                same_kernels.gpu_parts.scratch_folder("survey")),
+            {5: {"compiler": "abc",
+                 "us": {"eager": 3.0, "compile": 2.0, "fp32": 1.0}}})
+
     def test_a_part_that_need_not_be_measured_is_left_alone(self):
         self.keep("abc", kinds=["generality-1"])
         self.assertEqual(self.kept(), [])

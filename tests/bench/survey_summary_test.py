@@ -35,6 +35,15 @@ class SummaryTest(unittest.TestCase):
         self.assertEqual(self.found["wrong"],
                          {"tf32/8": "output 0: norm error"})
 
+    def test_what_was_kept_is_a_fact_again(self):
+        facts = {**FACTS, 4: {**FACTS[4], "compiler": "abc"}}
+        found = survey_summary.results(3, facts)
+        self.assertEqual(found["kept"], {"abc": [4]})
+        self.assertEqual(found["timed"], self.found["timed"])
+        for seed in (3, 4, 5):
+            self.assertEqual(survey_summary.fact_of(found, str(seed)),
+                             facts[seed])
+
     def test_grades_are_summed_up_apart(self):
         fp32 = survey_summary.summary(self.found, "fp32")
         self.assertEqual((fp32["plans"], fp32["wrong"]), (3, 0))
