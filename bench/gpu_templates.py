@@ -196,9 +196,9 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_store": _conv("2,16,30,30", "64,16,5,5", padding=2)
     + "y = relu(c)\noutput y\n",
-    # A large filter with a stride, in parts of its rows.
-    "conv_row_parts_stride": _conv("16,64,30,30", "128,64,7,7", "f16",
-                                   stride=2, padding=3)
+    # A large filter with a stride, as it is stored.
+    "conv_k7_stride": _conv("16,64,30,30", "128,64,7,7", "f16", stride=2,
+                            padding=3)
     + "y = relu(c)\noutput y\n",
     # Strides, phases, groups, chunks that keep or stream their weights.
     "conv_stride_2": _conv("2,32,30,30", "64,32,3,3", stride=2, padding=1)

@@ -34,10 +34,10 @@ class ResultFiles:
             rows.update(generality_summary.of_grade(results, grade))
         return rows
 
-    def may_be_of(self, part, compiler):
+    def may_be_of(self, name, compiler):
         """Digests of code generations, `compiler` among them, that make the
-        same kernels of the plans of `part` (same_kernels.py)."""
-        kinds = {part, part.split("-")[0]}
+        same kernels of the plans of the file `name` (same_kernels.py)."""
+        kinds = {name, name.split("-")[0]}
         return {compiler} | {
             report["measured"] for report in self.reports.values()
             if report["part"] == "same_kernels" and
@@ -51,7 +51,7 @@ class ResultFiles:
                  if report["part"] == "same_kernels"}
         return [name for name, report in self.reports.items()
                 for tree in trees if report.get("compiler")
-                not in self.may_be_of(report["part"], tree)]
+                not in self.may_be_of(name, tree)]
 
     def latency(self):
         """{"plain": {what: microseconds}, "mps": ...}, or None."""

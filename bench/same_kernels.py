@@ -5,7 +5,7 @@ where the compiler names constants that it did not name before.
 
   bench/same_kernels.py KILND         the one whose `compiler` bench/results has
   bench/same_kernels.py KILND --nvrtc FOLDER --target h100-sxm
-  bench/same_kernels.py KILND --part bench,latency   of these parts alone
+  bench/same_kernels.py KILND --part bench-P1,latency   of these parts alone
   bench/same_kernels.py KILND --keep
 
 compiles every plan that gpu_check measures or checks with that kilnd and with
@@ -61,7 +61,9 @@ EXAMPLES = gpu_daemon.ROOT / "examples" / "plans"
 # Parts of gpu_check that what is found here speaks for.
 _GENERALITY = tuple(f"generality-{index}"
                     for index in range(gpu_parts.GENERALITY_PARTS))
-KINDS = ("repeat", "bench", *_GENERALITY, "random", "survey", "tests",
+_BENCH = tuple(part.name for grade in GRADES
+               for part in gpu_parts.named(["bench"], grade))
+KINDS = ("repeat", *_BENCH, *_GENERALITY, "random", "survey", "tests",
          "sanitize", "matrix", "latency", "faults")
 _WORKERS = 2
 _ATTEMPTS = 8
@@ -73,8 +75,8 @@ class Plan:
     text: str
     variant: str = "auto"
     # Of the parts of gpu_check that run it: of those that come in several files
-    # the kind, "matrix" and not "matrix-0", but for generality, whose rows are
-    # few.
+    # the kind, "matrix" and not "matrix-0", but for bench and generality, whose
+    # rows are few.
     kinds: set = dataclasses.field(default_factory=set)
 
 
@@ -87,7 +89,7 @@ def plans():
             plan.kinds.add(kind)
     named = dict(found.values())
     named.update({f"eager/{name}": Plan(text, "eager",
-                                       {"bench", *_GENERALITY})
+                                       {*_BENCH, *_GENERALITY})
                   for name, text in chains.CHAINS.items()})
     return named
 
@@ -96,7 +98,8 @@ def _cases():
     """(kind, cases) of all KINDS."""
     larger = gpu_repeat.cases()
     yield "repeat", larger
-    yield "bench", _of_names(larger, chains.CHAINS)
+    for part in _BENCH:
+        yield part, [case for case in larger if _is_of_bench(case.name, part)]
     for index, part in enumerate(_GENERALITY):
         yield part, _of_names(larger, generality.names_of(index))
     for kind, plans_of_kind in (("random", gpu_random.PLANS),
@@ -156,6 +159,12 @@ def nvdisasm(cubin):
         file.flush()
         return subprocess.run([program, "-c", file.name], check=True,
                               capture_output=True, text=True).stdout
+
+
+def _is_of_bench(name, part):
+    """Whether a case as "fp32/P1" is that of a part as "bench-P1"."""
+    one = gpu_parts.PARTS[part]
+    return name == f"{one.grade}/{one.base.split('-')[1]}"
 
 
 def _of_names(cases, names):

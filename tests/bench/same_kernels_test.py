@@ -151,7 +151,7 @@ class PlansTest(unittest.TestCase):
             self.assertIn(name, self.plans)
 
     def test_they_know_the_parts_that_run_them(self):
-        self.assertEqual(self.plans["fp32/P1"].kinds, {"repeat", "bench"})
+        self.assertEqual(self.plans["fp32/P1"].kinds, {"repeat", "bench-P1"})
         self.assertEqual(self.plans["fp32/norm_layer"].kinds,
                          {"repeat", "generality-1"})
         # Its operands need a scale from image to image: checked, too.
