@@ -221,18 +221,38 @@ def differ_at_first(measured, tree, wanted, say, disassemble=no_disassembler):
     return found
 
 
-def differs_always(measured, tree, plan, disassemble=no_disassembler):
-    """Whether two compilers, started anew for each attempt, have no result in
-    common."""
-    of_measured, of_tree = set(), set()
+def differ_always(measured, tree, wanted, names, disassemble=no_disassembler):
+    """Of `names`, in order, those of whose plans two compilers, started anew for
+    each attempt, have no result in common. Launches are the same in all."""
+    made = {name: (set(), set()) for name in names}
+    differing, left = set(names), list(names)
     for _ in range(_ATTEMPTS):
+        if not left:
+            break
         with measured() as one, tree() as other:
-            of_measured.add(one.code(plan))
-            of_tree.add(other.code(plan))
-        if any(one.runs_as(other, disassemble)
-               for one, other in itertools.product(of_measured, of_tree)):
-            return False
-    return True
+            for compiler, which in ((one, 0), (other, 1)):
+                for name, code in _codes(compiler, wanted, left):
+                    made[name][which].add(code)
+        differing -= {name for name in left
+                      if _are_any_alike(*made[name], disassemble)}
+        left = [name for name in left
+                if name in differing and _launch_alike(*made[name])]
+    return [name for name in names if name in differing]
+
+
+def _codes(compiler, wanted, names):
+    with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
+        yield from zip(names, pool.map(
+            compiler.code, [wanted[name] for name in names]))
+
+
+def _are_any_alike(one, other, disassemble):
+    return any(code.runs_as(another, disassemble)
+               for code, another in itertools.product(one, other))
+
+
+def _launch_alike(one, other):
+    return {code.launches for code in one} == {code.launches for code in other}
 
 
 def keep_rows(report, differing, folder):
@@ -311,8 +331,7 @@ def main():
                   "measured": one.info.compiler, "compiler": here,
                   "target": options.target, "nvrtc": other.info.nvrtc_version,
                   "date": datetime.date.today().isoformat()}
-    found = [name for name in found
-             if differs_always(measured, tree, wanted[name], nvdisasm)]
+    found = differ_always(measured, tree, wanted, found, nvdisasm)
     report["asked"] = sorted(options.kinds)
     report["kinds"] = sorted(
         options.kinds.difference(*(wanted[name].kinds for name in found)))

@@ -15,15 +15,19 @@ import same_kernels
 
 
 class FakeCompiler:
-    """Answers by turns, of each text, launches without machine code."""
+    """Answers by turns, of each text, machine code of the same launch, which
+    is the text unless it is given; counts what it is asked."""
 
-    def __init__(self, **answers):
+    def __init__(self, launch=None, **answers):
+        self._launch = launch
         self._answers = answers
+        self.asked = 0
 
     def code(self, plan):
+        self.asked += 1
         answers = self._answers[plan.text]
         answers.append(answers.pop(0))
-        return same_kernels.Code(answers[-1])
+        return same_kernels.Code(self._launch or plan.text, (answers[-1],))
 
 
 def starts(compiler):
@@ -45,11 +49,20 @@ class DifferingTest(unittest.TestCase):
     def test_what_both_may_make_is_the_same(self):
         often = FakeCompiler(a=["1", "1", "2"])
         rarely = FakeCompiler(a=["2"])
-        plan = same_kernels.Plan("a")
-        self.assertFalse(same_kernels.differs_always(
-            starts(often), starts(rarely), plan))
-        self.assertTrue(same_kernels.differs_always(
-            starts(often), starts(FakeCompiler(a=["3", "4"])), plan))
+        wanted = {"one": same_kernels.Plan("a"), "two": same_kernels.Plan("b")}
+        self.assertEqual(same_kernels.differ_always(
+            starts(often), starts(rarely), wanted, ["one"]), [])
+        self.assertEqual(same_kernels.differ_always(
+            starts(FakeCompiler(a=["1", "1", "2"], b=["1"])),
+            starts(FakeCompiler(a=["2"], b=["3", "4"])), wanted,
+            ["two", "one"]), ["two"])
+
+    def test_other_launches_are_not_tried_again(self):
+        before, now = FakeCompiler(a=["1"]), FakeCompiler("other", a=["2"])
+        self.assertEqual(same_kernels.differ_always(
+            starts(before), starts(now), {"one": same_kernels.Plan("a")},
+            ["one"]), ["one"])
+        self.assertEqual((before.asked, now.asked), (1, 1))
 
 
 class CodeTest(unittest.TestCase):
