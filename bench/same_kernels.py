@@ -260,7 +260,7 @@ def keep_rows(report, differing, folder):
     that it was measured with, but for those of plans that differ."""
     with open(folder / "results.jsonl", "w") as file:
         for name, facts in report["results"].items():
-            if not {f"fp32/{name}", f"tf32/{name}"} & set(differing):
+            if not _is_among(differing, name):
                 file.write(json.dumps({"compiler": report["compiler"],
                                        **facts}) + "\n")
 
@@ -271,8 +271,12 @@ def keep_plans(report, differing, folder):
     gpu_survey.keep(folder, {
         int(seed): {"compiler": report["compiler"],
                     **survey_summary.fact_of(found, seed)}
-        for seed in found["timed"]
-        if not {f"{grade}/{seed}" for grade in GRADES} & set(differing)})
+        for seed in found["timed"] if not _is_among(differing, seed)})
+
+
+def _is_among(differing, name):
+    """Whether a plan differs in any grade."""
+    return any(f"{grade}/{name}" in differing for grade in GRADES)
 
 
 def keep_rows_of_parts(same):

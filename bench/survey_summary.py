@@ -41,11 +41,12 @@ def fact_of(found, seed):
     """The fact of a plan of results() that was timed."""
     grades = found["timed"][seed]
     times = next(iter(grades.values()))
-    kept = {seed: compiler for compiler, seeds in found.get("kept", {}).items()
-            for seed in seeds}
-    return {"us": {"eager": times["eager_us"], "compile": times["compile_us"],
-                   **{grade: one["kiln_us"] for grade, one in grades.items()}},
-            **({"compiler": kept[int(seed)]} if int(seed) in kept else {})}
+    fact = {"us": {"eager": times["eager_us"], "compile": times["compile_us"],
+                   **{grade: one["kiln_us"] for grade, one in grades.items()}}}
+    for compiler, seeds in found.get("kept", {}).items():
+        if int(seed) in seeds:
+            fact["compiler"] = compiler
+    return fact
 
 
 def _by_grade(times):
