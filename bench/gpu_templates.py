@@ -355,7 +355,7 @@ PLANS = {
     "rows_streamed": "input x: f32[1350,3140]\ny = mean(x, dim=1)\n"
                      "output y\n",
     "rows_variance_streamed":
-        "input x: f32[100,24,42,42]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+        "input x: f32[33,8,130,131]\nm = mean(x, dim=[2,3], keepdim=true)\n"
         "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n",
     "columns_streamed": "input x: f32[40,50,2100]\ny = amin(x, dim=1)\n"
                         "output y\n",
@@ -363,15 +363,27 @@ PLANS = {
         "input x: bf16[99,9000]\nparam w: bf16[9000]\nq = mul(x, x)\n"
         "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\ns = sqrt(e)\n"
         "d = div(x, s)\ny = mul(d, w)\noutput y\n",
-    "rows_variance": "input x: f32[4,8,36,37]\n"
+    "rows_variance": "input x: f32[4,2,130,131]\n"
                      "m = mean(x, dim=[2,3], keepdim=true)\nd = sub(x, m)\n"
                      "q = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n",
-    "columns_mean": "input x: f16[8,64,40,41]\n"
+    "rows_norm_of_extremes": "input x: f16[2,160,31,33]\n"
+                             "n = group_norm(x, num_groups=160)\n"
+                             "r = leaky_relu(n)\n"
+                             "y = amax(r, dim=[2,3])\noutput y\n",
+    "columns_mean": "input x: f16[8,1100,17,17]\n"
                     "m = mean(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
                     "output y\n",
-    "columns_logsumexp": "input x: f32[8,50,40,40]\n"
+    "columns_mean_in_registers": "input x: f16[8,64,40,41]\n"
+                                 "m = mean(x, dim=1, keepdim=true)\n"
+                                 "y = sub(x, m)\noutput y\n",
+    "columns_logsumexp": "input x: f32[8,700,17,17]\n"
                          "m = logsumexp(x, dim=1, keepdim=true)\n"
                          "y = sub(x, m)\noutput y\n",
+    "columns_logsumexp_in_registers":
+        "input x: f32[8,50,40,40]\nm = logsumexp(x, dim=1, keepdim=true)\n"
+        "y = sub(x, m)\noutput y\n",
+    "few_columns": "input x: bf16[2,481,10,10]\n"
+                   "y = logsumexp(x, dim=1)\noutput y\n",
     "rows_chain": "input x: bf16[300,17000]\nparam w: bf16[17000]\n"
     + "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"
     + "v = mean(q, dim=1, keepdim=true)\ne = add(v, 1e-5)\ns = sqrt(e)\n"

@@ -17,6 +17,7 @@
 // Spec::Read gives an input element, computed from whatever lies in memory;
 // Spec::Element receives the merged state. No atomics; one fixed order.
 #include "math.cuh"
+#include "merge_columns.cuh"
 #include "merge_lanes.cuh"
 #include "point.cuh"
 #include "reducers.cuh"
@@ -282,21 +283,11 @@ __device__ void ReduceColumns(const typename Spec::Tensors& t, Index begin,
     TakeColumns<Spec, Index>(t, output, begin + lane, end, states);
   }
   Reducer* all = SharedStates<Reducer, Spec::kThreads * kVector>();
-#pragma unroll
-  for (int j = 0; j < kVector; ++j) {
-    all[lane * (kColumns * kVector) + column * kVector + j] = states[j];
-  }
-  // All states are there; now each output has one thread.
-  __syncthreads();
+  GatherColumns<Spec::kThreads, Spec::kLanes, kVector>(all, states);
 #pragma unroll 1
   for (int i = threadIdx.x; i < kColumns * kVector; i += Spec::kThreads) {
     if (first_output + i >= kOutputs) return;
-    Reducer state = all[i];
-#pragma unroll 1
-    for (int other = 1; other < Spec::kLanes; ++other) {
-      state.Merge(all[other * (kColumns * kVector) + i]);
-    }
-    Finish<Spec, Index>(t, first_output + i, state);
+    Finish<Spec, Index>(t, first_output + i, all[i]);
   }
 }
 

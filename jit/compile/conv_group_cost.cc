@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/conv_part_cost.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -467,7 +468,7 @@ double ReadingOfMoved(const ConvGeometry& g) {
 }  // namespace
 
 double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  return GroupTileCost(g, demands).Cycles();
+  return GroupTileCost(g, demands).Cycles() * ShareOfParts(g, demands);
 }
 
 double GroupBlockCycles(const ConvGeometry& g) {

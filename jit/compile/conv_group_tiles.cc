@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/compile/compute_capability.h"
+#include "jit/compile/conv_shared.h"
 #include "jit/compile/conv_tiles.h"
 #include "jit/compile/rounding.h"
 
@@ -35,6 +36,7 @@ class GroupTiles {
   void Run() {
     if (!Suits()) return;
     const int64_t octet_columns = tiles_.base().problem.octet_columns();
+    const std::set<int> row_parts = RowParts();
     for (const auto& [m, n] :
          {std::pair(1, 1), {2, 1}, {1, 2}, {3, 1}, {1, 3}, {4, 1}, {1, 4}}) {
       for (const auto& [resident, producers] :
@@ -50,7 +52,7 @@ class GroupTiles {
         if (producers == 1 && CanLayLines()) TryLaidLines(g);
         if (NeedsLaidLines()) continue;
         TryPhases(g);
-        for (const int parts : RowParts()) TryRowParts(g, parts);
+        for (const int parts : row_parts) TryRowParts(g, parts);
         if (producers == 1 && CanTakeLines()) TryLines(g);
         if (CanTurnLines()) TryTurnedLines(g);
       }
@@ -524,17 +526,26 @@ class GroupTiles {
            g.chunks() > 1;
   }
 
-  // One fewer where that leaves the L1 more. Where producers take turns, they
-  // would have one each; and what is not scaled gained nothing.
+  // As many as there is room for; one fewer for each producer where the L1 has
+  // little and that leaves it more, or of numbers that one producer scales. Not
+  // of lines, which do not come by way of the L1, and of blocks that hold
+  // images only the latter.
   int MostStages(ConvGeometry g) const {
-    if (g.chunk_producers() > 1 || g.brings_halves()) {
-      return kMaxStages;
-    }
-    g.stages = kMaxStages;
-    const int64_t share = ShareOfShared(tiles_.SharedBytes(g));
-    g.stages = kMaxStages - 1;
-    return ShareOfShared(tiles_.SharedBytes(g)) < share ? kMaxStages - 1
-                                                        : kMaxStages;
+    const int step = g.chunk_producers();
+    g.stages = kMaxStages / step * step;
+    while (g.stages > step && !tiles_.HasRoom(g)) g.stages -= step;
+    const int most = g.stages;
+    const bool is_scaled_by_one =
+        step == 1 && most == kMaxStages && !g.brings_halves();
+    const bool waits = !demands_.holds_images && LeavesLittleL1(g, demands_);
+    const bool gains = is_scaled_by_one || waits;
+    const int64_t share = ShareOfShared(SharedBytes(g, demands_));
+    g.stages -= step;
+    const bool has_stages = g.stages >= 2 && !g.takes_lines && !g.turns_lines;
+    return gains && has_stages &&
+                   ShareOfShared(SharedBytes(g, demands_)) < share
+               ? g.stages
+               : most;
   }
 
   ConvTiles& tiles_;

@@ -2,82 +2,26 @@
 
 #include <limits>
 
-#include "jit/compile/channel_text.h"
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_search.h"
+#include "jit/compile/conv_shared.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
 
 constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 2;
-constexpr int64_t kSharedPerBlockReserved = 1024;
 constexpr int64_t kMaxStrip = 64;
 constexpr int64_t kMaxStripOfStores = 16;
 constexpr int64_t kMaxStripOfMany = 4;
 constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
-
-// Of shared memory, at most; the largest of what conv_tails.cuh may ask for.
-// `pool` is more than tails without windows need: the choices that have been
-// timed were made with it.
-int64_t TailBytes(const ConvGeometry& g, const ConvDemands& demands) {
-  const int64_t of_channels =
-      g.has_groups() ? g.images * g.block_channels() * kMaxChannelBytes : 0;
-  if (g.holds_windows()) {
-    return g.state_bytes() + of_channels +
-           g.HeldWindowBytes(demands.held_channel_bytes);
-  }
-  if (demands.holds_images) {
-    return g.state_bytes() + of_channels +
-           g.HeldBytes(demands.held_channel_bytes, demands.group_channels);
-  }
-  if (g.reduces_runs(demands)) return g.channel_run_bytes() + of_channels;
-  // Windows that are kept on their way to memory take no more than planes.
-  if (g.channel_rows) return g.plane_bytes() + g.state_bytes() + of_channels;
-  const int64_t staged = g.StagedWords(demands) * 4;
-  if (demands.has_softmax) return staged + g.softmax_words() * 4 + of_channels;
-  const int64_t warps_m = g.row_warps();
-  const int64_t warps_n = g.block_channels() / (8 * g.tiles_n);
-  const int64_t moments = warps_m * g.block_channels() * 12;
-  const int64_t pixels = int64_t{g.tile_h} * g.tile_w;
-  const int64_t pool = warps_n * 8 * (pixels + 3 * g.tile_h + 32) * 4;
-  const int64_t channels = 2 * (warps_n - 1) * pixels * 12;
-  const int64_t windows = g.WindowWords() * 4;
-  return std::max({moments + staged, pool, channels, windows}) + of_channels;
-}
 
 // At most `most` tiles, so that strips share the height of an image equally.
 int EvenStrip(ConvGeometry g, int64_t most) {
   g.tiles_per_block = 1;
   const int64_t tiles = g.strips();
   return static_cast<int>(CeilDiv(tiles, CeilDiv(tiles, most)));
-}
-
-// What parts of a filter's rows take of what models say: so that the faster are
-// chosen of 50 plans with filters of 7 x 7, that are cut or not. By eleven
-// large filters with a stride and more than a few channels, parts of these take
-// no longer, and of operands as they are stored less.
-double ShareOfRowParts(const ConvGeometry& g) {
-  constexpr int64_t kFewestTaps = 25;
-  constexpr double kSlowed = 1.13;
-  constexpr double kShareAsStored = 0.9;
-  if (g.row_parts == 1) return 1.0;
-  const ConvProblem& p = g.problem;
-  const bool is_large_with_stride = p.stride[0] > 1 && p.dilation[0] == 1 &&
-                                    p.taps() >= kFewestTaps &&
-                                    g.octet_columns == 1;
-  if (!is_large_with_stride) return kSlowed;
-  return p.takes_as_stored() ? kShareAsStored : 1.0;
-}
-
-// What rows of eight pixels with a stride take longer: from eight plans in
-// three types.
-double SlowedByStridedEights(const ConvGeometry& g) {
-  constexpr double kSlowed = 1.05;
-  constexpr double kSlowedAsStored = 1.18;
-  if (!g.rows_of_eight() || g.problem.stride[1] == 1) return 1.0;
-  return g.problem.takes_as_stored() ? kSlowedAsStored : kSlowed;
 }
 
 }  // namespace
@@ -102,12 +46,6 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
   return group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
 }
 
-int64_t ConvTiles::SharedBytes(const ConvGeometry& g) const {
-  if (g.holds_images()) return g.shared_bytes() + TailBytes(g, demands_);
-  return g.resident_blocks *
-         (g.shared_bytes() + TailBytes(g, demands_) + kSharedPerBlockReserved);
-}
-
 bool ConvTiles::Offer(ConvGeometry g) {
   if (demands_.packed_chunk != 0 &&
       (g.chunk != demands_.packed_chunk ||
@@ -116,15 +54,16 @@ bool ConvTiles::Offer(ConvGeometry g) {
     return false;
   }
   if (demands_.holds_images) return OfferHeld(g);
-  if (!HasRoom(g)) return false;
+  if (!HasRoom(g)) {
+    if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
+    return false;
+  }
   Compare(g);
   return true;
 }
 
 bool ConvTiles::HasRoom(const ConvGeometry& g) const {
-  if (SharedBytes(g) <= MaxSharedBytes(options_.target)) return true;
-  if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
-  return false;
+  return SharedBytes(g, demands_) <= MaxSharedBytes(options_.target);
 }
 
 // Of elements a block holds one tile, of windows those of a strip.
@@ -140,7 +79,10 @@ bool ConvTiles::OfferHeld(ConvGeometry g) {
         std::min(sm_count_ / g.blocks_of_image(), g.problem.output[0]));
     if (!g.holds_images()) continue;
     if (has_windows && !SuitsHeldWindows(g)) continue;
-    if (!HasRoom(g)) continue;
+    if (!HasRoom(g)) {
+      if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
+      continue;
+    }
     CompareHeld(g);
     fits = true;
   }
@@ -171,14 +113,6 @@ int64_t ConvTiles::LongestStrip(const ConvGeometry& g) const {
                                                     : kMaxStripOfStores;
 }
 
-// Lanes that are a stride apart read each sector once for each of its columns,
-// from the L1 if there is any to speak of.
-bool ConvTiles::LacksL1(const ConvGeometry& g) const {
-  constexpr int64_t kMostShared = 196 * 1024;
-  const int64_t reserved = g.holds_images() ? kSharedPerBlockReserved : 0;
-  return g.problem.stride[1] > 1 && SharedBytes(g) + reserved > kMostShared;
-}
-
 // By what tiles that hold images are compared, with each other alone: kernels
 // apart have been fitted beside HeldCycles. With a stride more depends on who
 // brings what. By hand, from 24 tiles of one plan.
@@ -188,28 +122,13 @@ double ConvTiles::HeldRank(const ConvGeometry& g) const {
   const double cycles = HeldCycles(g, demands_);
   if (g.problem.stride[1] == 1) return cycles;
   return cycles * (g.producers == 1 ? kHeldSlowedByOneProducer : 1.0) *
-         (LacksL1(g) ? kHeldSlowedByLittleL1 : 1.0);
+         (LeavesLittleL1(g, demands_) ? kHeldSlowedByLittleL1 : 1.0);
 }
 
 void ConvTiles::CompareHeld(const ConvGeometry& g) { Take(g, HeldRank(g)); }
 
-// What a tile takes longer than its model says: with little L1 half of the 48 %
-// that one plan took longer with 215 KB of shared memory than with 189, for the
-// model knows of a part. Not of octets that lie in several columns, nor of
-// operands as they are stored, which have not been timed so.
-double ConvTiles::SlowedBeyondModel(const ConvGeometry& g) const {
-  constexpr double kSlowedByLittleL1 = 1.25;
-  const bool is_timed =
-      g.has_groups() && !g.problem.takes_as_stored() && g.octet_columns == 1;
-  return (is_timed && LacksL1(g) ? kSlowedByLittleL1 : 1.0) *
-         ShareOfRowParts(g) * SlowedByStridedEights(g);
-}
-
 void ConvTiles::Compare(ConvGeometry g) {
-  const double slowed = SlowedBeyondModel(g);
-  const auto cycles = [&] {
-    return TileCycles(g, demands_, options_.target) * slowed;
-  };
+  const auto cycles = [&] { return TileCycles(g, demands_, options_.target); };
   const int64_t longest = g.sum_blocks > 1 ? 1 : LongestStrip(g);
   // No strip's tiles cost less than those of the longest.
   g.tiles_per_block = static_cast<int>(longest);

@@ -30,8 +30,8 @@ class ConvTiles {
   // are rows.
   int64_t StatisticsRegisters(const ConvGeometry& geometry) const;
 
-  // Of a multiprocessor, at most.
-  int64_t SharedBytes(const ConvGeometry& geometry) const;
+  // Whether shared memory suffices.
+  bool HasRoom(const ConvGeometry& geometry) const;
 
   // Takes the tile if a strip of some length makes it the fastest and shared
   // memory suffices, and says whether that does. Who listens to the search is
@@ -43,13 +43,10 @@ class ConvTiles {
  private:
   // In tiles.
   int64_t LongestStrip(const ConvGeometry& geometry) const;
-  bool LacksL1(const ConvGeometry& geometry) const;
-  double SlowedBeyondModel(const ConvGeometry& geometry) const;
   void Compare(ConvGeometry geometry);
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
   void Take(const ConvGeometry& geometry, double cycles);
   bool IsRefused(const ConvGeometry& geometry) const;
-  bool HasRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
   bool SuitsHeldWindows(const ConvGeometry& geometry) const;
   double HeldRank(const ConvGeometry& geometry) const;

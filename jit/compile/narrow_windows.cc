@@ -63,9 +63,10 @@ int64_t Products(const WindowWork& work, int64_t rows) {
 }
 
 // Whether other convolutions of signals would have to keep their row for it,
-// which gain more by several (fold_signals.h).
-bool HindersOthers(const LoweredPlan& plan, const WindowWork& work) {
-  return work.input[2] == 1 &&
+// which gain more by several (fold_signals.h): where warpgroups compute them.
+bool HindersOthers(const LoweredPlan& plan, const WindowWork& work,
+                   const Target& target) {
+  return target.arch == "sm_90a" && work.input[2] == 1 &&
          std::count_if(plan.nodes.begin(), plan.nodes.end(),
                        [](const Node& node) { return node.IsConvolution(); }) >
              1;
@@ -159,7 +160,7 @@ std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
                            input.dtype,
                            grade};
   if (!AreTaken(work) || !AreFewResults(work)) return std::nullopt;
-  if (HindersOthers(plan, work)) return std::nullopt;
+  if (HindersOthers(plan, work, target)) return std::nullopt;
   if (IsReducedBehind(plan, conv) && !MayBeReducedLater(work)) {
     return std::nullopt;
   }

@@ -22,9 +22,12 @@ constexpr int64_t kFewElements = int64_t{1} << 20;
 constexpr int64_t kFewestSplits = 4;
 constexpr int kMaxLanesOfRow = 512;
 // Eight threads side by side still read whole lines of 128 bytes, sixteen if
-// elements have 16 bits.
+// elements have 16 bits. Of few columns so many share one that they read whole
+// sectors, where the tensors are so small that caches serve the rest of a line.
 constexpr int kMaxLanesOfColumn = 32;
 constexpr int kMaxLanesOfHalfColumn = 16;
+constexpr int kSectorBytes = 32;
+constexpr int64_t kSmallBytes = int64_t{8} << 20;
 // Lanes of columns that are one element wide, where there are so many: rows of
 // a tensor that begin between accesses are best read few at a time.
 constexpr int kLanesOfNarrow = 4;
@@ -203,8 +206,7 @@ class Chooser {
         geometry_.view.steps() >= kLanesOfNarrow * kAtOnceOfMany) {
       return kLanesOfNarrow;
     }
-    const int most =
-        work_.bytes == 2 ? kMaxLanesOfHalfColumn : kMaxLanesOfColumn;
+    const int most = MostLanesOfColumn();
     const bool computes =
         work_.prologue > kMaxPrologueForAll && HasFewColumns();
     const int fewest_steps = computes ? 1 : kAtOnceOfMany;
@@ -218,6 +220,16 @@ class Chooser {
     const double filled = static_cast<double>(columns * fewer) /
                           static_cast<double>(ThreadsInFlight());
     return filled >= kFilled && filled <= 1 ? fewer : lanes;
+  }
+
+  int MostLanesOfColumn() const {
+    const ReduceView& view = geometry_.view;
+    const int64_t bytes = view.outputs() * view.steps() * work_.bytes *
+                          std::max(work_.operands, 1);
+    if (HasFewColumns() && bytes <= kSmallBytes) {
+      return geometry_.threads * geometry_.vector * work_.bytes / kSectorBytes;
+    }
+    return work_.bytes == 2 ? kMaxLanesOfHalfColumn : kMaxLanesOfColumn;
   }
 
   // Threads of the device that keep enough in flight, where each loads several

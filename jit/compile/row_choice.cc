@@ -146,7 +146,7 @@ class Choice {
   std::optional<RowGeometry> Run() && {
     best_cost_ = cost_.PlainUs();
     if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
-    if (work_.reductions > 1) TryWarpChain();
+    if (work_.reductions > 1 || work_.pitch > 1) TryWarpChain();
     if (work_.pitch > 1) {
       TryColumns();
       return best_;
@@ -392,18 +392,41 @@ class Choice {
     if (work_.pitch == 1) {
       return TryRegisters(RowKeeper::kWarpChain, MaxHeldThrough());
     }
-    RowGeometry geometry = KeptBy(RowKeeper::kWarpChain);
-    if (HoldColumns(&geometry)) OfferRegisters(std::move(geometry));
+    TryHeldColumns();
+  }
+
+  // With as few threads for each row as hold it, and with more while half of
+  // the multiprocessors are idle. Of one reduction, blocks so large that a
+  // multiprocessor has one at a time are as fast only if they are one wave.
+  void TryHeldColumns() {
+    const int64_t most = std::max<int64_t>(MaxHeldThrough(), 1);
+    const int64_t least = std::min(most, kMinKept);
+    int lanes = 0;
+    bool are_idle = true;
+    for (int64_t held = most; held >= least && are_idle; held /= 2) {
+      RowGeometry geometry = KeptBy(RowKeeper::kWarpChain);
+      geometry.vector = std::min(vector_, kMaxChainColumns);
+      if (!HoldColumns(held, &geometry)) return;
+      const int64_t blocks = geometry.blocks();
+      are_idle = 2 * blocks <= sm_count_;
+      const bool are_alone = geometry.threads == kMaxLanes;
+      if (work_.reductions == 1 && are_alone && blocks > sm_count_) return;
+      const int64_t kept =
+          CeilDiv(work_.length, geometry.lanes) * geometry.vector;
+      if (geometry.lanes == lanes || (lanes > 0 && kept < kMinKept)) continue;
+      lanes = geometry.lanes;
+      OfferRegisters(std::move(geometry));
+    }
   }
 
   // Threads next to each other read lines of memory. As many rows for each as
   // it can hold whole, else kHeldColumns with as few threads above each other
   // as that allows, else fewer where too many would meet.
-  bool HoldColumns(RowGeometry* geometry) const {
+  bool HoldColumns(int64_t held, RowGeometry* geometry) const {
     int& vector = geometry->vector;
     const auto most = [&] { return vector > kHeldColumns ? 1 : kMaxMet; };
-    while (vector > 1 && HoldingLanes(vector) > most()) vector /= 2;
-    const int lanes = HoldingLanes(vector);
+    while (vector > 1 && HoldingLanes(held, vector) > most()) vector /= 2;
+    const int lanes = HoldingLanes(held, vector);
     const auto columns = static_cast<int>(
         std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector)));
     const int line = kLineBytes / (vector * WidestBytes());
@@ -424,11 +447,10 @@ class Choice {
            geometry->lanes <= (has_many ? kMaxMetOfOne : kMaxMet);
   }
 
-  // As few threads as hold so many rows together.
-  int HoldingLanes(int rows) const {
+  // As few threads as hold so many rows together, with `held` elements each.
+  int HoldingLanes(int64_t held, int rows) const {
     int lanes = 1;
-    while (lanes < kMaxLanes &&
-           CeilDiv(work_.length, lanes) * rows > MaxHeldThrough()) {
+    while (lanes < kMaxLanes && CeilDiv(work_.length, lanes) * rows > held) {
       lanes *= 2;
     }
     return lanes;

@@ -38,6 +38,9 @@ constexpr double kColumnUs = 1.1e-4;
 // stores, and how many of them a multiprocessor has at once.
 constexpr double kColumnTurnUs = 2.7;
 constexpr int64_t kMostBlocks = 32;
+// Through several reductions, what rows side by side take of all that: by hand,
+// from 40 plans on an H200.
+constexpr double kThroughColumnsShare = 1.25;
 // What each of its warps takes to merge a reduction: within itself, with
 // others, and where shared memory has the elements.
 constexpr double kMergeWarpUs = 0.002;
@@ -45,22 +48,27 @@ constexpr double kMergeUs = 0.006;
 constexpr double kMergeBlockUs = 0.02;
 // What a thread takes for each of its elements, one behind the other. And for
 // each reduction what blocks take that have the elements in shared memory, and
-// what clusters take besides: less, by their size, where all are resident at
-// once, of a single reduction in front of which no other kernel runs.
+// what clusters take besides: where all are resident at once and no other
+// kernel runs in front of them, only once, by their size. That and what teams
+// take of single rows by 190 times of 36 plans on an H200.
 constexpr double kHeldUs = 0.018;
 constexpr double kMeetUs = 0.6;
 constexpr double kClusterUs = 5.7;
-constexpr double kClusterAtOnceUs = 1.5;
-constexpr double kClusterBlockUs = 0.3;
+constexpr double kClusterAtOnceUs = 0.4;
+constexpr double kClusterBlockUs = 0.25;
 // What a multiprocessor takes for an operation on an element, where no other
 // block loads meanwhile; what is computed of rows' numbers counts, too. By 150
 // times of 48 plans on an H200.
 constexpr double kOperationUs = 2e-5;
 // What statistics and results in kernels of their own take beside their bytes
-// and launches: more where rows lie side by side.
+// and launches: more where rows lie side by side. What starting one of them
+// costs where rows are neighbours and nothing is computed in front of their
+// statistics; and, of several reductions, another that merges what blocks have.
 constexpr double kPlainUs = 0.9;
 constexpr double kPlainShare = 1.12;
 constexpr double kPlainColumnShare = 1.4;
+constexpr double kPlainLaunchUs = 2.0;
+constexpr double kMergeLaunchUs = 1.2;
 // For each element a multiprocessor computes what the statistics are taken of
 // twice: so much for an operation.
 constexpr double kAgainUs = 3e-5;
@@ -75,12 +83,16 @@ constexpr int kHeldThreadsPerSm = 1536;
 constexpr int64_t kCachedBytes = 30'000'000;
 constexpr double kCachedCost = 0.3;
 // What a team takes for a row at least, however short, and until its ring is
-// full and behind its last row: for each member, and of what a slice takes. By
-// 60 times of seven plans in teams of 8 to 132 (docs/kernel-notes).
+// full and behind its last row: for each member, if it has several rows, and of
+// what a slice takes. By 60 times of seven plans in teams of 8 to 132
+// (docs/kernel-notes).
 constexpr double kTeamRowUs = 0.4;
 constexpr double kExchangeUs = 10;
-constexpr double kTeamFillUs = 8;
+constexpr double kTeamFillUs = 6;
 constexpr double kMemberUs = 0.03;
+// What the next kernel waits for longer, for none of its blocks fits beside a
+// team's.
+constexpr double kTeamNextUs = 0.7;
 constexpr double kShareOfFirst = 0.6;
 constexpr double kTeamEfficiency = 0.93;
 // How much of the time of a slice grows with what its finishers have less than
@@ -96,14 +108,15 @@ bool IsInRegisters(const RowGeometry& geometry) {
          geometry.keeper == RowKeeper::kWarpChain;
 }
 
-// For each reduction. `at_once`: see kClusterAtOnceUs.
-double MeetingUs(const RowGeometry& geometry, bool at_once) {
+// Of so many reductions. `at_once`: see kClusterAtOnceUs.
+double MeetingUs(const RowGeometry& geometry, int reductions, bool at_once) {
   if (IsInRegisters(geometry)) return 0;
-  if (geometry.splits) return kLaunchUs;
-  if (geometry.cluster == 1) return kMeetUs;
-  return kMeetUs + (at_once
-                        ? kClusterAtOnceUs + kClusterBlockUs * geometry.cluster
-                        : kClusterUs);
+  if (geometry.splits) return reductions * kLaunchUs;
+  const double blocks_us = reductions * kMeetUs;
+  if (geometry.cluster == 1) return blocks_us;
+  return blocks_us +
+         (at_once ? kClusterAtOnceUs + kClusterBlockUs * geometry.cluster
+                  : reductions * kClusterUs);
 }
 
 // How full so many waves of blocks are, the last one begun.
@@ -141,25 +154,29 @@ double RowCost::LoadCycles(int64_t bytes) {
 double RowCost::PlainUs() const {
   const double share = work_.pitch > 1 ? kPlainColumnShare : kPlainShare;
   const double again = LoadedBytes() <= kCachedBytes ? kCachedCost : 1.0;
+  const bool splits = work_.rows < 2 * sm_count_;
   if (work_.reductions > 1) {
     const double once = LoadedBytes() + StoredBytes();
     const double more = elements_ * work_.apart_bytes - once;
     return kPlainUs +
            share * (Microseconds(once + again * std::max(more, 0.0)) +
-                    kLaunchUs * work_.apart_kernels);
+                    kLaunchUs * work_.apart_kernels +
+                    (splits ? kMergeLaunchUs * work_.reductions : 0));
   }
-  const bool splits = work_.rows < 2 * sm_count_;
   // A fit: of rows that another kernel makes as they are these took as long as
   // two launches, where split rows have three.
   const bool has_two = work_.prologue == 0 && !work_.comes_first;
+  const bool is_plain = work_.prologue == 0 && work_.pitch == 1;
   return kPlainUs + kAgainUs * work_.prologue * elements_ / sm_count_ +
          share * (Microseconds(LoadedBytes() * (1 + again) + StoredBytes()) +
-                  kLaunchUs * (splits && !has_two ? 3 : 2));
+                  (is_plain ? kPlainLaunchUs : kLaunchUs) *
+                      (splits && !has_two ? 3 : 2));
 }
 
 double RowCost::RegistersUs(const RowGeometry& geometry) const {
-  const double tensors =
-      work_.reductions > 1 ? static_cast<double>(work_.staged.size()) : 1;
+  const double tensors = geometry.keeper == RowKeeper::kWarpChain
+                             ? static_cast<double>(work_.staged.size())
+                             : 1;
   const double registers =
       kOtherRegisters + kRegistersPerHeld * Held(geometry) * tensors;
   const double threads =
@@ -179,7 +196,9 @@ double RowCost::BlocksUs(const RowGeometry& geometry, int64_t resident) const {
                     std::clamp(resident, int64_t{1}, kMostBlocks) * sm_count_));
   }
   const bool puts = !is_chain && !work_.copies;
-  return BlocksUs(geometry, resident, puts ? kPutUs : 0, kMergeBlockUs);
+  return BlocksUs(geometry, resident, puts ? kPutUs : 0, kMergeBlockUs) *
+         (work_.pitch > 1 && work_.pass_state_bytes == 0 ? kThroughColumnsShare
+                                                         : 1.0);
 }
 
 // A row takes a team as long as its slices take to be moved, and no less than
@@ -201,8 +220,10 @@ double RowCost::TeamUs(const RowGeometry& geometry) const {
                              ? std::max(kTeamRowUs, kExchangeUs / others)
                              : kTeamRowUs;
   const double row_us = rows == 1 ? slice_us : std::max(slice_us, turn_us);
+  const double members_us = rows == 1 ? 0 : kMemberUs * geometry.team;
   return kTeamShare * (row_us * static_cast<double>(rows) + kTeamFillUs +
-                       kMemberUs * geometry.team + kShareOfFirst * slice_us);
+                       members_us + kShareOfFirst * slice_us) +
+         (work_.is_read_next ? kTeamNextUs : 0);
 }
 
 // Of blocks, `resident` of them on a multiprocessor at once. What follows the
@@ -226,10 +247,10 @@ double RowCost::BlocksUs(const RowGeometry& geometry, int64_t resident,
       elements_ * (element_us + (geometry.vector == 1 ? kSingleUs : 0));
   const double issue_us = (elements_us + merge_us * passes * warps) / sm_count_;
   const double fed = streams ? busy : std::min(kMostShares * busy, 1.0);
-  const bool at_once = waves <= 1 && work_.reductions == 1 && work_.comes_first;
+  const bool at_once = waves <= 1 && work_.comes_first;
   return kStartUs + memory_us / (waves > 1 ? FullShare(waves) : fed) +
          issue_us / busy + (streams ? 0 : kHeldUs * Held(geometry)) +
-         passes * MeetingUs(geometry, at_once) +
+         MeetingUs(geometry, passes, at_once) +
          OperationsUs(geometry, waves, resident);
 }
 

@@ -52,6 +52,7 @@ struct RowWork {
   // None of the operands that rows have as many elements of is made by another
   // kernel.
   bool comes_first = false;
+  bool is_read_next = false;  // another kernel reads what is stored
   // Of reductions of the same rows. Of several all operands that they are made
   // of are kept as they are; apart, kernels move so many bytes of an element.
   int reductions = 1;

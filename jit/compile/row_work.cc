@@ -36,6 +36,8 @@ class Weighing {
     }
     work.epilogue = static_cast<int>(group.epilogue.size());
     ChooseKept(group, &work);
+    work.shortest = work.length;
+    work.held_values = HeldValues(group);
     return work;
   }
 
@@ -103,6 +105,11 @@ class Weighing {
         std::all_of(work.staged.begin(), work.staged.end(),
                     [&](int value) { return value < plan_.num_inputs; });
     work.stored_bytes = StoredBytes(group);
+    const std::vector<int> nodes = group.Nodes();
+    work.is_read_next =
+        std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+          return IsReadOutside(plan_, nodes, NodeAt(node).results[0]);
+        });
     work.prologue = static_cast<int>(group.prologue.size());
     return work;
   }

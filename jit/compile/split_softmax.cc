@@ -101,10 +101,12 @@ class Splitting {
   std::set<int> statistics_;  // the first result of each that is left out
 };
 
-// Whether a kernel's threads hold enough of the rows in registers.
+// Whether a kernel's threads hold enough of the rows in registers, through
+// several reductions.
 bool AreHeld(const Kernel& kernel) {
   const std::optional<RowGeometry>& rows = kernel.rows;
   return rows && rows->keeper == RowKeeper::kWarpChain &&
+         kernel.row_work->reductions > 1 &&
          CeilDiv(rows->length, rows->lanes) * rows->vector >= kFewestElements;
 }
 

@@ -90,8 +90,14 @@ std::vector<TemplatePlan> RowPlans() {
        "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\n"
        "s = sqrt(e)\nd = div(x, s)\ny = mul(d, w)\noutput y\n"},
       {"rows_variance", "row_block.cu",
+       "input x: f32[4,2,130,131]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+       "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
+      {"rows_variance_in_registers", "row_warp_chain.cu",
        "input x: f32[4,8,36,37]\nm = mean(x, dim=[2,3], keepdim=true)\n"
        "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
+      {"rows_norm_of_extremes", "row_warp_chain.cu",
+       "input x: f16[2,16,31,33]\nn = group_norm(x, num_groups=16)\n"
+       "r = leaky_relu(n)\ny = amax(r, dim=[2,3])\noutput y\n"},
       {"rows_norm_of_heads", "row_warp.cu",
        "input x: f32[70,100]\nq = mul(x, x)\n"
        "m = sum(q, dim=1, keepdim=true)\ns = sqrt(m)\n"
@@ -99,7 +105,7 @@ std::vector<TemplatePlan> RowPlans() {
       {"rows_streamed", "reduce.cu",
        "input x: f16[2700,3136]\ny = mean(x, dim=1)\noutput y\n"},
       {"rows_variance_streamed", "row_block.cu",
-       "input x: f32[100,24,42,42]\nm = mean(x, dim=[2,3], keepdim=true)\n"
+       "input x: f32[33,8,130,131]\nm = mean(x, dim=[2,3], keepdim=true)\n"
        "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"},
       {"rows_of_maxima", "row_block.cu",
        "input x: f32[9,9000]\nm = amax(x, dim=1, keepdim=true)\n"
@@ -128,13 +134,23 @@ std::vector<TemplatePlan> RowPlans() {
        "input x: f32[60,2,38,10]\ny = softmax(x, dim=2)\noutput y\n",
        "sm_90a/8"},
       {"columns_mean", "column_block.cu",
+       "input x: f16[2,1100,8,9]\nm = mean(x, dim=1, keepdim=true)\n"
+       "y = sub(x, m)\noutput y\n",
+       "sm_90a/8"},
+      {"columns_mean_in_registers", "row_warp_chain.cu",
        "input x: f16[2,64,20,21]\nm = mean(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n",
        "sm_90a/8"},
       {"columns_logsumexp", "column_block.cu",
+       "input x: f32[2,700,8,9]\nm = logsumexp(x, dim=1, keepdim=true)\n"
+       "y = sub(x, m)\noutput y\n",
+       "sm_90a/8"},
+      {"columns_logsumexp_in_registers", "row_warp_chain.cu",
        "input x: f32[2,50,20,20]\nm = logsumexp(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n",
        "sm_90a/8"},
+      {"few_columns", "reduce.cu",
+       "input x: bf16[2,481,10,10]\ny = logsumexp(x, dim=1)\noutput y\n"},
       {"rows_chain", "row_chain.cu",
        "input x: bf16[9,17000]\nparam w: bf16[17000]\n"
        "m = mean(x, dim=1, keepdim=true)\nd = sub(x, m)\nq = mul(d, d)\n"

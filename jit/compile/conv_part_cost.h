@@ -1,0 +1,15 @@
+#ifndef KILN_JIT_COMPILE_CONV_PART_COST_H_
+#define KILN_JIT_COMPILE_CONV_PART_COST_H_
+
+#include "jit/compile/conv_demands.h"
+#include "jit/compile/conv_geometry.h"
+
+namespace kiln {
+
+// What a tile of warpgroups takes of the sum of its parts (conv_group_cost.cc)
+// where the filter has a stride, or is cut into parts of its rows.
+double ShareOfParts(const ConvGeometry& geometry, const ConvDemands& demands);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_CONV_PART_COST_H_
