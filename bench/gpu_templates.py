@@ -370,13 +370,13 @@ PLANS = {
                              "n = group_norm(x, num_groups=160)\n"
                              "r = leaky_relu(n)\n"
                              "y = amax(r, dim=[2,3])\noutput y\n",
-    "columns_mean": "input x: f16[8,1100,17,17]\n"
+    "columns_mean": "input x: f16[8,1100,16,18]\n"
                     "m = mean(x, dim=1, keepdim=true)\ny = sub(x, m)\n"
                     "output y\n",
     "columns_mean_in_registers": "input x: f16[8,64,40,41]\n"
                                  "m = mean(x, dim=1, keepdim=true)\n"
                                  "y = sub(x, m)\noutput y\n",
-    "columns_logsumexp": "input x: f32[8,700,17,17]\n"
+    "columns_logsumexp": "input x: f32[8,700,16,18]\n"
                          "m = logsumexp(x, dim=1, keepdim=true)\n"
                          "y = sub(x, m)\noutput y\n",
     "columns_logsumexp_in_registers":

@@ -16,10 +16,6 @@ inline constexpr double kCyclesOfLaunch = 7000.0;
 // Of ops on each element (ConvDemands::instructions), those of P4: more of them
 // cost more than models that were fitted to few say.
 inline constexpr int64_t kFewInstructionsOfOps = 21;
-// What a convolution of scaled operands and a kernel behind it take longer than
-// models say, beside one kernel for both: in the mean of 44 plans whose blocks
-// hold images.
-inline constexpr double kApartUnderestimated = 1.2;
 
 // Cycles of a multiprocessor of `target` for one tile of each of its resident
 // blocks.

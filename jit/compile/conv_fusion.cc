@@ -248,9 +248,7 @@ class Fusing {
     const ConvDemands of_elements = DemandsOf(conv, {}, false);
     const auto alone = Choose(problem, of_elements);
     if (!alone.has_value() || !alone->has_groups()) return false;
-    const double slowed =
-        problem.takes_as_stored() ? 1.0 : kApartUnderestimated;
-    return slowed * CyclesOf(*alone, of_elements) +
+    return CyclesOf(*alone, of_elements) +
                CyclesThroughMemory(fusion_.groups[conv].anchor) <
            CyclesOf(joined, demands);
   }

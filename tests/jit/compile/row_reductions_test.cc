@@ -48,7 +48,8 @@ TEST(RowReductionsTest, RowsOfEveryLengthAreReadOnce) {
   EXPECT_EQ(KeeperOf(Centered("4096,4096", "1")), RowKeeper::kWarp);
   EXPECT_EQ(KeeperOf(Centered("4096,20000", "1")), RowKeeper::kBlock);
   EXPECT_EQ(KeeperOf(Centered("32,64,128,128", "[2,3]")), RowKeeper::kBlock);
-  EXPECT_EQ(KeeperOf(Centered("16,21,256,256", "1")), RowKeeper::kColumns);
+  EXPECT_EQ(KeeperOf(Centered("16,21,256,256", "1")), RowKeeper::kWarpChain);
+  EXPECT_EQ(KeeperOf(Centered("16,768,32,32", "1")), RowKeeper::kColumns);
 }
 
 TEST(RowReductionsTest, EveryReductionIsOne) {

@@ -362,9 +362,9 @@ std::string Centred(const std::string& x, int dim) {
       x, dim);
 }
 
-TEST(RowResidencyTest, RowsSideBySideAreKeptInStrips) {
-  for (const Target& target : {kH100, kA100, kT4}) {
-    const RowGeometry rows = RowsOf(Centred("f32[16,64,128,128]", 1), target);
+TEST(RowResidencyTest, LongRowsSideBySideAreKeptInStrips) {
+  for (const Target& target : {kH100, kA100}) {
+    const RowGeometry rows = RowsOf(Centred("f32[16,768,128,128]", 1), target);
     EXPECT_EQ(rows.keeper, RowKeeper::kColumns);
     EXPECT_EQ(rows.pitch, 128 * 128);
     EXPECT_EQ(rows.vector, 4);
@@ -372,11 +372,24 @@ TEST(RowResidencyTest, RowsSideBySideAreKeptInStrips) {
     EXPECT_GE(strip * 4, 128);  // bytes: whole lines
     EXPECT_EQ(rows.blocks() * strip, 16 * 128 * 128);
   }
-  EXPECT_EQ(RowsOf(Centred("f32[16,64,127,129]", 1)).vector, 1);
+  EXPECT_EQ(RowsOf(Centred("f32[16,1100,127,129]", 1)).vector, 1);
   // Narrower strips for longer rows.
   EXPECT_EQ(RowsOf(Centred("f32[64,1024,16,16]", 1)).keeper,
             RowKeeper::kColumns);
   EXPECT_TRUE(IsPlain(Softmax("[4,65536,64]", 1)));
+}
+
+// Shared memory takes 7 us, however small they are.
+TEST(RowResidencyTest, RowsSideBySideAreHeldInRegisters) {
+  for (const Target& target : {kH100, kA100, kT4}) {
+    const RowGeometry rows = RowsOf(Centred("f32[16,64,128,128]", 1), target);
+    EXPECT_EQ(rows.keeper, RowKeeper::kWarpChain);
+    EXPECT_EQ(rows.pitch, 128 * 128);
+    EXPECT_EQ(rows.vector, 2);
+    EXPECT_EQ(rows.blocks() * rows.threads / rows.lanes * rows.vector,
+              16 * 128 * 128);
+  }
+  EXPECT_EQ(RowsOf(Centred("f32[16,64,127,129]", 1)).vector, 1);
 }
 
 constexpr char kMeanOfImage[] = R"(
@@ -390,9 +403,9 @@ m = mean(s, dim=[2,3])
 int64_t ColumnsOf(const RowGeometry& rows) { return rows.threads / rows.lanes; }
 
 TEST(RowResidencyTest, StripsHaveHardlyAnEmptyPlace) {
-  EXPECT_EQ(ColumnsOf(RowsOf(Centred("f32[1,480,96,75]", 2))), 38)
-      << "half of 75";
-  EXPECT_EQ(ColumnsOf(RowsOf(Centred("f32[32,256,20,20]", 1))), 8)
+  EXPECT_EQ(ColumnsOf(RowsOf(Centred("f32[1,480,1100,75]", 2))), 8)
+      << "a tenth of 75";
+  EXPECT_EQ(ColumnsOf(RowsOf(Centred("f32[32,768,20,20]", 1))), 8)
       << "lines of memory";
 }
 
@@ -400,21 +413,33 @@ TEST(RowResidencyTest, RowsSideBySideHaveThreadsForTheirLength) {
   const auto lanes = [](const char* x) { return RowsOf(Centred(x, 1)).lanes; };
   EXPECT_EQ(lanes("f32[256,10,33,33]"), 1);
   EXPECT_EQ(lanes("f32[16,21,128,128]"), 2);
-  EXPECT_EQ(lanes("f16[16,21,128,128]"), 2) << "few meet, with more bytes";
-  EXPECT_EQ(lanes("f32[32,64,56,56]"), 8);
-  EXPECT_EQ(lanes("f16[2,150,512,512]"), 32);
+  EXPECT_EQ(lanes("f16[16,21,128,128]"), 1);
+  EXPECT_EQ(lanes("f32[32,64,56,56]"), 4);
+  EXPECT_EQ(lanes("f16[2,150,512,512]"), 8);
+  EXPECT_EQ(lanes("f32[16,768,32,32]"), 64) << "in shared memory";
 }
 
-TEST(RowResidencyTest, FewRowsSideBySideAreSpreadOut) {
-  const RowGeometry rows = RowsOf(Centred("f32[8,40,15,15]", 1));
-  EXPECT_EQ(rows.lanes, 8) << "five elements each";
-  EXPECT_GE(rows.blocks(), 132);
+// With half of the multiprocessors idle. Merging costs what more would gain.
+TEST(RowResidencyTest, FewRowsSideBySideHaveMoreThreads) {
+  EXPECT_EQ(RowsOf(Centred("f32[1,96,40,40]", 1)).lanes, 16);
+  EXPECT_EQ(RowsOf(Centred("f32[16,96,40,40]", 1)).lanes, 8);
+  EXPECT_EQ(RowsOf(Centred("f32[8,40,15,15]", 1)).lanes, 4)
+      << "five elements for each of eight";
 }
 
-// Thousands of blocks with a thread or two for each element.
-TEST(RowResidencyTest, SmallImagesSideBySideAreTwoKernels) {
-  EXPECT_TRUE(
-      IsPlain("input x: f32[64,256,14,14]\ny = softmax(x, dim=2)\noutput y\n"));
+// A multiprocessor has one block of 512 threads at a time.
+TEST(RowResidencyTest, OneWaveOfLargeBlocksHoldsRowsSideBySide) {
+  EXPECT_EQ(RowsOf(Centred("f32[1,960,14,14]", 1)).keeper,
+            RowKeeper::kWarpChain);
+  EXPECT_EQ(RowsOf(Centred("f32[64,960,14,14]", 1)).keeper,
+            RowKeeper::kColumns);
+}
+
+TEST(RowResidencyTest, SmallImagesSideBySideAreHeldInRegisters) {
+  EXPECT_EQ(RowsOf("input x: f32[64,256,14,14]\ny = softmax(x, dim=2)\n"
+                   "output y\n")
+                .keeper,
+            RowKeeper::kWarpChain);
 }
 
 TEST(RowResidencyTest, AMeanOfWhatRowsBecomeIsTakenOnChip) {

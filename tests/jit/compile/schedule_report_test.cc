@@ -258,7 +258,7 @@ TEST(ScheduleReportTest, RowsOfAWarpAndRowsSideBySideAreNamed) {
   EXPECT_THAT(warp.why, HasSubstr("registers"));
   EXPECT_GT(*warp.microseconds, 5);
   const KernelReport columns = first(
-      "input x: f32[64,256,32,32]\nm = mean(x, dim=1, keepdim=true)\n"
+      "input x: f32[16,768,32,32]\nm = mean(x, dim=1, keepdim=true)\n"
       "y = sub(x, m)\noutput y\n");
   EXPECT_TRUE(Find(columns, "columns of a block").chosen);
 }
