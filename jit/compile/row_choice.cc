@@ -146,7 +146,8 @@ class Choice {
   std::optional<RowGeometry> Run() && {
     best_cost_ = cost_.PlainUs();
     if (seen_ != nullptr) seen_->push_back({std::nullopt, best_cost_, ""});
-    if (work_.reductions > 1 || work_.pitch > 1) TryWarpChain();
+    const bool is_chain_of_one = work_.pitch > 1 && work_.has_pure_numbers;
+    if (work_.reductions > 1 || is_chain_of_one) TryWarpChain();
     if (work_.pitch > 1) {
       TryColumns();
       return best_;

@@ -63,6 +63,9 @@ struct RowWork {
   // numbers is stored: one pass over them is enough, in which each thread has
   // so many bytes of states for a row. Else 0.
   int64_t pass_state_bytes = 0;
+  // What is computed of rows' numbers is computed of nothing else, but
+  // literals, as chains have it.
+  bool has_pure_numbers = true;
   // Of an element, how many values are needed behind a reduction at most, of
   // those that are there by then.
   int held_values = 0;

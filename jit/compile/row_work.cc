@@ -38,6 +38,7 @@ class Weighing {
     ChooseKept(group, &work);
     work.shortest = work.length;
     work.held_values = HeldValues(group);
+    work.has_pure_numbers = HasPureNumbers(group);
     return work;
   }
 
@@ -106,10 +107,9 @@ class Weighing {
                     [&](int value) { return value < plan_.num_inputs; });
     work.stored_bytes = StoredBytes(group);
     const std::vector<int> nodes = group.Nodes();
-    work.is_read_next =
-        std::any_of(nodes.begin(), nodes.end(), [&](int node) {
-          return IsReadOutside(plan_, nodes, NodeAt(node).results[0]);
-        });
+    work.is_read_next = std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+      return IsReadOutside(plan_, nodes, NodeAt(node).results[0]);
+    });
     work.prologue = static_cast<int>(group.prologue.size());
     return work;
   }
@@ -283,6 +283,20 @@ class Weighing {
       most = std::max(most, static_cast<int>(held));
     }
     return most;
+  }
+
+  bool HasPureNumbers(const KernelGroup& group) const {
+    const RowValues values(plan_, group);
+    return std::all_of(
+        group.epilogue.begin(), group.epilogue.end(), [&](int node) {
+          const std::vector<Operand>& operands = NodeAt(node).operands;
+          return !values.IsOfRow(NodeAt(node)) ||
+                 std::all_of(operands.begin(), operands.end(),
+                             [&](const Operand& operand) {
+                               const int value = ValueOf(operand);
+                               return value < 0 || values.LinkOf(value) >= 0;
+                             });
+        });
   }
 
   // Bytes of everything of an element that `group` leaves in memory.

@@ -140,6 +140,10 @@ std::vector<TemplatePlan> RowPlans() {
        "input x: f16[2,64,20,21]\nm = mean(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n",
        "sm_90a/8"},
+      {"columns_share_of_mean", "column_block.cu",
+       "input x: f32[2,64,20,20]\ninput z: f32[2,1,20,20]\n"
+       "m = mean(x, dim=1, keepdim=true)\nt = mul(m, z)\n"
+       "y = sub(x, t)\noutput y\n"},
       {"columns_logsumexp", "column_block.cu",
        "input x: f32[2,700,8,9]\nm = logsumexp(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n",

@@ -419,6 +419,15 @@ TEST(RowResidencyTest, RowsSideBySideHaveThreadsForTheirLength) {
   EXPECT_EQ(lanes("f32[16,768,32,32]"), 64) << "in shared memory";
 }
 
+// Chains compute rows' numbers of each other alone.
+TEST(RowResidencyTest, NumbersThatNeedOthersAreNotTakenInRegisters) {
+  EXPECT_EQ(RowsOf("input x: f32[2,64,20,20]\ninput z: f32[2,1,20,20]\n"
+                   "m = mean(x, dim=1, keepdim=true)\nt = mul(m, z)\n"
+                   "y = sub(x, t)\noutput y\n")
+                .keeper,
+            RowKeeper::kColumns);
+}
+
 // With half of the multiprocessors idle. Merging costs what more would gain.
 TEST(RowResidencyTest, FewRowsSideBySideHaveMoreThreads) {
   EXPECT_EQ(RowsOf(Centred("f32[1,96,40,40]", 1)).lanes, 16);
