@@ -11,7 +11,8 @@ namespace kiln {
 // Merges the states of the lanes of each row, a power of two, into that of the
 // first lane, in `all`: lanes of the upper half into those of the lower, again
 // and again. Threads next to each other have the next rows. `all` is shared and
-// has room for the states of all threads, which may read it afterwards.
+// has room for the states of all threads, which may read it afterwards, and
+// write to it behind another barrier.
 template <int kThreads, int kLanes, int kVector, typename State>
 __device__ void GatherColumns(State* all, const State* states) {
   constexpr int kWidth = kThreads / kLanes * kVector;

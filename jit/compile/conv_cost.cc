@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/compile/conv_part_cost.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -39,7 +40,7 @@ double WarpsSlowed(const ConvProblem& problem, const Target& target) {
 double TileCycles(const ConvGeometry& g, const ConvDemands& demands,
                   const Target& target) {
   return g.has_groups()
-             ? GroupTileCycles(g, demands)
+             ? GroupTileCycles(g, demands) * ShareOfParts(g, demands)
              : WarpTileCycles(g, demands) * WarpsSlowed(g.problem, target);
 }
 

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "jit/compile/conv_cost.h"
-#include "jit/compile/conv_part_cost.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -468,7 +467,7 @@ double ReadingOfMoved(const ConvGeometry& g) {
 }  // namespace
 
 double GroupTileCycles(const ConvGeometry& g, const ConvDemands& demands) {
-  return GroupTileCost(g, demands).Cycles() * ShareOfParts(g, demands);
+  return GroupTileCost(g, demands).Cycles();
 }
 
 double GroupBlockCycles(const ConvGeometry& g) {

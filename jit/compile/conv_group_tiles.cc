@@ -526,23 +526,25 @@ class GroupTiles {
            g.chunks() > 1;
   }
 
-  // As many as there is room for; one fewer for each producer where the L1 has
-  // little and that leaves it more, or of numbers that one producer scales. Not
-  // of lines, which do not come by way of the L1, and of blocks that hold
-  // images only the latter.
+  // As many as there is room for, and two at least. One fewer for each producer
+  // where that leaves the L1 more: if it had little, but for lines, which do
+  // not come by way of it, and blocks that hold images; and always of four
+  // stages that one producer scales. Blocks that share sums need room for
+  // these.
   int MostStages(ConvGeometry g) const {
     const int step = g.chunk_producers();
     g.stages = kMaxStages / step * step;
-    while (g.stages > step && !tiles_.HasRoom(g)) g.stages -= step;
+    while (g.stages - step >= 2 && !tiles_.HasRoom(g)) g.stages -= step;
     const int most = g.stages;
     const bool is_scaled_by_one =
         step == 1 && most == kMaxStages && !g.brings_halves();
     const bool waits = !demands_.holds_images && LeavesLittleL1(g, demands_);
-    const bool gains = is_scaled_by_one || waits;
     const int64_t share = ShareOfShared(SharedBytes(g, demands_));
     g.stages -= step;
-    const bool has_stages = g.stages >= 2 && !g.takes_lines && !g.turns_lines;
-    return gains && has_stages &&
+    const bool may_be_fewer =
+        g.stages >= 2 && !g.takes_lines && !g.turns_lines &&
+        (g.sum_blocks == 1 || g.sum_bytes() <= g.ring_bytes());
+    return (is_scaled_by_one || waits) && may_be_fewer &&
                    ShareOfShared(SharedBytes(g, demands_)) < share
                ? g.stages
                : most;

@@ -54,16 +54,19 @@ bool ConvTiles::Offer(ConvGeometry g) {
     return false;
   }
   if (demands_.holds_images) return OfferHeld(g);
-  if (!HasRoom(g)) {
-    if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
-    return false;
-  }
+  if (!FindRoom(g)) return false;
   Compare(g);
   return true;
 }
 
 bool ConvTiles::HasRoom(const ConvGeometry& g) const {
   return SharedBytes(g, demands_) <= MaxSharedBytes(options_.target);
+}
+
+bool ConvTiles::FindRoom(const ConvGeometry& g) const {
+  if (HasRoom(g)) return true;
+  if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
+  return false;
 }
 
 // Of elements a block holds one tile, of windows those of a strip.
@@ -79,10 +82,7 @@ bool ConvTiles::OfferHeld(ConvGeometry g) {
         std::min(sm_count_ / g.blocks_of_image(), g.problem.output[0]));
     if (!g.holds_images()) continue;
     if (has_windows && !SuitsHeldWindows(g)) continue;
-    if (!HasRoom(g)) {
-      if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
-      continue;
-    }
+    if (!FindRoom(g)) continue;
     CompareHeld(g);
     fits = true;
   }

@@ -47,6 +47,8 @@ class ConvTiles {
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
   void Take(const ConvGeometry& geometry, double cycles);
   bool IsRefused(const ConvGeometry& geometry) const;
+  // As HasRoom; who listens to the search is told if not.
+  bool FindRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
   bool SuitsHeldWindows(const ConvGeometry& geometry) const;
   double HeldRank(const ConvGeometry& geometry) const;

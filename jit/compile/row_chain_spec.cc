@@ -92,7 +92,7 @@ class RowChainSpecWriter {
   }
 
  private:
-  bool IsInRegisters() const { return rows_.keeper == RowKeeper::kWarpChain; }
+  bool IsInRegisters() const { return rows_.is_warp_chain(); }
   const Node& NodeAt(int index) const { return schedule_.lowered.nodes[index]; }
   const LoweredValue& ValueAt(int index) const {
     return schedule_.lowered.values[index];

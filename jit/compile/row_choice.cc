@@ -184,7 +184,10 @@ class Choice {
 
   // Of an access's element: operands that are kept have one vector in common.
   int WidestBytes() const {
-    if (work_.reductions == 1) return work_.staged_bytes[0];
+    return work_.reductions == 1 ? work_.staged_bytes[0] : HeldBytes();
+  }
+  // The same where all operands are held.
+  int HeldBytes() const {
     return *std::max_element(work_.staged_bytes.begin(),
                              work_.staged_bytes.end());
   }
@@ -381,7 +384,7 @@ class Choice {
   int64_t MaxHeldThrough() const {
     const int64_t words = kMaxHeldWords / std::max(work_.held_values, 1);
     const int operations = work_.prologue + work_.epilogue;
-    if (work_.pitch > 1 && (WidestBytes() == 2 || vector_ == 1)) {
+    if (work_.pitch > 1 && (HeldBytes() == 2 || vector_ == 1)) {
       return std::min(words, kMaxWrittenOutOfColumns / operations);
     }
     return std::min({kMaxHeld, words, kMaxWrittenOut / operations});
@@ -396,9 +399,10 @@ class Choice {
     TryHeldColumns();
   }
 
-  // With as few threads for each row as hold it, and with more while half of
-  // the multiprocessors are idle. Of one reduction, blocks so large that a
-  // multiprocessor has one at a time are as fast only if they are one wave.
+  // With as few threads for each row as hold it, however little each has then,
+  // and with more while half of the multiprocessors are idle. Of one reduction,
+  // blocks so large that a multiprocessor has one at a time are as fast only if
+  // they are one wave.
   void TryHeldColumns() {
     const int64_t most = std::max<int64_t>(MaxHeldThrough(), 1);
     const int64_t least = std::min(most, kMinKept);
@@ -430,7 +434,7 @@ class Choice {
     const int lanes = HoldingLanes(held, vector);
     const auto columns = static_cast<int>(
         std::bit_ceil(static_cast<uint64_t>(work_.pitch / vector)));
-    const int line = kLineBytes / (vector * WidestBytes());
+    const int line = kLineBytes / (vector * HeldBytes());
     int least = std::min(columns, std::clamp(line, 1, kMaxHeldAcross));
     while (least > kMinHeldAcross && least * lanes > kMaxLanes) least /= 2;
     const auto share = [&](int threads) {

@@ -38,8 +38,8 @@ constexpr double kColumnUs = 1.1e-4;
 // stores, and how many of them a multiprocessor has at once.
 constexpr double kColumnTurnUs = 2.7;
 constexpr int64_t kMostBlocks = 32;
-// Through several reductions, what rows side by side take of all that: by hand,
-// from 40 plans on an H200.
+// Through several reductions, what rows side by side take of all that in shared
+// memory: by hand, from 40 plans on an H200.
 constexpr double kThroughColumnsShare = 1.25;
 // What each of its warps takes to merge a reduction: within itself, with
 // others, and where shared memory has the elements.

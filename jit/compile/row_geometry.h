@@ -129,6 +129,7 @@ struct RowGeometry {
   bool is_chain() const {
     return keeper == RowKeeper::kChain || keeper == RowKeeper::kWarpChain;
   }
+  bool is_warp_chain() const { return keeper == RowKeeper::kWarpChain; }
   // Of the device, by this kernel: that all blocks are resident together.
   // Shared memory and clusters are matters of the architecture, and no more is
   // asked for than that has.

@@ -13,9 +13,6 @@ namespace {
 
 // Shorter ones are not worth a reduction each.
 constexpr int64_t kMinSegment = 16;
-// So many kernels take no longer than one that keeps rows in shared memory
-// until each ends in one number. By two plans, where they were a third faster.
-constexpr int kKernelsOfReducedRows = 2;
 
 bool Contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -193,30 +190,28 @@ class RowMerging {
     const KernelGroup joined = JoinedChain(plan_, groups, chain);
     RowWork work = WorkOfChain(plan_, joined, kernels);
     work.spares_registers = options_.spares_registers;
-    const bool ends_in_numbers = apart.ReducesRows(chain);
-    if (ends_in_numbers) work.apart_kernels = kKernelsOfReducedRows;
+    // Each takes as long as two, by two plans where these are a third faster.
+    const int of_reduced_rows = apart.CountReducedRows(chain);
+    work.apart_kernels += of_reduced_rows;
     if (work.kept_bytes == 0) return;
     const std::optional<RowGeometry> rows = Choose(work);
     if (!rows) return;
     RowMerging together = *this;
     together.Join(chain, {joined, rows, work});
     together.MergeAll();
-    const bool may_be_one = ends_in_numbers && IsInRegisters(*rows);
+    const bool may_be_one = of_reduced_rows > 0 && rows->is_warp_chain();
     if (together.CountKernels() < apart.CountKernels() + (may_be_one ? 1 : 0)) {
       Join(chain, {joined, rows, work});
     }
   }
 
-  // Whether one of `members` keeps rows that end in one number each.
-  bool ReducesRows(const std::vector<int>& members) const {
-    return std::any_of(members.begin(), members.end(), [&](int member) {
-      const RowGroup& group = groups_[member];
-      return group.rows && group.rows->segment == group.rows->length;
-    });
-  }
-
-  static bool IsInRegisters(const RowGeometry& rows) {
-    return rows.keeper == RowKeeper::kWarpChain;
+  // How many of `members` keep rows that end in one number each.
+  int CountReducedRows(const std::vector<int>& members) const {
+    return static_cast<int>(
+        std::count_if(members.begin(), members.end(), [&](int member) {
+          const RowGroup& group = groups_[member];
+          return group.rows && group.rows->segment == group.rows->length;
+        }));
   }
 
   void Merge(int index) {
@@ -237,7 +232,7 @@ class RowMerging {
     if (source >= 0) merged.prologue = groups_[source].group.epilogue;
 
     RowWork work = WorkOfRows(plan_, merged);
-    work.spares_registers = options_.spares_registers;
+    work.spares_registers = options_.spares_registers && work.pitch > 1;
     if (work.staged.empty() || !UsesRows(plan_, merged)) return;
     std::optional<RowGeometry> rows = Choose(work);
     groups_[index].work = work;

@@ -30,8 +30,8 @@ struct RowOptions {
   int rank = 0;
   // Nothing is asked of the device; teams work in turns.
   bool freely = false;
-  // Registers did not suffice: through several reductions, rows are kept in
-  // shared memory.
+  // Registers did not suffice: through several reductions, and where they lie
+  // side by side, rows are kept in shared memory.
   bool spares_registers = false;
 };
 

@@ -87,13 +87,13 @@ class Rewrites {
 
   // Whether the kernel of `node` holds its rows there.
   bool AreInRegisters(int node) const {
-    return std::any_of(
-        schedule_.kernels.begin(), schedule_.kernels.end(),
-        [&](const Kernel& kernel) {
-          const std::vector<int> nodes = kernel.group.Nodes();
-          return kernel.rows && kernel.rows->keeper == RowKeeper::kWarpChain &&
-                 std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-        });
+    return std::any_of(schedule_.kernels.begin(), schedule_.kernels.end(),
+                       [&](const Kernel& kernel) {
+                         const std::vector<int> nodes = kernel.group.Nodes();
+                         return kernel.rows && kernel.rows->is_warp_chain() &&
+                                std::find(nodes.begin(), nodes.end(), node) !=
+                                    nodes.end();
+                       });
   }
 
   // What is cut or taken apart before tiles are chosen.

@@ -105,8 +105,7 @@ class Splitting {
 // several reductions.
 bool AreHeld(const Kernel& kernel) {
   const std::optional<RowGeometry>& rows = kernel.rows;
-  return rows && rows->keeper == RowKeeper::kWarpChain &&
-         kernel.row_work->reductions > 1 &&
+  return rows && rows->is_warp_chain() && kernel.row_work->reductions > 1 &&
          CeilDiv(rows->length, rows->lanes) * rows->vector >= kFewestElements;
 }
 

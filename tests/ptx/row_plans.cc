@@ -77,9 +77,11 @@ std::vector<TemplatePlan> RowPlans() {
        "e = minimum(y, 0.001)\n"
        "o = cast(e, dtype=f16)\n"
        "output o\n"},
-      {"rows_powers_twice", "row_block.cu",
-       "input x: f16[9,30000]\na = mul(x, 0.5)\np = softmax(a, dim=1)\n"
-       "y = mul(p, a)\noutput y\n"},
+      Tuned({"rows_powers_twice", "row_block.cu",
+             "input x: f16[9,30000]\na = mul(x, 0.5)\np = softmax(a, dim=1)\n"
+             "y = mul(p, a)\noutput y\n",
+             "sm_90a/8"},
+            {.rows = 1}),
       {"rows_root_mean_square", "row_block.cu",
        "input x: bf16[9,9000]\nparam w: bf16[9000]\nq = mul(x, x)\n"
        "m = mean(q, dim=1, keepdim=true)\ne = add(m, 1e-5)\n"
@@ -152,6 +154,8 @@ std::vector<TemplatePlan> RowPlans() {
        "input x: f32[2,50,20,20]\nm = logsumexp(x, dim=1, keepdim=true)\n"
        "y = sub(x, m)\noutput y\n",
        "sm_90a/8"},
+      {"few_columns_f32", "reduce.cu",
+       "input x: f32[1,513,12,12]\ny = mean(x, dim=1)\noutput y\n"},
       {"few_columns", "reduce.cu",
        "input x: bf16[2,481,10,10]\ny = logsumexp(x, dim=1)\noutput y\n"},
       {"rows_chain", "row_chain.cu",

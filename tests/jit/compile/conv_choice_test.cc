@@ -6,6 +6,7 @@
 
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/conv_shared.h"
 
 namespace kiln {
 namespace {
@@ -109,6 +110,17 @@ TEST(ConvChoiceTest, SinglePixelsOfManyChannelsComeInLargeChunks) {
         ChooseConvGeometry(problem, {}, {grade, {"sm_90a", 132}, 0});
     ASSERT_TRUE(geometry.has_value());
     EXPECT_GE(geometry->chunk, 64);
+  }
+}
+
+// Loads that are on their way lie in the L1: 91 us with four stages, and 79.
+TEST(ConvChoiceTest, StagesLeaveTheL1Room) {
+  const ConvProblem problem = Problem(8, 512, 64, 96, 1, 1, 0);
+  for (const Grade grade : {Grade::kFp32, Grade::kTf32}) {
+    const auto geometry =
+        ChooseConvGeometry(problem, {}, {grade, {"sm_90a", 132}, 0});
+    ASSERT_TRUE(geometry.has_value());
+    EXPECT_FALSE(LeavesLittleL1(*geometry, {}));
   }
 }
 

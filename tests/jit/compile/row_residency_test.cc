@@ -372,6 +372,8 @@ TEST(RowResidencyTest, LongRowsSideBySideAreKeptInStrips) {
     EXPECT_GE(strip * 4, 128);  // bytes: whole lines
     EXPECT_EQ(rows.blocks() * strip, 16 * 128 * 128);
   }
+  EXPECT_EQ(RowsOf(Centred("f32[16,768,128,128]", 1), kT4).keeper,
+            RowKeeper::kColumns);
   EXPECT_EQ(RowsOf(Centred("f32[16,1100,127,129]", 1)).vector, 1);
   // Narrower strips for longer rows.
   EXPECT_EQ(RowsOf(Centred("f32[64,1024,16,16]", 1)).keeper,
@@ -413,7 +415,7 @@ TEST(RowResidencyTest, RowsSideBySideHaveThreadsForTheirLength) {
   const auto lanes = [](const char* x) { return RowsOf(Centred(x, 1)).lanes; };
   EXPECT_EQ(lanes("f32[256,10,33,33]"), 1);
   EXPECT_EQ(lanes("f32[16,21,128,128]"), 2);
-  EXPECT_EQ(lanes("f16[16,21,128,128]"), 1);
+  EXPECT_EQ(lanes("f16[16,21,128,128]"), 1) << "of so many elements";
   EXPECT_EQ(lanes("f32[32,64,56,56]"), 4);
   EXPECT_EQ(lanes("f16[2,150,512,512]"), 8);
   EXPECT_EQ(lanes("f32[16,768,32,32]"), 64) << "in shared memory";
