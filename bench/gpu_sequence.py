@@ -53,11 +53,17 @@ def is_complete(report, compiler, max_autotune, seed=1):
         return report["results"]["first_seed"] == seed
     if report["part"].startswith("bench"):
         chains = report["results"].values()
-        return bool(chains) and all(
-            chain.get("complete") and
-            ("max_autotune" in chain["times_ms"] or not max_autotune)
-            for chain in chains)
+        return (bool(chains) and
+                all(chain.get("complete") for chain in chains) and
+                (has_max_autotune(report) or not max_autotune))
     return True
+
+
+def has_max_autotune(report):
+    """Whether a result file is of chains, and has max-autotune's times."""
+    return (report is not None and report["part"].startswith("bench") and
+            all("max_autotune" in chain["times_ms"]
+                for chain in report["results"].values()))
 
 
 def run(parts, out, *, compiler, command, max_autotune, seed=1, again=False,

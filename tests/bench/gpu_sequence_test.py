@@ -103,6 +103,9 @@ class CompleteTest(unittest.TestCase):
         self.assertFalse(gpu_sequence.is_complete(chain_report(), "new", True))
         full = chain_report(modes=("kiln", "eager", "max_autotune"))
         self.assertTrue(gpu_sequence.is_complete(full, "new", True))
+        self.assertTrue(gpu_sequence.has_max_autotune(full))
+        self.assertFalse(gpu_sequence.has_max_autotune(chain_report()))
+        self.assertFalse(gpu_sequence.has_max_autotune(None))
 
 
     def test_plans_at_random_are_those_of_the_seed(self):
