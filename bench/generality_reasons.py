@@ -13,8 +13,8 @@ REASONS = {
                          "side and cutting results apart",
     "dice_of_images": "of both times the memory needs half; the rest is "
                       "beginnings and ends of kernels",
-    "down_k3_s2_image_16": "three products of halves, which wait for weights from "
-                           "the L2, where PyTorch has one of TF32",
+    "down_k3_s2_image_16": "three products of halves, which wait for weights "
+                           "from the L2, where PyTorch has one of TF32",
     "gated_f16_image_14": "of both times the memory needs three fifths; the "
                           "rest is the beginning and the end of a kernel",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "

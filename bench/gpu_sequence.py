@@ -55,15 +55,17 @@ def is_complete(report, compiler, max_autotune, seed=1):
         chains = report["results"].values()
         return (bool(chains) and
                 all(chain.get("complete") for chain in chains) and
-                (has_max_autotune(report) or not max_autotune))
+                (not max_autotune or has_max_autotune(report)))
     return True
 
 
 def has_max_autotune(report):
     """Whether a result file is of chains, and has max-autotune's times."""
-    return (report is not None and report["part"].startswith("bench") and
-            all("max_autotune" in chain["times_ms"]
-                for chain in report["results"].values()))
+    if report is None or not report["part"].startswith("bench"):
+        return False
+    chains = report["results"].values()
+    return bool(chains) and all("max_autotune" in chain["times_ms"]
+                                for chain in chains)
 
 
 def run(parts, out, *, compiler, command, max_autotune, seed=1, again=False,

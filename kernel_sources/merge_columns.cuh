@@ -30,6 +30,7 @@ __device__ void GatherColumns(State* all, const State* states) {
       all[i].Merge(all[half * kWidth + i]);
     }
   }
+  // The first lane's are those of all.
   __syncthreads();
 }
 

@@ -106,6 +106,8 @@ class CompleteTest(unittest.TestCase):
         self.assertTrue(gpu_sequence.has_max_autotune(full))
         self.assertFalse(gpu_sequence.has_max_autotune(chain_report()))
         self.assertFalse(gpu_sequence.has_max_autotune(None))
+        self.assertFalse(gpu_sequence.has_max_autotune(
+            {**full, "results": {}}))
 
 
     def test_plans_at_random_are_those_of_the_seed(self):
