@@ -31,6 +31,7 @@
 #include "conv_held.cuh"
 #include "conv_held_windows.cuh"
 #include "conv_image_runs.cuh"
+#include "conv_joined.cuh"
 #include "conv_lines.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
@@ -374,6 +375,7 @@ class ConvConsumer {
       factor = shared.Add(factor, sums_.d);
     }
     if constexpr (Spec::kLaysLines) ScalePixels(block, tile);
+    if constexpr (Spec::kJoined > 1) MendJoined(block, tile, factor);
     if (!kPreparesBeside) prepare(factor);
     return factor;
   }
@@ -415,6 +417,14 @@ class ConvConsumer {
     prepare();
     WaitForProducts();
     Products::Hold(sums);
+  }
+
+  // Sums that other groups' infinities have made NaN.
+  __device__ void MendJoined(const ConvBlock<Spec>& block, int tile,
+                             float factor) {
+    if (!__any_sync(~0u, JoinedGroups<Spec>::HasNonFinite(sums_))) return;
+    JoinedGroups<Spec>(t_, block, tile, factor).Mend(&sums_);
+    __syncwarp();
   }
 
   // Whether the numbers of a stage that has this factor, 0 if it has nothing

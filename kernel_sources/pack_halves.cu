@@ -53,10 +53,13 @@ class ChannelPacker {
 
   // Weight of an input channel of the group and a tap of the filter.
   __device__ float WeightAt(int input, int tap) const {
+    constexpr int kInputs = Tile::kInputs / Spec::kJoined;
+    constexpr int kOutputs = Tile::kOutputs / Spec::kJoined;
+    if (input / kInputs != output_ / kOutputs) return 0.0f;
     const int row =
         Spec::kTransposed
-            ? (group_ * Tile::kInputs + input) * Tile::kOutputs + output_
-            : (group_ * Tile::kOutputs + output_) * Tile::kInputs + input;
+            ? (group_ * Tile::kInputs + input) * kOutputs + output_ % kOutputs
+            : (group_ * Tile::kOutputs + output_) * kInputs + input % kInputs;
     return Load(t_.weight, row * kTaps + tap);
   }
 

@@ -45,7 +45,13 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
     if (reach > kMaxOffset) return std::nullopt;
   }
   ConvTiles tiles(problem, demands, options);
-  if (!options.warps_only) OfferGroupTiles(&tiles);
+  if (!options.warps_only) {
+    for (const ConvProblem& joined : JoinedProblems(problem)) {
+      tiles.Join(joined);
+      OfferGroupTiles(&tiles);
+    }
+    tiles.Join(problem);
+  }
   // What tiles of warps know nothing of.
   if (demands.holds_images || problem.wraps_rows || problem.split_pixels > 0) {
     return tiles.best();

@@ -36,6 +36,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
   append(ShapeText("Output", ToDims(p.output)));
   const bool has_groups = g.has_groups();
   append({fmt::format("static constexpr Index kGroups = {};", p.groups),
+          IntText("kJoined", p.joined),
           PairText("Kernel", p.kernel),
           PairText("Stride", p.stride),
           PairText("Padding",
@@ -77,7 +78,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
   const TurningShare turning = g.turning();
   return {
       PairText("Taps", {g.taps(0), g.taps(1)}),
-      IntText("kOctetColumns", g.octet_columns),
+      IntsText("kOctetColumns", g.octet_columns, "kLead", g.lead()),
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
       BoolText("kHasUnevenPhases", g.has_uneven_phases()),
       BoolText("kTakesPairs", g.takes_pairs),

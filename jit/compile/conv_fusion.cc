@@ -286,6 +286,7 @@ class Fusing {
     sharing.packed_chunk = packed.chunk;
     sharing.packed_channels = packed.block_channels();
     sharing.packed_row_parts = packed.row_parts;
+    sharing.packed_joined = packed.problem.joined;
     const auto geometry = Choose(problem, sharing);
     if (!geometry.has_value() || !geometry->PacksLike(packed)) {
       return Choose(problem, *demands);

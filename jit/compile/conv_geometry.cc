@@ -200,15 +200,18 @@ int64_t ConvGeometry::shared_bytes() const {
       keeps_weights ? chunks() * tile_phases() * weight_units() : 0;
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
   const int64_t barriers = 1 + groups() + (holds_images() ? 2 : 0);
-  const int64_t notes = stages * (1 + CeilDiv(4 * images + 8, 16)) +
-                        CeilDiv(barriers, 2) + 2 * images * producers;
-  return ring_bytes() +
-         16 * (kept + zeros + notes + scale_units() + place_units());
+  const int64_t others = CeilDiv(barriers, 2) + 2 * images * producers;
+  return stages * stage_bytes() +
+         16 * (kept + zeros + others + scale_units() + place_units());
 }
-int64_t ConvGeometry::ring_bytes() const {
-  const int64_t weights = keeps_weights ? 0 : tile_phases() * weight_units();
-  return 16 * stages * (pixel_units() + weights);
+int64_t ConvGeometry::stage_units() const {
+  return pixel_units() + (keeps_weights ? 0 : tile_phases() * weight_units());
 }
+int64_t ConvGeometry::stage_bytes() const {
+  const int64_t note = CeilDiv(4 * images + 8, 16);
+  return 16 * (stage_units() + 1 + note);
+}
+int64_t ConvGeometry::ring_bytes() const { return 16 * stages * stage_units(); }
 int64_t ConvGeometry::scale_units() const {
   if (channel_rows || problem.takes_as_stored()) return 0;
   return int64_t{groups()} * tiles_n * 8 / 4;
@@ -297,7 +300,7 @@ int64_t ConvGeometry::image_positions() const {
                            : octets_of_row() == 2 ? 8
                            : takes_pairs          ? 2
                                                   : 1;
-  if (problem.stride == Pair{1, 1}) {
+  if (!problem.has_stride()) {
     const int64_t last =
         TapOffset(taps(0) * taps(1) - 1) + phase_shift() + run_span();
     return RoundUp(std::max(patch, last), multiple);
@@ -372,7 +375,8 @@ int64_t ConvGeometry::scale_count() const {
 bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
   return has_groups() == other.has_groups() && chunk == other.chunk &&
          block_channels() == other.block_channels() &&
-         row_parts == other.row_parts && lays_lines == other.lays_lines;
+         row_parts == other.row_parts && lays_lines == other.lays_lines &&
+         problem.joined == other.problem.joined;
 }
 bool ConvGeometry::LaysLike(const ConvGeometry& other) const {
   return lays_lines && other.lays_lines && problem.input == other.problem.input;

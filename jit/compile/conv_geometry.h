@@ -15,10 +15,12 @@ namespace kiln {
 struct ConvDemands {
   bool all_channels_in_a_block = false;
   // Weights are to lie as another kernel has them, in chunks and blocks of so
-  // many channels, and in so many parts; 0: as they like.
+  // many channels, in so many parts and of so many groups joined; 0: as they
+  // like.
   int packed_chunk = 0;
   int64_t packed_channels = 0;
   int packed_row_parts = 0;
+  int64_t packed_joined = 0;
   ConvWindows windows;  // of which tiles consist
   // What happens to each element before statistics, a pooling or a reduction or
   // to the end: pointwise ops, an estimate of their instructions, whole tensors
@@ -255,7 +257,10 @@ struct ConvGeometry {
   // Of all that threads of warpgroups sum, and a factor for each thread.
   int64_t sum_bytes() const;
   int64_t packed_bytes() const;  // of all weights
-  int64_t ring_bytes() const;    // of the stages of warpgroups
+  // Of a stage of warpgroups, with its barriers and its note, and of what all
+  // of them bring.
+  int64_t stage_bytes() const;
+  int64_t ring_bytes() const;
   int64_t shared_bytes() const;  // without what the tail needs
   // Blocks that leave partial statistics of the same group, for groups of
   // `group_channels`.
@@ -317,6 +322,7 @@ struct ConvGeometry {
   int64_t zero_units() const;   // that it multiplies
   int64_t scale_units() const;  // of sums' scales, by channel
   int64_t pixel_units() const;  // of a stage
+  int64_t stage_units() const;
   // Where lines are turned: how warps share a chunk, and all their places.
   TurningShare turning() const;
   int64_t place_units() const;

@@ -415,7 +415,7 @@ class GroupTileCost {
     return InLong(g_, kRawShareOfOthers, kRawShareOfOthersInLong);
   }
   double Slowed() const {
-    const bool is_plain = !g_.merges_phases && g_.problem.stride == Pair{1, 1};
+    const bool is_plain = !g_.merges_phases && !g_.problem.has_stride();
     const double storing =
         g_.stores_sums && is_plain ? kSlowedByStoringSums : 1.0;
     const bool are_late = g_.reduces_runs(demands_) && g_.producers > 1;

@@ -57,7 +57,7 @@ int64_t SumsOf(const ConvGeometry& g) {
 // plans of each were slower, by 8 to 25 % (on an H100). Strides take more
 // registers, for addresses.
 bool MayHaveFew(const ConvDemands& demands, const ConvGeometry& g) {
-  if (g.resident_blocks > 1 || g.problem.stride != Pair{1, 1}) return false;
+  if (g.resident_blocks > 1 || g.problem.has_stride()) return false;
   if (g.sums_chunks()) return true;
   const bool reduces = demands.all_channels_in_a_block || demands.windows.any();
   return g.tiles_n <= kFewFragments && !reduces && !g.problem.takes_as_stored();

@@ -63,7 +63,7 @@ class GroupTiles {
   // Windows know of no phases, and phases of no dilation.
   bool Suits() const {
     const ConvProblem& p = tiles_.base().problem;
-    const bool has_phases = p.insert != Pair{1, 1};
+    const bool has_phases = p.has_insert();
     if (has_phases && demands_.windows.any()) return false;
     for (size_t i = 0; i < 2; ++i) {
       if (p.insert[i] > 1 && p.dilation[i] != 1) return false;
@@ -84,7 +84,7 @@ class GroupTiles {
     constexpr int64_t kMostTapsOfPart = 33;  // three rows of 11 x 11
     constexpr int kFewestRowsOfHalves = 4;
     const ConvProblem& p = tiles_.base().problem;
-    if (p.insert != Pair{1, 1} || p.wraps_rows || p.kernel[0] == 1) return {};
+    if (p.has_insert() || p.wraps_rows || p.kernel[0] == 1) return {};
     const int rows = static_cast<int>(p.kernel[0]);
     const bool has_stride = p.stride[0] > 1;
     if (has_stride && p.dilation[0] > 1) return {rows};
@@ -108,8 +108,8 @@ class GroupTiles {
   bool CanInterleave() const {
     const ConvProblem& p = tiles_.base().problem;
     if (p.dilation[0] < (p.takes_as_stored() ? 2 : 3)) return false;
-    return p.kernel[0] > 1 && p.stride == Pair{1, 1} &&
-           p.insert == Pair{1, 1} && !demands_.windows.any();
+    return p.kernel[0] > 1 && !p.has_stride() && !p.has_insert() &&
+           !demands_.windows.any();
   }
 
   // Planes are not reduced over images; and beside windows that lay tiles out
@@ -130,7 +130,7 @@ class GroupTiles {
   bool CanReduceRuns() const {
     const ConvProblem& p = tiles_.base().problem;
     return demands_.in_registers() && !demands_.stores && p.groups == 1 &&
-           p.output[1] == kRowsOfGroup && p.insert == Pair{1, 1};
+           p.output[1] == kRowsOfGroup && !p.has_insert();
   }
 
   // Both of the columns, where results go to memory by way of shared memory.
@@ -184,7 +184,7 @@ class GroupTiles {
   // Blocks that hold images have tiles that are parts of one.
   bool CanHold(const ConvGeometry& g) const {
     return g.channel_rows && g.resident_blocks == 1 && !g.interleaves &&
-           g.problem.insert == Pair{1, 1} && demands_.in_registers();
+           !g.problem.has_insert() && demands_.in_registers();
   }
 
   void TryRowParts(ConvGeometry g, int parts) {
@@ -499,7 +499,7 @@ class GroupTiles {
 
   // A matrix's second half lies behind its first.
   static bool HalvesFollow(const ConvGeometry& g) {
-    if (g.octets_of_row() == 2 || g.problem.stride == Pair{1, 1}) return true;
+    if (g.octets_of_row() == 2 || !g.problem.has_stride()) return true;
     for (int64_t step = 0; step < g.steps(); ++step) {
       if (g.has_empty_half() && step == g.steps() - 1) break;
       if (g.OffsetOf(2 * step + 1) <= g.OffsetOf(2 * step)) return false;
@@ -512,7 +512,7 @@ class GroupTiles {
     for (g.stages = MostStages(g); g.stages >= 2; --g.stages) {
       if (g.stages % g.chunk_producers() != 0) continue;
       if (WaitsForLines(g)) return false;
-      if (g.sum_blocks > 1 && g.sum_bytes() > g.ring_bytes()) return false;
+      if (!HasRoomForSums(g, g.stages)) return false;
       if (tiles_.Offer(g)) return true;
     }
     return false;
@@ -532,22 +532,35 @@ class GroupTiles {
   // stages that one producer scales. Blocks that share sums need room for
   // these.
   int MostStages(ConvGeometry g) const {
+    constexpr int kFewest = 2;
     const int step = g.chunk_producers();
-    g.stages = kMaxStages / step * step;
-    while (g.stages - step >= 2 && !tiles_.HasRoom(g)) g.stages -= step;
-    const int most = g.stages;
+    g.stages = kFewest;
+    const int64_t least = SharedBytes(g, demands_);
+    const int64_t each = g.resident_blocks * g.stage_bytes();
+    const auto bytes_of = [&](int stages) {
+      return least + (stages - kFewest) * each;
+    };
+    int most = kMaxStages / step * step;
+    while (most - step >= kFewest && bytes_of(most) > tiles_.most_shared()) {
+      most -= step;
+    }
     const bool is_scaled_by_one =
         step == 1 && most == kMaxStages && !g.brings_halves();
-    const bool waits = !demands_.holds_images && LeavesLittleL1(g, demands_);
-    const int64_t share = ShareOfShared(SharedBytes(g, demands_));
-    g.stages -= step;
-    const bool may_be_fewer =
-        g.stages >= 2 && !g.takes_lines && !g.turns_lines &&
-        (g.sum_blocks == 1 || g.sum_bytes() <= g.ring_bytes());
+    const bool waits = !demands_.holds_images && LeavesLittleL1(bytes_of(most));
+    const int fewer = most - step;
+    const bool may_be_fewer = fewer >= kFewest && !g.takes_lines &&
+                              !g.turns_lines && HasRoomForSums(g, fewer);
     return (is_scaled_by_one || waits) && may_be_fewer &&
-                   ShareOfShared(SharedBytes(g, demands_)) < share
-               ? g.stages
+                   ShareOfShared(bytes_of(fewer)) <
+                       ShareOfShared(bytes_of(most))
+               ? fewer
                : most;
+  }
+
+  // Where blocks share them.
+  static bool HasRoomForSums(ConvGeometry g, int stages) {
+    g.stages = stages;
+    return g.sum_blocks == 1 || g.sum_bytes() <= g.ring_bytes();
   }
 
   ConvTiles& tiles_;

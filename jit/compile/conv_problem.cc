@@ -9,7 +9,7 @@ namespace {
 
 // Columns of the filter that an octet has room for.
 int64_t MostColumns(const ConvProblem& problem) {
-  if (problem.insert != Pair{1, 1}) return 1;
+  if (problem.has_insert()) return 1;
   return std::max<int64_t>(8 / problem.group_inputs(), 1);
 }
 
@@ -28,6 +28,18 @@ int64_t EvenColumns(int64_t width, int64_t most) {
   return CeilDiv(width, CeilDiv(width, most));
 }
 
+// With groups of at most so many channels, of as many groups each as there may
+// be.
+ConvProblem Joined(const ConvProblem& problem, int64_t most) {
+  const int64_t own = std::max(problem.group_inputs(), problem.group_outputs());
+  int64_t count = std::clamp(most / own, int64_t{1}, problem.groups);
+  while (problem.groups % count != 0) --count;
+  ConvProblem joined = problem;
+  joined.groups /= count;
+  joined.joined = count;
+  return joined;
+}
+
 }  // namespace
 
 int64_t ConvProblem::octet_columns() const {
@@ -42,11 +54,27 @@ bool ConvProblem::scales_few_halves() const {
   return kernel[1] % EvenColumns(kernel[1], MostColumns(*this)) != 0;
 }
 
+std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem) {
+  constexpr int64_t kFewestInputs = 8;
+  std::vector<ConvProblem> problems = {problem};
+  if (problem.has_insert() || problem.wraps_rows || problem.split_pixels > 0) {
+    return problems;
+  }
+  for (const int64_t channels : {16, 32, 64}) {
+    const ConvProblem joined = Joined(problem, channels);
+    if (joined.joined > problems.back().joined &&
+        joined.group_inputs() >= kFewestInputs) {
+      problems.push_back(joined);
+    }
+  }
+  return problems;
+}
+
 bool MayLayLines(const ConvProblem& problem) {
   constexpr int64_t kFewestInputs = 64;
   constexpr int64_t kFewestOutputs = 128;
   return !problem.takes_as_stored() && problem.has_one_tap() &&
-         problem.groups == 1 && !problem.wraps_rows &&
+         problem.groups == 1 && problem.joined == 1 && !problem.wraps_rows &&
          problem.split_pixels == 0 && problem.input[1] >= kFewestInputs &&
          problem.output[1] >= kFewestOutputs;
 }

@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_CONV_PROBLEM_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "jit/compile/lowered_plan.h"
 
@@ -14,6 +15,9 @@ struct ConvProblem {
   Dims4 input = {1, 1, 1, 1};
   Dims4 output = {1, 1, 1, 1};
   int64_t groups = 1;
+  // Groups of the convolution that each of `groups` consists of; those of two
+  // different ones have weights of 0 (conv_joined.cuh).
+  int64_t joined = 1;
   Pair kernel = {1, 1};
   Pair stride = {1, 1};
   Pair padding = {0, 0};  // may be negative
@@ -31,10 +35,13 @@ struct ConvProblem {
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t group_inputs() const { return input[1] / groups; }
   int64_t group_outputs() const { return output[1] / groups; }
+  // Searches for tiles ask these often: not by comparing arrays.
+  bool has_stride() const { return stride[0] != 1 || stride[1] != 1; }
+  bool has_insert() const { return insert[0] != 1 || insert[1] != 1; }
   // A filter of one tap, at every pixel.
   bool has_one_tap() const {
-    return kernel == Pair{1, 1} && stride == Pair{1, 1} &&
-           insert == Pair{1, 1} && padding == Pair{0, 0};
+    return kernel == Pair{1, 1} && !has_stride() && !has_insert() &&
+           padding == Pair{0, 0};
   }
   // Of warpgroups: whether they multiply the operands as they are stored.
   bool takes_as_stored() const { return has_halves() && !scales_few_halves(); }
@@ -51,6 +58,10 @@ struct ConvProblem {
     return input_type == weight_type && input_type != DataType::kF32;
   }
 };
+
+// The problem itself, and, where it has groups of few channels, those of
+// several such groups each.
+std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem);
 
 // Whether a convolution's input may be laid down before it (lay_lines.cu): it
 // is not multiplied as it is stored, by a filter of one tap, and has so many

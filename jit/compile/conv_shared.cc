@@ -50,7 +50,11 @@ int64_t SharedBytes(const ConvGeometry& g, const ConvDemands& demands) {
 
 bool LeavesLittleL1(const ConvGeometry& g, const ConvDemands& demands) {
   const int64_t reserved = g.holds_images() ? kSharedPerBlockReserved : 0;
-  return ShareOfShared(SharedBytes(g, demands) + reserved) >= kMostShared;
+  return LeavesLittleL1(SharedBytes(g, demands) + reserved);
+}
+
+bool LeavesLittleL1(int64_t shared_bytes) {
+  return ShareOfShared(shared_bytes) >= kMostShared;
 }
 
 }  // namespace kiln

@@ -12,9 +12,10 @@ namespace kiln {
 // most.
 int64_t SharedBytes(const ConvGeometry& geometry, const ConvDemands& demands);
 
-// Whether that leaves the L1 of sm_90 as little as can be: loads that are on
-// their way fill it.
+// Whether that, or so many bytes, leaves the L1 of sm_90 as little as can be:
+// loads that are on their way fill it.
 bool LeavesLittleL1(const ConvGeometry& geometry, const ConvDemands& demands);
+bool LeavesLittleL1(int64_t shared_bytes);
 
 }  // namespace kiln
 

@@ -30,7 +30,8 @@ ConvTiles::ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
                      const ConvOptions& options)
     : demands_(demands),
       options_(options),
-      sm_count_(std::max(options.target.sm_count, 1)) {
+      sm_count_(std::max(options.target.sm_count, 1)),
+      most_shared_(MaxSharedBytes(options.target)) {
   base_.problem = problem;
   base_.windows = demands.windows;
   base_.spares_registers = options.spare_registers > 0;
@@ -50,7 +51,8 @@ bool ConvTiles::Offer(ConvGeometry g) {
   if (demands_.packed_chunk != 0 &&
       (g.chunk != demands_.packed_chunk ||
        g.block_channels() != demands_.packed_channels ||
-       g.row_parts != demands_.packed_row_parts)) {
+       g.row_parts != demands_.packed_row_parts ||
+       g.problem.joined != demands_.packed_joined)) {
     return false;
   }
   if (demands_.holds_images) return OfferHeld(g);
@@ -59,12 +61,8 @@ bool ConvTiles::Offer(ConvGeometry g) {
   return true;
 }
 
-bool ConvTiles::HasRoom(const ConvGeometry& g) const {
-  return SharedBytes(g, demands_) <= MaxSharedBytes(options_.target);
-}
-
 bool ConvTiles::FindRoom(const ConvGeometry& g) const {
-  if (HasRoom(g)) return true;
+  if (SharedBytes(g, demands_) <= most_shared_) return true;
   if (options_.search != nullptr) options_.search->LacksSharedMemory(g);
   return false;
 }

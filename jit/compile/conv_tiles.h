@@ -17,21 +17,22 @@ class ConvTiles {
   ConvTiles(const ConvProblem& problem, const ConvDemands& demands,
             const ConvOptions& options);
 
+  // Tiles of another problem follow, which is the same convolution.
+  void Join(const ConvProblem& joined) { base_.problem = joined; }
+
   // A geometry that has only what all tiles have in common.
   const ConvGeometry& base() const { return base_; }
   const ConvDemands& demands() const { return demands_; }
   const ConvOptions& options() const { return options_; }
   const std::optional<ConvGeometry>& best() const { return best_; }
   int sm_count() const { return sm_count_; }
+  int64_t most_shared() const { return most_shared_; }  // bytes of a block
 
   // Registers of a thread that are to stay free for what the plan computes.
   int64_t spare_registers() const { return options_.spare_registers; }
   // That statistics of group_norm, or what is kept of images, take where pixels
   // are rows.
   int64_t StatisticsRegisters(const ConvGeometry& geometry) const;
-
-  // Whether shared memory suffices.
-  bool HasRoom(const ConvGeometry& geometry) const;
 
   // Takes the tile if a strip of some length makes it the fastest and shared
   // memory suffices, and says whether that does. Who listens to the search is
@@ -47,7 +48,7 @@ class ConvTiles {
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
   void Take(const ConvGeometry& geometry, double cycles);
   bool IsRefused(const ConvGeometry& geometry) const;
-  // As HasRoom; who listens to the search is told if not.
+  // Whether shared memory suffices; who listens to the search is told if not.
   bool FindRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);
   bool SuitsHeldWindows(const ConvGeometry& geometry) const;
@@ -57,6 +58,7 @@ class ConvTiles {
   const ConvDemands demands_;
   const ConvOptions& options_;
   const int sm_count_;
+  const int64_t most_shared_;
   ConvGeometry base_;
   std::optional<ConvGeometry> best_;
   double best_cycles_ = 0.0;

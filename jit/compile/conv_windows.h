@@ -20,8 +20,9 @@ struct ConvWindows {
   Pair before = {0, 0};
   Pair extent = {0, 0};
 
-  bool any() const { return size != Pair{1, 1}; }
-  bool lay_out_tiles() const { return extent != Pair{0, 0}; }
+  // Searches for tiles ask this often: not by comparing arrays.
+  bool any() const { return size[0] != 1 || size[1] != 1; }
+  bool lay_out_tiles() const { return extent[0] != 0 || extent[1] != 0; }
   int64_t overlap(size_t axis) const { return size[axis] - stride[axis]; }
   // Windows for each element.
   double density() const {

@@ -6,7 +6,10 @@
 namespace kiln {
 
 // a / b rounded up, and a rounded up to a multiple of b; for a >= 0, b > 0.
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// One is what b is mostly, and costs no division.
+constexpr int64_t CeilDiv(int64_t a, int64_t b) {
+  return b == 1 ? a : (a + b - 1) / b;
+}
 constexpr int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 
 }  // namespace kiln

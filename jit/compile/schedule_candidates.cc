@@ -26,6 +26,9 @@ std::string KindOf(const ConvGeometry& g) {
   }
   std::string kind =
       fmt::format("{} x {} warpgroups, {}", g.groups_m, g.groups_n, InputOf(g));
+  if (g.problem.joined > 1) {
+    kind += fmt::format(", {} groups joined", g.problem.joined);
+  }
   if (g.turns_lines) kind += ", lines turned";
   if (g.row_parts > 1) kind += fmt::format(", filter in {}", g.row_parts);
   if (g.sum_blocks > 1) kind += fmt::format(", {} share sums", g.sum_blocks);

@@ -14,6 +14,7 @@
 #include "tests/full_matrix.h"
 #include "tests/jit/compile/compile_testing.h"
 #include "tests/jit/compile/fastest_schedule.h"
+#include "tests/ptx/joined_plans.h"
 #include "tests/ptx/plan_testing.h"
 #include "tests/ptx/template_plans.h"
 
@@ -101,6 +102,21 @@ TEST(PtxSchedulesTest, SomeBlocksFinishWhatOthersLeave) {
   EXPECT_TRUE(std::any_of(
       schedule.kernels.begin(), schedule.kernels.end(),
       [](const Kernel& kernel) { return kernel.progress && kernel.lag > 0; }));
+}
+
+// In each grade that operands have parts in.
+TEST(PtxSchedulesTest, GroupsOfFewChannelsAreJoined) {
+  for (const TemplatePlan& plan : JoinedPlans()) {
+    for (const std::string& grade : GradesOf(plan)) {
+      SCOPED_TRACE(plan.name + " " + grade);
+      const Schedule schedule = ScheduleOf(plan, grade);
+      EXPECT_TRUE(std::any_of(
+          schedule.kernels.begin(), schedule.kernels.end(),
+          [](const Kernel& kernel) {
+            return kernel.conv && kernel.conv->problem.joined > 1;
+          }));
+    }
+  }
 }
 
 TEST(PtxSchedulesTest, SomeTilesTakeRowsFromTheOneAbove) {

@@ -6,6 +6,7 @@
 #include "tests/ptx/correlation_plans.h"
 #include "tests/ptx/eights_plans.h"
 #include "tests/ptx/holding_plans.h"
+#include "tests/ptx/joined_plans.h"
 #include "tests/ptx/long_sum_plans.h"
 #include "tests/ptx/phase_plans.h"
 #include "tests/ptx/plain_plans.h"
@@ -386,9 +387,9 @@ std::vector<TemplatePlan> TemplatePlans() {
   }
   for (const std::vector<TemplatePlan>& list :
        {SmallDevicePlans(), ApartPlans(), CarryingPlans(), EightsPlans(),
-        CorrelationPlans(), HoldingPlans(), LongSumPlans(), PhasePlans(),
-        WarpProductPlans(), RowPlans(), PlainPlans(), ScalePlans(),
-        SignalPlans()}) {
+        CorrelationPlans(), HoldingPlans(), JoinedPlans(), LongSumPlans(),
+        PhasePlans(), WarpProductPlans(), RowPlans(), PlainPlans(),
+        ScalePlans(), SignalPlans()}) {
     plans.insert(plans.end(), list.begin(), list.end());
   }
   return plans;
