@@ -35,6 +35,27 @@ class JoinedGroups {
         tile_(tile),
         scale_(Spec::kScales ? InverseOfPower(factor) : 1.0f) {}
 
+  // Clears what products read of stages and nobody writes: sums of such pixels
+  // are not used, but each that is no number costs time. By all threads.
+  static __device__ void ClearRest(const ConvStages<Spec>& stages) {
+    constexpr int kOfImage = Spec::kImagePositions - Group::kImagePatch;
+    constexpr int kCount = Spec::kStages * Spec::kInputParts * Group::kOctets *
+                           Spec::kImages * kOfImage;
+    for (int i = threadIdx.x; i < kCount; i += blockDim.x) {
+      int rest = i / kOfImage;
+      const int image = rest % Spec::kImages;
+      rest /= Spec::kImages;
+      const int octet = rest % Group::kOctets;
+      rest /= Group::kOctets;
+      const int position =
+          image * Spec::kImagePositions + Group::kImagePatch + i % kOfImage;
+      stages.pixels(rest /
+                    Spec::kInputParts)[rest % Spec::kInputParts * Group::kPart +
+                                       Group::UnitOf(octet, position)] =
+          make_uint4(0, 0, 0, 0);
+    }
+  }
+
   // Whether any of the thread's sums is an infinity or NaN.
   static __device__ bool HasNonFinite(const Sums<Spec>& sums) {
     constexpr int kAtOnce = 4;
@@ -47,21 +68,23 @@ class JoinedGroups {
     return all != all;
   }
 
-  // Computes those again that are NaN.
+  // Computes those again that are NaN. All lanes of a warp go the same way, as
+  // the compiler must see, or products wait for each other.
   __device__ void Mend(Sums<Spec>* sums) const {
 #pragma unroll 1
     for (int i = 0; i < kCount; ++i) {
-      float sum = Select(*sums, i);
-      if (sum != sum) {
-        const Place place = PlaceOf(i);
-        if (place.inside) Put(i, SumAt(place), sums);
-      }
+      const float sum = Select(*sums, i);
+      const Place place = PlaceOf(i);
+      const bool is_wrong = sum != sum && place.inside;
+      if (!__any_sync(~0u, is_wrong)) continue;
+      const float again = SumAt(place);
+      Put(i, is_wrong ? again : sum, sums);
     }
   }
 
  private:
   static_assert(Spec::kOctetColumns == 1 && Tile::kWeightPhases == 1 &&
-                    !Spec::kLaysLines && !Spec::kWrapsRows,
+                    !Spec::kTakesLines && !Spec::kWrapsRows,
                 "Of others pixels or weights lie elsewhere.");
   static_assert(!Spec::kChannelRows ||
                     (Spec::kTilesM == 1 && Spec::kImages == 1),
@@ -118,28 +141,24 @@ class JoinedGroups {
             warp.IsInside(block_, tile_, m, half)};
   }
 
-  // Of the group that the output channel is of.
+  // Of the group that the output channel is of; of the last channel where it
+  // is none.
   __device__ float SumAt(const Place& place) const {
     constexpr int kInputs = Tile::kInputs / Spec::kJoined;
     constexpr int kOutputs = Tile::kOutputs / Spec::kJoined;
     const int output =
         block_.channel_block * Tile::kBlockChannels + place.channel;
-    if (output >= Tile::kOutputs) return 0.0f;
-    const int first = output / kOutputs * kInputs;
+    const int first = min(output, Tile::kOutputs - 1) / kOutputs * kInputs;
     float sum = 0.0f;
 #pragma unroll 1
-    for (int chunk = 0; chunk < Tile::kAllChunks; ++chunk) {
-      const int of_chunk = chunk / Spec::kRowParts * Spec::kChunk;
-      const int end = min(first + kInputs - of_chunk, Spec::kChunk);
+    for (int i = 0; i < kInputs * Spec::kRowParts; ++i) {
+      const int part = i % Spec::kRowParts;
+      const int input = first + i / Spec::kRowParts;
 #pragma unroll 1
-      for (int i = max(first - of_chunk, 0); i < end; ++i) {
-#pragma unroll 1
-        for (int tap = 0; tap < Group::kTaps; ++tap) {
-          const int row =
-              tap / Spec::kTapsW + Tile::RowOfPart(chunk % Spec::kRowParts);
-          sum = fmaf(InputAt(place, of_chunk + i, row, tap % Spec::kTapsW),
-                     WeightAt(place.channel, chunk, i, tap), sum);
-        }
+      for (int tap = 0; tap < Group::kTaps; ++tap) {
+        const int row = tap / Spec::kTapsW + Tile::RowOfPart(part);
+        sum = fmaf(InputAt(place, input, row, tap % Spec::kTapsW),
+                   WeightAt(place.channel, input, part, tap), sum);
       }
     }
     return sum;
@@ -162,9 +181,10 @@ class JoinedGroups {
            scale_;
   }
 
-  // The packed one of channel `i` of a chunk.
-  __device__ float WeightAt(int output, int chunk, int i, int tap) const {
-    const int octet = i / 8;
+  // The packed one of a channel of the block, in a part of the filter's rows.
+  __device__ float WeightAt(int output, int input, int part, int tap) const {
+    const int chunk = input / Spec::kChunk * Spec::kRowParts + part;
+    const int octet = input % Spec::kChunk / 8;
     const int eight = Group::kOctetsOfRow == 1 ? octet * Group::kTaps + tap
                                                : tap * Group::kOctets + octet;
     const long long of_chunk =
@@ -176,8 +196,8 @@ class JoinedGroups {
                              eight * Tile::kBlockChannels + output;
     float weight = 0.0f;
 #pragma unroll
-    for (int part = 0; part < Spec::kWeightParts; ++part) {
-      weight += PartOf(unit + part * Group::kWeightPart, i % 8);
+    for (int k = 0; k < Spec::kWeightParts; ++k) {
+      weight += PartOf(unit + k * Group::kWeightPart, input % 8);
     }
     return weight;
   }

@@ -424,7 +424,6 @@ class ConvConsumer {
                              float factor) {
     if (!__any_sync(~0u, JoinedGroups<Spec>::HasNonFinite(sums_))) return;
     JoinedGroups<Spec>(t_, block, tile, factor).Mend(&sums_);
-    __syncwarp();
   }
 
   // Whether the numbers of a stage that has this factor, 0 if it has nothing
@@ -565,6 +564,7 @@ __device__ void ConvWgmma(const typename Spec::Tensors& t) {
   extern __shared__ __align__(256) float dynamic_shared[];
   const ConvStages<Spec> stages(reinterpret_cast<uint4*>(dynamic_shared));
   stages.Init();
+  if constexpr (Spec::kJoined > 1) JoinedGroups<Spec>::ClearRest(stages);
   PublishShared();
   const unsigned number = NumberOfBlock<Spec>(t, stages.scratch());
   bool computes = true;

@@ -163,8 +163,8 @@ class GroupTiles {
   // are faster (46 and 53 us of one plan on an H100).
   bool CanTakeLines() const {
     const ConvProblem& p = tiles_.base().problem;
-    return p.takes_as_stored() && p.has_one_tap() && p.input[3] % 4 == 0 &&
-           SuitsLines();
+    return p.takes_as_stored() && p.has_one_tap() && p.joined == 1 &&
+           p.input[3] % 4 == 0 && SuitsLines();
   }
   bool SuitsLines() const {
     return tiles_.base().problem.octet_columns() == 1 &&

@@ -82,6 +82,15 @@ INSTANTIATE_TEST_SUITE_P(
         "input x: f32[128,8,128,128]\nparam w: f32[64,8,3,3]\n"
         "y = conv2d(x, w)\nn = group_norm(y, num_groups=16)\n"
         "z = max_pool2d(n, kernel_size=4)\noutput z\n",
+        // Joined groups: in one chunk, in several, with parts.
+        "input x: f16[32,128,56,56]\nparam w: f16[128,4,3,3]\n"
+        "y = conv2d(x, w, padding=1, groups=32)\nz = relu(y)\noutput z\n",
+        "input x: f16[32,256,28,28]\nparam w: f16[256,8,3,3]\n"
+        "y = conv2d(x, w, padding=1, groups=32)\nz = relu(y)\noutput z\n",
+        "input x: f32[32,512,14,14]\nparam w: f32[512,16,3,3]\n"
+        "y = conv2d(x, w, padding=1, groups=32)\nz = relu(y)\noutput z\n",
+        "grade tf32\ninput x: f32[32,128,56,56]\nparam w: f32[128,4,3,3]\n"
+        "y = conv2d(x, w, padding=1, groups=32)\nz = relu(y)\noutput z\n",
         // One part, as stored.
         "input x: f16[16,64,56,56]\nparam w: f16[64,64,3,3]\n"
         "y = conv2d(x, w, padding=1)\nz = relu(y)\noutput z\n"));
