@@ -200,6 +200,14 @@ bool Node::Reads(int value) const {
       [&](const Operand& operand) { return ValueOf(operand) == value; });
 }
 
+bool Node::ReadsOnly(const std::function<bool(int)>& is_in_set) const {
+  return std::all_of(operands.begin(), operands.end(),
+                     [&](const Operand& operand) {
+                       const int value = ValueOf(operand);
+                       return value < 0 || is_in_set(value);
+                     });
+}
+
 bool Node::IsMove() const {
   return kind == NodeKind::kUnfold || kind == NodeKind::kTurn ||
          kind == NodeKind::kJoin || IsMosaicMove();

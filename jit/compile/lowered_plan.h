@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,6 +87,8 @@ struct Node {
   std::optional<NarrowTile> narrow = std::nullopt;
 
   bool Reads(int value) const;
+  // Nothing but values that are in `set`, and literals.
+  bool ReadsOnly(const std::function<bool(int)>& is_in_set) const;
   bool IsConvolution() const;  // transposed or not
   bool IsNorm() const;         // of a group or a batch, or a part of it
   bool IsMove() const;         // of elements, as they are

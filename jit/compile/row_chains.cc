@@ -201,15 +201,10 @@ class ChainSearch {
     const std::vector<int>& nodes = groups_[index].epilogue;
     return std::all_of(nodes.begin(), nodes.end(), [&](int node) {
       const int result = NodeAt(node).results[0];
-      if (!IsOfRows(result)) return true;
-      const std::vector<Operand>& operands = NodeAt(node).operands;
-      return std::all_of(
-          operands.begin(), operands.end(), [&](const Operand& operand) {
-            const int value = ValueOf(operand);
-            return value < 0 ||
-                   (inside.count(value) > 0 &&
-                    AlignDims(DimsOf(value)) == AlignDims(DimsOf(result)));
-          });
+      return !IsOfRows(result) || NodeAt(node).ReadsOnly([&](int value) {
+        return inside.count(value) > 0 &&
+               AlignDims(DimsOf(value)) == AlignDims(DimsOf(result));
+      });
     });
   }
 

@@ -104,8 +104,7 @@ double Sum(const std::vector<int>& values) {
 }
 
 bool IsInRegisters(const RowGeometry& geometry) {
-  return geometry.keeper == RowKeeper::kWarp ||
-         geometry.keeper == RowKeeper::kWarpChain;
+  return geometry.keeper == RowKeeper::kWarp || geometry.is_warp_chain();
 }
 
 // Of so many reductions. `at_once`: see kClusterAtOnceUs.
@@ -174,9 +173,8 @@ double RowCost::PlainUs() const {
 }
 
 double RowCost::RegistersUs(const RowGeometry& geometry) const {
-  const double tensors = geometry.keeper == RowKeeper::kWarpChain
-                             ? static_cast<double>(work_.staged.size())
-                             : 1;
+  const double tensors =
+      geometry.is_warp_chain() ? static_cast<double>(work_.staged.size()) : 1;
   const double registers =
       kOtherRegisters + kRegistersPerHeld * Held(geometry) * tensors;
   const double threads =

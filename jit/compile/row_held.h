@@ -56,9 +56,7 @@ class RowHeld {
   bool is_team() const { return rows().keeper == RowKeeper::kTeam; }
   bool is_chain() const { return rows().keeper == RowKeeper::kChain; }
   bool keeps() const { return rows().kept_bytes > 0; }
-  bool is_held_through() const {
-    return rows().keeper == RowKeeper::kWarpChain;
-  }
+  bool is_held_through() const { return rows().is_warp_chain(); }
   std::vector<const ElementCode*> Codes(bool reads) const;
   bool IsAccessed(const KernelTensor& tensor, bool reads) const;
   bool IsReadWhole(const KernelTensor& tensor) const;

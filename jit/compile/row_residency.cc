@@ -135,6 +135,13 @@ class RowMerging {
     });
   }
 
+  // Chains, and what may be a chain of one (TryWarpChain).
+  RowWork Sparing(RowWork work) const {
+    work.spares_registers =
+        options_.spares_registers && (work.reductions > 1 || work.pitch > 1);
+    return work;
+  }
+
   std::optional<RowGeometry> Choose(const RowWork& work) const {
     if (options_.rank == 0) return ChooseRowGeometry(work, target_);
     std::optional<RowGeometry> rows;
@@ -188,8 +195,7 @@ class RowMerging {
       if (!kernel.IsEmpty()) kernels.push_back(kernel);
     }
     const KernelGroup joined = JoinedChain(plan_, groups, chain);
-    RowWork work = WorkOfChain(plan_, joined, kernels);
-    work.spares_registers = options_.spares_registers;
+    RowWork work = Sparing(WorkOfChain(plan_, joined, kernels));
     // Each takes as long as two, by two plans where these are a third faster.
     const int of_reduced_rows = apart.CountReducedRows(chain);
     work.apart_kernels += of_reduced_rows;
@@ -231,8 +237,7 @@ class RowMerging {
     }
     if (source >= 0) merged.prologue = groups_[source].group.epilogue;
 
-    RowWork work = WorkOfRows(plan_, merged);
-    work.spares_registers = options_.spares_registers && work.pitch > 1;
+    const RowWork work = Sparing(WorkOfRows(plan_, merged));
     if (work.staged.empty() || !UsesRows(plan_, merged)) return;
     std::optional<RowGeometry> rows = Choose(work);
     groups_[index].work = work;

@@ -287,16 +287,12 @@ class Weighing {
 
   bool HasPureNumbers(const KernelGroup& group) const {
     const RowValues values(plan_, group);
-    return std::all_of(
-        group.epilogue.begin(), group.epilogue.end(), [&](int node) {
-          const std::vector<Operand>& operands = NodeAt(node).operands;
-          return !values.IsOfRow(NodeAt(node)) ||
-                 std::all_of(operands.begin(), operands.end(),
-                             [&](const Operand& operand) {
-                               const int value = ValueOf(operand);
-                               return value < 0 || values.LinkOf(value) >= 0;
-                             });
-        });
+    const auto is_number = [&](int value) { return values.LinkOf(value) >= 0; };
+    return std::all_of(group.epilogue.begin(), group.epilogue.end(),
+                       [&](int node) {
+                         return !values.IsOfRow(NodeAt(node)) ||
+                                NodeAt(node).ReadsOnly(is_number);
+                       });
   }
 
   // Bytes of everything of an element that `group` leaves in memory.
