@@ -38,6 +38,11 @@ bool IsShort(const Node& node) {
   }
 }
 
+bool AreShort(const LoweredPlan& plan, const KernelGroup& group) {
+  return std::all_of(group.epilogue.begin(), group.epilogue.end(),
+                     [&](int node) { return IsShort(plan.nodes[node]); });
+}
+
 // Some ten instructions, which the compiler does once for what has the same
 // operand.
 bool IsBrief(const Node& node) {
@@ -113,18 +118,14 @@ class Again {
                        });
   }
 
-  bool AreShort(const KernelGroup& group) const {
-    return std::all_of(group.epilogue.begin(), group.epilogue.end(),
-                       [&](int node) { return IsShort(NodeAt(node)); });
-  }
-
   // Whether it is worth it to compute `source` for each element of `domain`.
   // Long prologues of reductions leave fewer loads in flight.
   bool Fits(const KernelGroup& source, const Dims& domain,
             bool is_reduction) const {
-    if (AlignDims(domain) == AlignDims(source.domain)) return AreShort(source);
+    if (AlignDims(domain) == AlignDims(source.domain))
+      return AreShort(plan_, source);
     return AreInCommon(source.domain, domain) &&
-           (!is_reduction || AreShort(source));
+           (!is_reduction || AreShort(plan_, source));
   }
 
   // Whether `reader` needs results of `source` as vectors of its channels,
@@ -198,6 +199,10 @@ class Again {
 };
 
 }  // namespace
+
+bool AreFewShort(const LoweredPlan& plan, const KernelGroup& group) {
+  return group.epilogue.size() <= kMaxOperations && AreShort(plan, group);
+}
 
 std::vector<RowGroup> ComputeAgain(const LoweredPlan& plan,
                                    std::vector<RowGroup> groups) {

@@ -21,6 +21,9 @@ namespace kiln {
 std::vector<RowGroup> ComputeAgain(const LoweredPlan& plan,
                                    std::vector<RowGroup> groups);
 
+// Whether a pointwise group is few and short operations in that sense.
+bool AreFewShort(const LoweredPlan& plan, const KernelGroup& group);
+
 }  // namespace kiln
 
 #endif  // KILN_JIT_COMPILE_COMPUTE_AGAIN_H_

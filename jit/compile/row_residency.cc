@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "jit/compile/compute_again.h"
 #include "jit/compile/reduce_geometry.h"
 #include "jit/compile/row_chains.h"
 #include "jit/compile/row_work.h"
@@ -57,18 +58,16 @@ class RowMerging {
     return readers;
   }
 
-  // The pointwise group over the same elements that alone uses statistic
-  // `index`, or what is computed of that; else -1.
-  int UserOfRows(int index) const {
+  // The group that alone uses statistic `index`, or what is computed of that;
+  // else -1.
+  int ReaderOfRows(int index) const {
     const KernelGroup& group = groups_[index].group;
     if (group.anchor < 0 || groups_[index].rows) return -1;
     const Node& node = NodeAt(group.anchor);
     if (node.kind != NodeKind::kReduce) return -1;
     const Dims& input = DimsOf(ValueOf(node.operands[0]));
     if (!TakesRows(plan_, node, input)) return -1;
-    const ReduceView view = ViewOf(node, input);
-    std::vector<int> nodes = group.epilogue;
-    nodes.push_back(group.anchor);
+    const std::vector<int> nodes = RowNodesOf(group);
     for (const int made : nodes) {
       if (plan_.AnyIsOutput(NodeAt(made).results)) return -1;
     }
@@ -79,14 +78,55 @@ class RowMerging {
     if (ReadsByChannel(plan_, user.group.Nodes(), ValuesMade(plan_, nodes))) {
       return -1;
     }
-    if (view.kept1 == 1 && EndsInSegments(user.group, input, view.reduced0)) {
+    return readers[0];
+  }
+
+  // A statistic, and what is computed of it.
+  static std::vector<int> RowNodesOf(const KernelGroup& group) {
+    std::vector<int> nodes = group.epilogue;
+    nodes.push_back(group.anchor);
+    return nodes;
+  }
+
+  // That group if it is pointwise over the same elements, or ends in segments.
+  int UserOfRows(int index) const {
+    const int reader = ReaderOfRows(index);
+    if (reader < 0) return -1;
+    const KernelGroup& user = groups_[reader].group;
+    const Node& node = NodeAt(groups_[index].group.anchor);
+    const Dims& input = DimsOf(ValueOf(node.operands[0]));
+    const ReduceView view = ViewOf(node, input);
+    if (view.kept1 == 1 && EndsInSegments(user, input, view.reduced0)) {
       // What is computed of that reduction's result has none of the row's.
-      const std::set<int> values = ValuesMade(plan_, nodes);
-      return AnyReads(plan_, user.group.epilogue, values) ? -1 : readers[0];
+      const std::set<int> values =
+          ValuesMade(plan_, RowNodesOf(groups_[index].group));
+      return AnyReads(plan_, user.epilogue, values) ? -1 : reader;
     }
-    const bool fits = IsPointwise(user.group) &&
-                      AlignDims(user.group.domain) == AlignDims(input);
-    return fits ? readers[0] : -1;
+    const bool fits =
+        IsPointwise(user) && AlignDims(user.domain) == AlignDims(input);
+    return fits ? reader : -1;
+  }
+
+  // That group if it pools what it computes of the rows, of nothing that is
+  // made later than they are.
+  int PoolingOfRows(int index) const {
+    const int reader = ReaderOfRows(index);
+    if (reader < 0) return -1;
+    const KernelGroup& user = groups_[reader].group;
+    if (user.anchor < 0 || NodeAt(user.anchor).kind != NodeKind::kPool2d) {
+      return -1;
+    }
+    const Dims& input =
+        DimsOf(ValueOf(NodeAt(groups_[index].group.anchor).operands[0]));
+    const Dims& pooled = DimsOf(ValueOf(NodeAt(user.anchor).operands[0]));
+    if (AlignDims(input) != AlignDims(pooled)) return -1;
+    for (int i = index + 1; i < reader; ++i) {
+      if (AnyReads(plan_, user.prologue,
+                   ValuesMade(plan_, groups_[i].group.Nodes()))) {
+        return -1;
+      }
+    }
+    return reader;
   }
 
   // Whether `user` is a reduction, each output of which is of neighbours within
@@ -220,12 +260,34 @@ class RowMerging {
         }));
   }
 
+  // Up to the statistic's group, of the elements that `source` makes, if any.
+  KernelGroup RowsOf(int index, int source) const {
+    KernelGroup rows = groups_[index].group;
+    rows.domain = DimsOf(ValueOf(NodeAt(rows.anchor).operands[0]));
+    if (source >= 0) rows.prologue = groups_[source].group.epilogue;
+    return rows;
+  }
+
+  // Makes `merged` the kernel at `place` if its rows can be kept, and `source`
+  // a part of it.
+  bool Keep(KernelGroup merged, int index, int place, int source) {
+    const RowWork work = Sparing(WorkOfRows(plan_, merged));
+    if (work.staged.empty() || !UsesRows(plan_, merged)) return false;
+    std::optional<RowGeometry> rows = Choose(work);
+    groups_[index].work = work;
+    if (!rows) return false;
+    if (options_.freely) rows->resident = false;
+    groups_[index].group = {};
+    groups_[place] = {std::move(merged), rows, work};
+    if (source >= 0) groups_[source].group = {};
+    return true;
+  }
+
   void Merge(int index) {
     const int user = UserOfRows(index);
-    if (user < 0) return;
+    if (user < 0) return MergeBeforePooling(index);
     const int source = SourceOfRows(index, user);
-    KernelGroup merged = groups_[index].group;
-    merged.domain = DimsOf(ValueOf(NodeAt(merged.anchor).operands[0]));
+    KernelGroup merged = RowsOf(index, source);
     const KernelGroup& using_rows = groups_[user].group;
     const bool has_tail = using_rows.anchor >= 0;
     const std::vector<int>& more =
@@ -235,17 +297,22 @@ class RowMerging {
       merged.tail = using_rows.anchor;
       merged.tail_epilogue = using_rows.epilogue;
     }
-    if (source >= 0) merged.prologue = groups_[source].group.epilogue;
+    Keep(std::move(merged), index, user, source);
+  }
 
-    const RowWork work = Sparing(WorkOfRows(plan_, merged));
-    if (work.staged.empty() || !UsesRows(plan_, merged)) return;
-    std::optional<RowGeometry> rows = Choose(work);
-    groups_[index].work = work;
-    if (!rows) return;
-    if (options_.freely) rows->resident = false;
-    groups_[user] = {std::move(merged), rows, work};
-    groups_[index].group = {};
-    if (source >= 0) groups_[source].group = {};
+  // A pooling leaves what it would compute of the rows to their kernel, where
+  // that makes the elements, too: one kernel and two touches less. Not of
+  // elements that both may compute (compute_again.h).
+  void MergeBeforePooling(int index) {
+    const int pooling = PoolingOfRows(index);
+    if (pooling < 0) return;
+    const int source = SourceOfRows(index, pooling);
+    if (source < 0 || AreFewShort(plan_, groups_[source].group)) return;
+    KernelGroup merged = RowsOf(index, source);
+    std::vector<int>& prologue = groups_[pooling].group.prologue;
+    merged.epilogue.insert(merged.epilogue.end(), prologue.begin(),
+                           prologue.end());
+    if (Keep(std::move(merged), index, index, source)) prologue.clear();
   }
 
   const LoweredPlan& plan_;
