@@ -33,6 +33,16 @@ PLANS = {
     + "n = group_norm(c, num_groups=12)\ny = relu(n)\noutput y\n",
     "conv_cut_groups_pixels": _conv("8,64,32,32", "160,64,3,3", padding=1)
     + "n = group_norm(c, num_groups=16)\ny = relu(n)\noutput y\n",
+    # Groups of few channels, joined: as stored, scaled, with statistics.
+    "conv_joined": _conv("8,128,28,28", "128,4,3,3", "f16", padding=1,
+                         groups=32)
+    + "y = relu(c)\noutput y\n",
+    "conv_joined_scaled": _conv("8,256,14,14", "256,16,3,3", padding=1,
+                                groups=16)
+    + "y = relu(c)\noutput y\n",
+    "conv_joined_moments": _conv("8,128,28,28", "128,4,3,3", "f16", padding=1,
+                                 groups=32)
+    + "n = group_norm(c, num_groups=8)\ny = relu(n)\noutput y\n",
     "conv_bf16_k1": _conv("2,64,14,14", "128,64,1,1", "bf16")
     + "y = silu(c)\noutput y\n",
     # Pixels as they lie.

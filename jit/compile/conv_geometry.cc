@@ -384,8 +384,12 @@ bool ConvGeometry::LaysLike(const ConvGeometry& other) const {
 bool ConvGeometry::IsTileOf(ConvGeometry other) const {
   other.tiles_per_block = tiles_per_block;
   other.teams = teams;
+  other.in_turns = in_turns;
   other.image_step = image_step;
   other.spares_registers = spares_registers;
+  other.stages = stages;
+  other.keeps_weights = keeps_weights;
+  if (other.sums_chunks() == sums_chunks()) other.chunk = chunk;
   return *this == other;
 }
 bool ConvGeometry::shares_chunks() const {

@@ -396,8 +396,9 @@ struct ConvGeometry {
   bool sums_chunks() const {
     return (splits_input || splits_weight) && (chunks() > 1 || chains() > 1);
   }
-  // Whether the other differs at most in how many tiles blocks have, and in
-  // what producers leave free.
+  // Whether the other differs at most in how many tiles blocks have, in what
+  // producers leave free and in what stages there are of: sums take as many
+  // registers.
   bool IsTileOf(ConvGeometry other) const;
   friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 

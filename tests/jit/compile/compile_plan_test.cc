@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "fmt/format.h"
@@ -139,6 +140,22 @@ output y
 
 // ptxas spills in a reduction that has 64 registers, too. Prevents that no
 // schedule is left, and the plan is refused.
+// What leaves more registers free holds no images.
+TEST(CompilePlanTest, AnotherTileIsTriedBeforeMoreIsLeftFree) {
+  const auto artifact = CompileText(
+      "input x: f16[32,12,13,13]\nparam w: f16[960,12,3,3]\n"
+      "param b: f16[960]\ny = conv2d(x, w, b, padding=1)\nm = mish(y)\n"
+      "n = group_norm(m, num_groups=5)\ng = gelu(n)\nz = softplus(g)\n"
+      "output z\n",
+      "sm_90a/132");
+  ASSERT_TRUE(artifact.ok()) << DescribeFailure(artifact.status());
+  EXPECT_TRUE(std::any_of(artifact->modules.begin(), artifact->modules.end(),
+                          [](const Module& module) {
+                            return module.source.find("kiln_conv_held") !=
+                                   std::string::npos;
+                          }));
+}
+
 TEST(CompilePlanTest, AReductionThatSpillsGetsMoreRegisters) {
   const auto artifact = CompileText(R"(
 input x: f32[4,224,128,128]
