@@ -53,6 +53,15 @@ class ChannelPacker {
 
   // Weight of an input channel of the group and a tap of the filter.
   __device__ float WeightAt(int input, int tap) const {
+    if constexpr (Spec::kJoined > 1) return JoinedWeightAt(input, tap);
+    const int row =
+        Spec::kTransposed
+            ? (group_ * Tile::kInputs + input) * Tile::kOutputs + output_
+            : (group_ * Tile::kOutputs + output_) * Tile::kInputs + input;
+    return Load(t_.weight, row * kTaps + tap);
+  }
+  // The same of groups that are one here: 0 between those that are different.
+  __device__ float JoinedWeightAt(int input, int tap) const {
     constexpr int kInputs = Tile::kInputs / Spec::kJoined;
     constexpr int kOutputs = Tile::kOutputs / Spec::kJoined;
     if (input / kInputs != output_ / kOutputs) return 0.0f;
