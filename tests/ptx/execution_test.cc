@@ -110,11 +110,11 @@ TEST(PtxSchedulesTest, GroupsOfFewChannelsAreJoined) {
     for (const std::string& grade : GradesOf(plan)) {
       SCOPED_TRACE(plan.name + " " + grade);
       const Schedule schedule = ScheduleOf(plan, grade);
-      EXPECT_TRUE(std::any_of(
-          schedule.kernels.begin(), schedule.kernels.end(),
-          [](const Kernel& kernel) {
-            return kernel.conv && kernel.conv->problem.joined > 1;
-          }));
+      EXPECT_TRUE(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                              [](const Kernel& kernel) {
+                                return kernel.conv &&
+                                       kernel.conv->problem.joined > 1;
+                              }));
     }
   }
 }
