@@ -8,6 +8,9 @@
 // the input channels in chunks of kChunk. Where images are small it computes
 // kImages of them, a tile of each.
 //
+// Each of the kGroups may be kJoined groups of the convolution
+// (conv_joined.cuh).
+//
 // A transposed convolution of stride s is s * s convolutions, one for each
 // phase: the pixels whose coordinates have the same remainders modulo s. So are
 // the rows of a convolution of dilation kInterleave, with the same weights.

@@ -7,7 +7,8 @@
 // each, so that no weight of 0 meets an infinity, and so do rows of the filter
 // that two parts of it have (conv_tile.cuh). For the same reason, where
 // infinities lie among other numbers (lay_lines.cu), parts of a weight have its
-// sign and are not 0 unless it is. Behind them stand the factors
+// sign and are not 0 unless it is. Only between groups that are joined there
+// are zeros, of which conv_joined.cuh takes care. Behind them stand the factors
 // that undo the scales of the output channels. Runs when the weights change,
 // not at each launch; a warp packs an output channel.
 #include "conv_halves.cuh"

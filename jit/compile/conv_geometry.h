@@ -257,8 +257,8 @@ struct ConvGeometry {
   // Of all that threads of warpgroups sum, and a factor for each thread.
   int64_t sum_bytes() const;
   int64_t packed_bytes() const;  // of all weights
-  // Of a stage of warpgroups, with its barriers and its note, and of what all
-  // of them bring.
+  // Of a stage of warpgroups with its barriers and its note; and of what all
+  // stages bring, without these.
   int64_t stage_bytes() const;
   int64_t ring_bytes() const;
   int64_t shared_bytes() const;  // without what the tail needs

@@ -7,7 +7,8 @@
 namespace kiln {
 
 // What a tile of warpgroups takes of the sum of its parts (conv_group_cost.cc)
-// where the filter has a stride, or is cut into parts of its rows.
+// where the filter has a stride, is cut into parts of its rows, or has groups
+// that are joined.
 double ShareOfParts(const ConvGeometry& geometry, const ConvDemands& demands);
 
 }  // namespace kiln

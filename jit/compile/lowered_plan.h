@@ -87,7 +87,7 @@ struct Node {
   std::optional<NarrowTile> narrow = std::nullopt;
 
   bool Reads(int value) const;
-  // Nothing but values that are in `set`, and literals.
+  // Whether it reads nothing but such values, and literals.
   bool ReadsOnly(const std::function<bool(int)>& is_in_set) const;
   bool IsConvolution() const;  // transposed or not
   bool IsNorm() const;         // of a group or a batch, or a part of it
