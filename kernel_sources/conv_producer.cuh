@@ -5,7 +5,8 @@
 // packed before, arrive by bulk copies.
 //
 // Producers take chunks in turn, or all share each. Where they load ahead, a
-// chunk is handed over while the loads of the next are on their way.
+// chunk is handed over while the loads of the next are on their way; where they
+// copy ahead (conv_copies.cuh), whole batches of later chunks are.
 //
 // Where Spec::kCarriedRows says so, all tiles but a block's first take what the
 // tile above has from its stage (conv_carry.cuh), unless scales have changed
@@ -23,6 +24,7 @@
 #include "conv_batches.cuh"
 #include "conv_block_tiles.cuh"
 #include "conv_carry.cuh"
+#include "conv_copies.cuh"
 #include "conv_halves.cuh"
 #include "conv_octets.cuh"
 #include "conv_phase_weights.cuh"
@@ -55,6 +57,7 @@ class ConvProducer {
     int batch = 0;
     bool carries = false;  // whether it takes what the tile above has
     bool is_open = false;  // the chunk before has yet to be ended
+    if constexpr (kCopies) copies_.Start(chunk);
 #pragma unroll 1
     while (chunk < chunks || is_open) {
       if (batch == 0) carries = Carries(chunk);
@@ -64,7 +67,11 @@ class ConvProducer {
         }
       }
       Values values;  // of nothing behind the last chunk
-      if (chunk < chunks) Read(chunk, batch, carries, values);
+      if constexpr (kCopies) {
+        copies_.Take(values);
+      } else if (chunk < chunks) {
+        Read(chunk, batch, carries, values);
+      }
       if (is_open) {
         is_open = false;
         if (!End(&chunk) || chunk >= chunks) continue;
@@ -75,16 +82,18 @@ class ConvProducer {
         if (keep_ != Keep::kAll) Select(keep_ == Keep::kFinite, values);
       }
       Write(batch, carries, values);
+      if constexpr (kCopies) copies_.Next();
       if (++batch < Batches::CountOf(thread_, carries)) continue;
       batch = 0;
       has_carried_ = carries;
       chunk += Spec::kProducers;
-      // Before more loads, for it waits for those that are on their way.
-      PublishShared();
+      // Before more loads, for it waits for those that are on their way. Where
+      // copies always are, it is done by who multiplies.
+      if constexpr (!kCopies) PublishShared();
       if constexpr (Spec::kLoadsAhead) {
         is_open = true;
-      } else {
-        End(&chunk);
+      } else if (!End(&chunk)) {
+        if constexpr (kCopies) copies_.Start(chunk);
       }
     }
   }
@@ -122,6 +131,9 @@ class ConvProducer {
   using Carry = ConvCarry<Spec>;
   using Batches = ConvBatches<Spec>;
   using Values = typename Octets::Octet[Batches::kAtOnce][Batches::kSlices];
+
+  static constexpr bool kCopies = Spec::kBatchesAhead > 0;
+  static_assert(!kCopies || (!Spec::kLoadsAhead && Spec::kCarriedRows == 0));
 
   __device__ PhaseWeights<Spec> Weights() const {
     return {reinterpret_cast<const uint4*>(t_.packed), tiles_.block()};
@@ -441,6 +453,7 @@ class ConvProducer {
   // numbers alone. It never decreases.
   int carries_from_ = 0;
   Magnitudes most_;
+  ConvCopies<Spec> copies_{t_, stages_, tiles_, producer_* kThreads + thread_};
 };
 
 }  // namespace kiln

@@ -133,7 +133,8 @@ class ConvStages {
       kBarriers + Spec::kStages + (kOtherBarriers + 1) / 2;
   static constexpr int kPlaces = kSumScales + Spec::kScaleUnits;
   static constexpr int kChannels = kPlaces + Spec::kPlaceUnits;
-  static constexpr int kScratch = kChannels + Spec::kChannelUnits;
+  static constexpr int kCopies = kChannels + Spec::kChannelUnits;
+  static constexpr int kScratch = kCopies + Spec::kCopyUnits;
   static_assert(kScratch * 16 + Spec::kScratchWords * 4 == Spec::kSharedBytes,
                 "The launch asks for this much.");
 
@@ -218,6 +219,10 @@ class ConvStages {
   // Of warps that turn lines (conv_turned_lines.cuh).
   __device__ uint4* places() const { return units_ + kPlaces; }
   __device__ void* channels() const { return units_ + kChannels; }
+  // Of what is copied behind producers' backs (conv_copies.cuh).
+  __device__ float* copies() const {
+    return reinterpret_cast<float*>(units_ + kCopies);
+  }
   __device__ float* scratch() const {
     return reinterpret_cast<float*>(units_ + kScratch);
   }

@@ -335,7 +335,10 @@ class ConvConsumer {
     for (int chunk = 0; chunk < Tile::kChunks;) {
       const int stage = cursor_.stage;
       ptx::Wait(stages_.full(stage), cursor_.round());
-      if constexpr (Spec::kTakesLines || Spec::kTurnsLines) AcquireShared();
+      if constexpr (Spec::kTakesLines || Spec::kTurnsLines ||
+                    Spec::kBatchesAhead > 0) {
+        AcquireShared();
+      }
       const auto note = stages_.note(stage)->Of(image_);
       float stage_factor = Stages::kScalesStages ? note.factors[0] : 1.0f;
       bool is_lost = false;

@@ -5,10 +5,11 @@
 // input N x C x H x W, weight C * kMultiplier x 1 x KH x KW, output
 // N x C * kMultiplier x OH x OW, contiguous, any storage type.
 //
-// A thread has kTileH x kTileW neighbours of one channel. It walks down the
-// input rows under its tile: each is loaded once, kVector elements an access,
-// and each of its elements used for all outputs of the tile that it touches.
-// The filter stays in registers; what neighbouring threads share comes from L1.
+// A thread has kTileH x kTileW neighbours of one channel, or what of them lies
+// in the output. It walks down the input rows under its tile: each is loaded
+// once, kVector elements an access, and each of its elements used for all
+// outputs of the tile that it touches. The filter stays in registers; what
+// neighbouring threads share comes from L1.
 // Of a filter that is too large for that (not Spec::kHoldsFilter), a thread has
 // one row at a time, and loads input rows again for each.
 //
@@ -169,6 +170,9 @@ __device__ void ComputeTile(const typename Spec::Tensors& t,
     if (first.h + y >= Output::kH) continue;
 #pragma unroll
     for (int x = 0; x < Spec::kTileW; x += Spec::kVector) {
+      if constexpr (Output::kW % Spec::kTileW != 0) {
+        if (first.w + x >= Output::kW) continue;
+      }
       const Point<Index> at = {first.i + y * Output::kW + x, first.n, first.c,
                                first.h + y, first.w + x};
       FinishVector<Spec>(t, at, is_aligned, tile.sums[y] + x);
@@ -182,7 +186,6 @@ __device__ void ComputeTiles(const typename Spec::Tensors& t, bool is_aligned) {
   using Index = typename Spec::Index;
   using Output = typename Spec::Output;
   using Tiles = typename Spec::Tiles;
-  static_assert(Output::kW % Spec::kTileW == 0, "Tiles end with rows.");
 #pragma unroll 1
   for (Index i = GridStart<Index>(); i < kNumElements<Tiles>;
        i += GridStride<Index>()) {

@@ -93,6 +93,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       IntsText("kMatricesAcross", turning.across, "kOctetSets", turning.sets),
       IntsText("kEightsAtOnce", turning.at_once, "kPlacesAhead", turning.ahead),
       IntText("kPlaceUnits", g.place_units()),
+      IntsText("kBatchesAhead", g.batches_ahead, "kCopyUnits", g.copy_units()),
       PairText("Planes", {g.planes(0), g.planes(1)}),
       IntText("kRowPitch", g.pitch),
       IntsText("kPlaneHeight", g.plane_height(), "kPositions", g.positions()),

@@ -201,8 +201,11 @@ int64_t ConvGeometry::shared_bytes() const {
   const int64_t zeros = has_empty_half() ? zero_units() : 0;
   const int64_t barriers = 1 + groups() + (holds_images() ? 2 : 0);
   const int64_t others = CeilDiv(barriers, 2) + 2 * images * producers;
-  return stages * stage_bytes() +
-         16 * (kept + zeros + others + scale_units() + place_units());
+  return stages * stage_bytes() + 16 * (kept + zeros + others + scale_units() +
+                                        place_units() + copy_units());
+}
+int64_t ConvGeometry::copy_units() const {
+  return int64_t{batches_ahead} * octets_at_once() * producers * 128 * 2;
 }
 int64_t ConvGeometry::stage_units() const {
   return pixel_units() + (keeps_weights ? 0 : tile_phases() * weight_units());
@@ -267,12 +270,12 @@ int64_t ConvGeometry::octets() const {
 }
 // Not where the stage of the tile above is filled again before, nor where
 // numbers are not scaled (a vote on scales is what threads that bring a chunk
-// meet at), nor where producers take turns, which would wait for each other,
-// nor where a thread has as much to do without those rows.
+// meet at), nor where producers take turns, which would wait for each other, or
+// copy ahead, nor where a thread has as much to do without those rows.
 int64_t ConvGeometry::carried_rows() const {
   const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
   const bool is_kept = chunk_producers() == 1 && chunks() < stages;
-  if (!has_above || !is_kept || brings_halves()) return 0;
+  if (!has_above || !is_kept || brings_halves() || batches_ahead > 0) return 0;
   const int64_t fresh = planes(0) * planes(1) * step(0) * pitch;
   const bool saves =
       OctetsOfThread(*this, fresh) < OctetsOfThread(*this, brought());
@@ -393,7 +396,7 @@ bool ConvGeometry::IsTileOf(ConvGeometry other) const {
   return *this == other;
 }
 bool ConvGeometry::shares_chunks() const {
-  if (producers == 1) return false;
+  if (producers == 1 || batches_ahead > 0) return false;
   return turns_lines || chunks() > 1 || octets() > 128 * octets_at_once();
 }
 int64_t ConvGeometry::plane_pitch() const {

@@ -173,6 +173,9 @@ struct ConvGeometry {
   int run_columns = 0;
   int producers = 1;  // warpgroups that bring the input
   int stages = 2;
+  // Batches that producers have on their way to shared memory, behind their
+  // backs (conv_copies.cuh).
+  int batches_ahead = 0;
   bool keeps_weights = false;     // of all chunks in shared memory
   bool spares_registers = false;  // of producers, at the cost of time
   // Where blocks hold images: teams, of which each has the blocks of an image.
@@ -326,6 +329,7 @@ struct ConvGeometry {
   // Where lines are turned: how warps share a chunk, and all their places.
   TurningShare turning() const;
   int64_t place_units() const;
+  int64_t copy_units() const;  // where batches are copied ahead
   int64_t weight_units() const;
   int64_t scale_count() const;  // of output channels, padding included
   // Registers of a thread: of the launch, and after the producer has given its
@@ -339,7 +343,8 @@ struct ConvGeometry {
   int octets_at_once() const;  // that a producer's thread has in registers
   // Whether all producers share each chunk instead of taking them in turn: the
   // others wait for it, or it has more octets than the threads of one have at
-  // once.
+  // once. Not where they copy ahead: then all would convert at the same time,
+  // and store at the same time (2 to 16 % slower on an H200).
   bool shares_chunks() const;
   int chunk_producers() const { return shares_chunks() ? 1 : producers; }
   // Of what follows where channels are rows: a plane's words, the bytes of all

@@ -21,6 +21,7 @@ constexpr int kPixelsOfSector = 8;         // of f32
 constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
+constexpr int kBatchesAhead = 2;
 constexpr int64_t kMaxProducts = 96;            // of a chunk, in a loop or not
 constexpr int64_t kMaxProductsOfSixteen = 160;  // 7 x 7 of three pairs: 147
 // Columns of products that rows of eight pixels save where they pay, of those
@@ -477,7 +478,29 @@ class GroupTiles {
     return HalvesFollow(of_eight);
   }
 
+  // Numbers of 32 bits, each of which is needed once. What is copied at once
+  // lies in one row. Blocks that hold images took 1.02 to 1.28 times as long
+  // (nine tiles of two plans on an H200).
+  static bool CanCopyAhead(const ConvGeometry& g) {
+    constexpr int64_t kPixels = 4;
+    const ConvProblem& p = g.problem;
+    const bool has_fours = p.input[3] % kPixels == 0 &&
+                           g.padding(1) % kPixels == 0 &&
+                           g.step(1) % kPixels == 0 && g.pitch % kPixels == 0;
+    return has_fours && p.input_type == DataType::kF32 && p.has_one_tap() &&
+           g.octet_columns == 1 && g.images == 1 && !p.wraps_rows &&
+           !g.lays_lines && !g.holds_images();
+  }
+
   void TryChunk(ConvGeometry g) {
+    TryWeights(g);
+    if (!CanCopyAhead(g)) return;
+    g.batches_ahead = kBatchesAhead;
+    TryWeights(g);
+  }
+
+  // Kept for all tiles, or brought for each.
+  void TryWeights(ConvGeometry g) {
     if (!GroupSumsFit(tiles_, g)) return tiles_.Refuse(g);
     for (const bool keeps : {true, false}) {
       g.keeps_weights = keeps;

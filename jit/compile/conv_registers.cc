@@ -64,6 +64,7 @@ int64_t ConvGeometry::LeftForConsumers(int64_t of_producer) const {
 int ConvGeometry::octets_at_once() const {
   const int64_t registers =
       producer_registers() == 0 ? launch_registers() : producer_registers();
+  if (batches_ahead > 0) return registers < kProducerRegisters ? 2 : 4;
   // Beside them nothing is stored, so the compiler needs no more.
   if (holds_images() && registers == kFewestProducerRegisters) return 4;
   if (spares_registers || registers < kProducerRegisters) return 2;

@@ -11,8 +11,9 @@ bool HaveOneLayout(const ConvGeometry& a, const ConvGeometry& b) {
   return a.groups_m == b.groups_m && a.groups_n == b.groups_n &&
          a.channel_rows == b.channel_rows && a.takes_lines == b.takes_lines &&
          a.lays_lines == b.lays_lines && a.turns_lines == b.turns_lines &&
-         a.run_columns == b.run_columns && a.sum_blocks == b.sum_blocks &&
-         a.row_parts == b.row_parts && a.problem.joined == b.problem.joined;
+         a.batches_ahead == b.batches_ahead && a.run_columns == b.run_columns &&
+         a.sum_blocks == b.sum_blocks && a.row_parts == b.row_parts &&
+         a.problem.joined == b.problem.joined;
 }
 
 }  // namespace

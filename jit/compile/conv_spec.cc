@@ -498,8 +498,9 @@ class ConvSpecWriter {
 
   // Whether producers send for the next chunk before they hand one over. Not
   // where results are stored, behind which the loads would queue, nor where
-  // producers take turns or there is little to fetch ahead.
+  // producers take turns, copy ahead anyway, or have little to fetch ahead.
   bool LoadsAhead(const std::string& tail) const {
+    if (geometry_.batches_ahead > 0) return false;
     const bool stores = tail == "kStore" || tail == "kPool" ||
                         tail == "kSoftmax" || StoresInner();
     if (geometry_.holds_images() && !geometry_.holds_windows()) {

@@ -19,8 +19,14 @@ constexpr int64_t kMaxStride = 8;
 constexpr int kTileRows[] = {1, 2, 4, 7};
 // Wide tiles have more of a row in registers, and lanes that load apart: only
 // where there are no rows for tall ones, or input rows are loaded again for
-// each of the filter's.
+// each of the filter's. Others have one vector, or, where rows have no whole
+// ones of the widest, up to so many columns.
 constexpr int kMaxColumns = 16;
+constexpr int kMaxColumnsOfHeld = 7;
+constexpr int kMaxVector = 4;
+// Tiles may end beyond a row where a filter has so many taps: whether there is
+// an element is then asked for each, one after the other.
+constexpr int64_t kFewestTapsBeyondRows = 49;
 constexpr int kTooFewRows = 2;
 // Taller tiles take longer to compile: they must save this share.
 constexpr double kWorthwhile = 0.95;
@@ -62,7 +68,7 @@ bool Suits(const DepthwiseWork& work) {
 
 // Vectors end with rows, of the input and of the output.
 int Vector(const DepthwiseWork& work) {
-  int vector = 4;
+  int vector = kMaxVector;
   while (work.output[3] % vector != 0 || work.input[3] % vector != 0) {
     vector /= 2;
   }
@@ -85,10 +91,27 @@ int64_t Accesses(const DepthwiseWork& work, const DepthwiseTile& tile) {
   return std::min(rows, of_taps) * of_row;
 }
 
+// Where lanes load apart, or rows are short, a warp's access has many lines of
+// the L1, each of which takes the time of four instructions.
+double PerAccess(const DepthwiseWork& work, const DepthwiseTile& tile) {
+  constexpr double kPerLine = 4;
+  constexpr double kLineBytes = 128;
+  const bool are_vectors = tile.vector > 1 && tile.columns == tile.vector;
+  if (are_vectors || !tile.holds_filter) return kPerAccess;
+  const auto across =
+      static_cast<double>(CeilDiv(work.output[3], tile.columns));
+  const double of_row = std::min(across, kLanes);
+  const auto apart = static_cast<double>(tile.columns * work.conv.stride[1] *
+                                         work.element_bytes);
+  const double lines =
+      kLanes / of_row * std::max(1.0, of_row * apart / kLineBytes);
+  return std::max(kPerAccess, kPerLine * lines);
+}
+
 double Instructions(const DepthwiseWork& work, const DepthwiseTile& tile) {
   const auto taps = static_cast<double>(Taps(work));
   const double outputs = tile.rows * tile.columns;
-  return kPerAccess * static_cast<double>(Accesses(work, tile)) +
+  return PerAccess(work, tile) * static_cast<double>(Accesses(work, tile)) +
          kPerTap * taps + (kPerOutput + taps) * outputs + kPerThread;
 }
 
@@ -105,7 +128,7 @@ int64_t BlocksOfMultiprocessor(const DepthwiseWork& work,
 int64_t Blocks(const DepthwiseWork& work, const DepthwiseTile& tile) {
   return CeilDiv(work.output[0] * work.output[1] *
                      CeilDiv(work.output[2], tile.rows) *
-                     (work.output[3] / tile.columns),
+                     CeilDiv(work.output[3], tile.columns),
                  kThreads);
 }
 
@@ -133,6 +156,10 @@ bool IsMemoryBound(const DepthwiseWork& work, int vector, int64_t bytes,
          static_cast<double>(bytes) / kBytesPerCycle / sm_count;
 }
 
+bool CanHave(const DepthwiseWork& work, int columns) {
+  return work.output[3] % columns == 0 || Taps(work) >= kFewestTapsBeyondRows;
+}
+
 // Low where that is memory's time, else the one whose threads compute the
 // fewest cycles.
 DepthwiseTile BestTile(const DepthwiseWork& work, int vector, int sm_count) {
@@ -141,9 +168,12 @@ DepthwiseTile BestTile(const DepthwiseWork& work, int vector, int sm_count) {
   const bool holds_filter = best.holds_filter;
   best.rows = kTileRows[0];
   const bool are_wide = !holds_filter || work.output[2] <= kTooFewRows;
-  const int max_columns = are_wide ? kMaxColumns : vector;
+  const bool is_narrow = vector < kMaxVector;
+  const int max_columns = are_wide    ? kMaxColumns
+                          : is_narrow ? kMaxColumnsOfHeld
+                                      : kMaxVector;
   for (int columns = vector; columns <= max_columns; columns += vector) {
-    if (work.output[3] % columns != 0) continue;
+    if (!CanHave(work, columns)) continue;
     for (const int rows : kTileRows) {
       const DepthwiseTile tile = {rows, columns, vector, holds_filter};
       if (ComputeCycles(work, tile, sm_count) <

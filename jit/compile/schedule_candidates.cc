@@ -30,6 +30,7 @@ std::string KindOf(const ConvGeometry& g) {
     kind += fmt::format(", {} groups joined", g.problem.joined);
   }
   if (g.turns_lines) kind += ", lines turned";
+  if (g.batches_ahead > 0) kind += ", copied ahead";
   if (g.row_parts > 1) kind += fmt::format(", filter in {}", g.row_parts);
   if (g.sum_blocks > 1) kind += fmt::format(", {} share sums", g.sum_blocks);
   return kind;

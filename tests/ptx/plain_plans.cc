@@ -25,6 +25,14 @@ std::vector<TemplatePlan> PlainPlans() {
        Conv("8,24,14,14", "48,1,5,3",
             "padding=[2,1], dilation=[1,3], groups=24", "y = relu(c)", "f16"),
        "sm_90a/1"},
+      // Columns that rows are no multiple of, and such that are no vector.
+      {"depthwise_beyond_rows", "depthwise_conv2d.cu",
+       Conv("2,16,22,31", "16,1,7,7", "padding=3, groups=16",
+            "r = add(c, x)\ny = silu(r)", "bf16"),
+       "sm_90a/1"},
+      {"depthwise_threes", "depthwise_conv2d.cu",
+       Conv("2,16,22,99", "16,1,3,3", "padding=1, groups=16", "y = relu(c)"),
+       "sm_90a/1"},
       // One row of the filter at a time.
       {"depthwise_by_rows", "depthwise_conv2d.cu",
        Conv("2,8,17,20", "8,1,13,11", "padding=[6,4], stride=[2,1], groups=8",

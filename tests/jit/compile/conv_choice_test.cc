@@ -66,6 +66,13 @@ void ExpectSoundGroups(const ConvGeometry& g) {
   if (g.producer_registers() > 0) {
     EXPECT_GT(g.consumer_registers(), g.launch_registers());
   }
+  // Four pixels that are copied at once lie in one row.
+  if (g.batches_ahead > 0) {
+    EXPECT_EQ(g.pitch % 4, 0);
+    EXPECT_EQ(g.step(1) % 4, 0);
+    EXPECT_EQ(g.padding(1) % 4, 0);
+    EXPECT_EQ(g.problem.input[3] % 4, 0);
+  }
   // A stage always has the same producer.
   EXPECT_EQ(g.stages % g.chunk_producers(), 0);
   if (g.channel_rows) {

@@ -233,7 +233,7 @@ param w: f32[32,16,1,1]
 c = conv2d(x, w)
 )";
   const auto scales_tiles = AllOf(
-      HasSubstr("kTileH = 6, kTileW = 40;"), HasSubstr("kTilesPerBlock = 8;"),
+      HasSubstr("kTileH = 4, kTileW = 40;"), HasSubstr("kTilesPerBlock = 6;"),
       HasSubstr("kChannelRows = false;"), HasSubstr("kScales = true;"));
   EXPECT_THAT(
       UnitNamed(conv + "y = amax(c, dim=1)\noutput y\n", "kiln_conv_reduce"),

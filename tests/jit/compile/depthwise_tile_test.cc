@@ -122,6 +122,21 @@ TEST(DepthwiseTileTest, TilesDivideSmallImages) {
   EXPECT_EQ(odd, (DepthwiseTile{7, 1, 1, true}));
 }
 
+TEST(DepthwiseTileTest, TilesOfOddRowsHaveSeveralColumns) {
+  const auto tile_of = [](const DepthwiseWork& work) {
+    return *ChooseDepthwiseTile(work, kMultiprocessors);
+  };
+  const DepthwiseTile divides = tile_of(Same({8, 64, 147, 147}, 3, kF16));
+  EXPECT_EQ(divides.vector, 1);
+  EXPECT_EQ(divides.columns, 3);
+  const DepthwiseTile beyond = tile_of(Same({16, 56, 149, 149}, 7, kF16));
+  EXPECT_EQ(beyond.vector, 1);
+  EXPECT_GT(beyond.columns, 2);
+  // Of few taps, ends of rows would take longer than what is shared.
+  EXPECT_EQ(tile_of(Same({8, 64, 149, 149}, 3, kF16)).columns, 1);
+  EXPECT_EQ(tile_of(Same({64, 960, 7, 7}, 3, kF16)).columns, 1);
+}
+
 TEST(DepthwiseTileTest, FewOutputsAreSharedByAllMultiprocessors) {
   const auto tile =
       ChooseDepthwiseTile(Same({1, 96, 28, 28}, 7, kF32), kMultiprocessors);

@@ -52,11 +52,11 @@ inline NarrowTile NarrowTileOf(const std::string& text,
 }
 
 // The first rank of convolutions' candidates (Tuning::conv) for which `has` of
-// the first schedule is true; null if there is none among the first ten.
+// the first schedule is true; null if there is none among the first.
 template <typename Has>
 std::optional<Tuning> FindConvRank(const std::string& text,
                                    const Target& target, const Has& has) {
-  constexpr int kMostRanks = 10;
+  constexpr int kMostRanks = 40;
   for (int rank = 0; rank < kMostRanks; ++rank) {
     const Tuning tuning = {.conv = rank};
     if (has(Fastest(text, target, tuning))) return tuning;
