@@ -292,6 +292,34 @@ def keep_rows_of_parts(same):
                           gpu_parts.scratch_folder(part))
 
 
+def renewed(earlier, same, wanted):
+    """What two comparisons say together: `earlier`, of something older with
+    what was `same`'s measured compiler, and `same`, of `wanted` plans."""
+    asked = set(earlier["asked"]) & set(same["asked"])
+    differing = set(earlier["results"]["differing"]) | {
+        name for name in same["results"]["differing"]
+        if wanted[name].kinds & asked}
+    return {**same, "measured": earlier["measured"], "asked": sorted(asked),
+            "kinds": sorted(asked & set(earlier["kinds"]) & set(same["kinds"])),
+            "results": {"plans": earlier["results"]["plans"],
+                        "differing": sorted(differing)}}
+
+
+def comparisons_with(compiler, folder):
+    """Reports in `folder` that compare something older with `compiler`."""
+    reports = (json.loads(path.read_text())
+               for path in sorted(folder.glob("same_kernels-*.json")))
+    return [report for report in reports if report["compiler"] == compiler]
+
+
+def write(report, options):
+    path = options.out / f"same_kernels-{report['measured'][:12]}.json"
+    path.write_text(json.dumps(report, indent=1) + "\n")
+    if options.keep:
+        keep_rows_of_parts(report)
+    return path
+
+
 def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -340,10 +368,9 @@ def main():
     report["kinds"] = sorted(
         options.kinds.difference(*(wanted[name].kinds for name in found)))
     report["results"] = {"plans": len(wanted), "differing": found}
-    path = options.out / f"same_kernels-{report['measured'][:12]}.json"
-    path.write_text(json.dumps(report, indent=1) + "\n")
-    if options.keep:
-        keep_rows_of_parts(report)
+    for earlier in comparisons_with(report["measured"], options.out):
+        say(f"renewed {write(renewed(earlier, report, wanted), options)}")
+    path = write(report, options)
     say(f"{len(wanted)} plans, {len(found)} differ"
         f"{': ' if found else ''}{', '.join(found)}; wrote {path}")
     sys.exit(1 if found else 0)

@@ -187,8 +187,9 @@ absl::Status AddVariants(const CompileRequest& request, const Tuning& tuning,
   RefusedTiles refused;
   constexpr Room kAttempts[] = {Room::kTight, Room::kTight, Room::kAmple,
                                 Room::kVast,  Room::kWarps, Room::kPlain};
+  constexpr size_t kOfOtherTiles = 1;  // the first again, if a tile was refused
   for (size_t i = 0; i < std::size(kAttempts); ++i) {
-    if (i == 1 && refused.empty()) continue;  // no tile was, so none is another
+    if (i == kOfOtherTiles && refused.empty()) continue;
     const Room room = kAttempts[i];
     artifact->modules.clear();
     artifact->variants.clear();

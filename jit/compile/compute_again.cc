@@ -122,8 +122,9 @@ class Again {
   // Long prologues of reductions leave fewer loads in flight.
   bool Fits(const KernelGroup& source, const Dims& domain,
             bool is_reduction) const {
-    if (AlignDims(domain) == AlignDims(source.domain))
+    if (AlignDims(domain) == AlignDims(source.domain)) {
       return AreShort(plan_, source);
+    }
     return AreInCommon(source.domain, domain) &&
            (!is_reduction || AreShort(plan_, source));
   }

@@ -89,6 +89,46 @@ class CodeTest(unittest.TestCase):
             same_kernels.Code("b", (b"1",)), self.INSTRUCTIONS.get))
 
 
+class RenewedTest(unittest.TestCase):
+    WANTED = {"one": same_kernels.Plan("a", kinds={"matrix"}),
+              "two": same_kernels.Plan("b", kinds={"latency", "survey"}),
+              "three": same_kernels.Plan("c", kinds={"survey"})}
+
+    def report(self, measured, compiler, kinds, differing, plans=3):
+        return {"measured": measured, "compiler": compiler,
+                "asked": ["latency", "matrix"], "kinds": kinds,
+                "results": {"plans": plans, "differing": differing}}
+
+    def test_parts_are_the_same_that_no_comparison_finds_to_differ(self):
+        earlier = self.report("a", "b", ["matrix"], ["four"], plans=2)
+        same = self.report("b", "c", ["latency", "matrix"], ["three"])
+        self.assertEqual(same_kernels.renewed(earlier, same, self.WANTED),
+                         self.report("a", "c", ["matrix"], ["four"], plans=2))
+
+    def test_plans_that_differ_add_up(self):
+        earlier = self.report("a", "b", ["latency", "matrix"], [])
+        same = self.report("b", "c", ["matrix"], ["two"])
+        found = same_kernels.renewed(earlier, same, self.WANTED)
+        self.assertEqual(found["kinds"], ["matrix"])
+        self.assertEqual(found["results"]["differing"], ["two"])
+
+    def test_what_was_not_asked_is_not_known(self):
+        earlier = self.report("a", "b", ["latency", "matrix"], [])
+        same = {**self.report("b", "c", ["survey"], []), "asked": ["survey"]}
+        found = same_kernels.renewed(earlier, same, self.WANTED)
+        self.assertEqual((found["asked"], found["kinds"]), ([], []))
+
+    def test_only_comparisons_with_that_compiler_are_renewed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for measured, compiler in (("1", "b"), ("2", "c")):
+                (root / f"same_kernels-{measured}.json").write_text(json.dumps(
+                    self.report(measured, compiler, [], [])))
+            self.assertEqual(
+                [report["measured"] for report in
+                 same_kernels.comparisons_with("b", root)], ["1"])
+
+
 class KeepTest(unittest.TestCase):
 
     def setUp(self):
