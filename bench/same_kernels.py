@@ -16,6 +16,10 @@ which no plan differs are this tree's for scripts/check_bench, too: they need no
 be measured again. Of parts of generality and of the survey --keep leaves what
 does not differ where gpu_check goes on with it. About 10 minutes on two cores.
 
+Where a file compares something older with that kilnd, as the tree then was, and
+--part asks for all its parts, it is renewed: what it speaks of is this tree's
+where neither comparison differs.
+
 A file of machine code lists constants of its source that no instruction reads.
 Files that differ are the same if the instructions are, and read no such list.
 
@@ -295,21 +299,26 @@ def keep_rows_of_parts(same):
 def renewed(earlier, same, wanted):
     """What two comparisons say together: `earlier`, of something older with
     what was `same`'s measured compiler, and `same`, of `wanted` plans."""
-    asked = set(earlier["asked"]) & set(same["asked"])
+    asked = set(earlier["asked"])
     differing = set(earlier["results"]["differing"]) | {
         name for name in same["results"]["differing"]
         if wanted[name].kinds & asked}
     return {**same, "measured": earlier["measured"], "asked": sorted(asked),
-            "kinds": sorted(asked & set(earlier["kinds"]) & set(same["kinds"])),
+            "kinds": sorted(set(earlier["kinds"]) & set(same["kinds"])),
             "results": {"plans": earlier["results"]["plans"],
                         "differing": sorted(differing)}}
 
 
-def comparisons_with(compiler, folder):
-    """Reports in `folder` that compare something older with `compiler`."""
-    reports = (json.loads(path.read_text())
-               for path in sorted(folder.glob("same_kernels-*.json")))
-    return [report for report in reports if report["compiler"] == compiler]
+def comparisons_before(same, folder):
+    """Reports in `folder` that compare something older with what `same` says
+    was measured, and ask for no part that it does not."""
+    def goes_on(earlier):
+        return (earlier["compiler"] == same["measured"] and
+                all(earlier[what] == same[what] for what in ("target", "nvrtc"))
+                and set(earlier["asked"]) <= set(same["asked"]))
+    reports = [json.loads(path.read_text())
+               for path in sorted(folder.glob("same_kernels-*.json"))]
+    return [report for report in reports if goes_on(report)]
 
 
 def write(report, options):
@@ -368,7 +377,7 @@ def main():
     report["kinds"] = sorted(
         options.kinds.difference(*(wanted[name].kinds for name in found)))
     report["results"] = {"plans": len(wanted), "differing": found}
-    for earlier in comparisons_with(report["measured"], options.out):
+    for earlier in comparisons_before(report, options.out):
         say(f"renewed {write(renewed(earlier, report, wanted), options)}")
     path = write(report, options)
     say(f"{len(wanted)} plans, {len(found)} differ"

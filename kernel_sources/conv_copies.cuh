@@ -19,7 +19,7 @@
 
 namespace kiln {
 
-template <typename Spec>
+template <typename Spec, bool kCopies = (Spec::kBatchesAhead > 0)>
 class ConvCopies {
  public:
   using Tile = ConvTile<Spec>;
@@ -156,6 +156,14 @@ class ConvCopies {
   int chunk_;
   int batch_;
   int place_;
+};
+
+// Where nothing is copied ahead.
+template <typename Spec>
+class ConvCopies<Spec, false> {
+ public:
+  template <typename... Ignored>
+  __device__ explicit ConvCopies(const Ignored&...) {}
 };
 
 }  // namespace kiln

@@ -87,13 +87,16 @@ class ConvProducer {
       batch = 0;
       has_carried_ = carries;
       chunk += Spec::kProducers;
-      // Before more loads, for it waits for those that are on their way. Where
-      // copies always are, it is done by who multiplies.
-      if constexpr (!kCopies) PublishShared();
+      if constexpr (kCopies) {  // who multiplies publishes what is written
+        if (!End(&chunk)) copies_.Start(chunk);
+        continue;
+      }
+      // Before more loads, for it waits for those that are on their way.
+      PublishShared();
       if constexpr (Spec::kLoadsAhead) {
         is_open = true;
-      } else if (!End(&chunk)) {
-        if constexpr (kCopies) copies_.Start(chunk);
+      } else {
+        End(&chunk);
       }
     }
   }
@@ -125,6 +128,10 @@ class ConvProducer {
   static constexpr int kBarrier = 2;  // of the first producer; others follow
   static constexpr bool kScales = Spec::kScales;
   static constexpr bool kRescales = ConvStages<Spec>::kRescales;
+  // Producers that take turns find scales of their own. So that they are mostly
+  // the same, and sums need not be brought from scale to scale at each chunk,
+  // exponents are multiples of this.
+  static constexpr int kScaleStep = kRescales && Spec::kProducers > 1 ? 4 : 1;
   static constexpr int kThreads = ConvStages<Spec>::kProducerThreads;
   using Positions = PatchPositions<Spec>;
   using Octets = ConvOctets<Spec>;
@@ -228,7 +235,7 @@ class ConvProducer {
 #pragma unroll
     for (int image = 0; image < Spec::kImages; ++image) {
       if (most.of[image] == 0) continue;
-      exponents_[image].value = ScaleExponent(most.of[image]);
+      exponents_[image].value = ScaleExponent(most.of[image]) & -kScaleStep;
     }
   }
   // Whether all threads' numbers, of which `mine` are the largest, are finite

@@ -392,6 +392,7 @@ bool ConvGeometry::IsTileOf(ConvGeometry other) const {
   other.spares_registers = spares_registers;
   other.stages = stages;
   other.keeps_weights = keeps_weights;
+  other.batches_ahead = batches_ahead;
   if (other.sums_chunks() == sums_chunks()) other.chunk = chunk;
   return *this == other;
 }

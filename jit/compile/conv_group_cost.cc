@@ -335,13 +335,13 @@ class GroupTileCost {
       return chunks_ * (kCyclesPerCopiedChunk + kCyclesPerCopy * octets_);
     }
     if (g_.turns_lines) return kCyclesPerEight * eights_;
-    const int sharing = g_.producers / g_.chunk_producers();
-    const double rounds = Rounds(octets_ / sharing / g_.octets_at_once());
     if (g_.batches_ahead > 0) {
       return chunks_ * octets_ *
              (kCyclesPerOctetAhead + kCyclesPerPartAhead * g_.input_parts()) /
              g_.producers;
     }
+    const int sharing = g_.producers / g_.chunk_producers();
+    const double rounds = Rounds(octets_ / sharing / g_.octets_at_once());
     const double of_round = is_raw_ ? kCyclesPerRawRound : kCyclesPerRound;
     const double of_octet = is_raw_ ? kCyclesPerRawOctet : kCyclesPerOctet;
     return chunks_ * (of_round * rounds + of_octet * octets_ / sharing) /

@@ -21,8 +21,8 @@ constexpr int kPixelsOfSector = 8;         // of f32
 constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
-constexpr int kBatchesAhead = 2;
-constexpr int64_t kMaxProducts = 96;            // of a chunk, in a loop or not
+constexpr int kBatchesAhead = 2;      // with three, 32 plans took as long
+constexpr int64_t kMaxProducts = 96;  // of a chunk, in a loop or not
 constexpr int64_t kMaxProductsOfSixteen = 160;  // 7 x 7 of three pairs: 147
 // Columns of products that rows of eight pixels save where they pay, of those
 // that whole rows take, halo included (30 plans on an H100: a ninth does not
@@ -480,7 +480,8 @@ class GroupTiles {
 
   // Numbers of 32 bits, each of which is needed once. What is copied at once
   // lies in one row. Blocks that hold images took 1.02 to 1.28 times as long
-  // (nine tiles of two plans on an H200).
+  // (nine tiles of two plans on an H200). Not in an attempt behind one that
+  // lacked registers.
   static bool CanCopyAhead(const ConvGeometry& g) {
     constexpr int64_t kPixels = 4;
     const ConvProblem& p = g.problem;
@@ -489,7 +490,7 @@ class GroupTiles {
                            g.step(1) % kPixels == 0 && g.pitch % kPixels == 0;
     return has_fours && p.input_type == DataType::kF32 && p.has_one_tap() &&
            g.octet_columns == 1 && g.images == 1 && !p.wraps_rows &&
-           !g.lays_lines && !g.holds_images();
+           !g.lays_lines && !g.holds_images() && !g.spares_registers;
   }
 
   void TryChunk(ConvGeometry g) {

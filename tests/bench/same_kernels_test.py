@@ -96,6 +96,7 @@ class RenewedTest(unittest.TestCase):
 
     def report(self, measured, compiler, kinds, differing, plans=3):
         return {"measured": measured, "compiler": compiler,
+                "target": "h100-sxm", "nvrtc": "13.0",
                 "asked": ["latency", "matrix"], "kinds": kinds,
                 "results": {"plans": plans, "differing": differing}}
 
@@ -112,21 +113,19 @@ class RenewedTest(unittest.TestCase):
         self.assertEqual(found["kinds"], ["matrix"])
         self.assertEqual(found["results"]["differing"], ["two"])
 
-    def test_what_was_not_asked_is_not_known(self):
-        earlier = self.report("a", "b", ["latency", "matrix"], [])
-        same = {**self.report("b", "c", ["survey"], []), "asked": ["survey"]}
-        found = same_kernels.renewed(earlier, same, self.WANTED)
-        self.assertEqual((found["asked"], found["kinds"]), ([], []))
-
-    def test_only_comparisons_with_that_compiler_are_renewed(self):
+    def test_only_what_the_comparison_goes_on_with_is_renewed(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for measured, compiler in (("1", "b"), ("2", "c")):
-                (root / f"same_kernels-{measured}.json").write_text(json.dumps(
-                    self.report(measured, compiler, [], [])))
-            self.assertEqual(
-                [report["measured"] for report in
-                 same_kernels.comparisons_with("b", root)], ["1"])
+            before = self.report("a", "b", [], [])
+            for number, earlier in enumerate((
+                    before, {**before, "compiler": "c"},
+                    {**before, "target": "h200"}, {**before, "nvrtc": "12.9"},
+                    {**before, "asked": ["survey"]})):
+                (root / f"same_kernels-{number}.json").write_text(
+                    json.dumps(earlier))
+            same = self.report("b", "c", [], [])
+            self.assertEqual(same_kernels.comparisons_before(same, root),
+                             [before])
 
 
 class KeepTest(unittest.TestCase):

@@ -173,13 +173,15 @@ TEST(DepthwiseTileTest, TilesOfLargeFiltersAreWide) {
 }
 
 TEST(DepthwiseTileTest, TilesOfSignalsAreWide) {
-  DepthwiseWork signals = Same({16, 512, 1, 2000}, 31, kF16);
-  signals.weight[2] = 1;
-  signals.conv.padding[0] = 0;
-  const auto tile = ChooseDepthwiseTile(signals, kMultiprocessors);
-  ASSERT_TRUE(tile.has_value());
-  EXPECT_EQ(tile->rows, 1);
-  EXPECT_GT(tile->columns, tile->vector);
+  for (const int64_t bytes : {kF32, kF16}) {
+    DepthwiseWork signals = Same({16, 512, 1, 2000}, 31, bytes);
+    signals.weight[2] = 1;
+    signals.conv.padding[0] = 0;
+    const auto tile = ChooseDepthwiseTile(signals, kMultiprocessors);
+    ASSERT_TRUE(tile.has_value());
+    EXPECT_EQ(tile->rows, 1);
+    EXPECT_EQ(tile->columns, 16);
+  }
 }
 
 TEST(DepthwiseTileTest, OtherConvolutionsHaveNone) {

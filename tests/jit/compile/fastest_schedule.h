@@ -52,7 +52,7 @@ inline NarrowTile NarrowTileOf(const std::string& text,
 }
 
 // The first rank of convolutions' candidates (Tuning::conv) for which `has` of
-// the first schedule is true; null if there is none among the first.
+// the first schedule is true; null if there is none among kMostRanks.
 template <typename Has>
 std::optional<Tuning> FindConvRank(const std::string& text,
                                    const Target& target, const Has& has) {
