@@ -63,8 +63,8 @@ bool IsOf(const CopiedPlan& plan, bool channel_rows, const ConvGeometry& g) {
 }
 
 // The fastest candidate that copies ahead and has channels as rows, or not.
-std::optional<Tuning> FindTuning(const CopiedPlan& plan,
-                                 const std::string& text, bool channel_rows) {
+std::optional<Tuning> FindCopying(const CopiedPlan& plan,
+                                  const std::string& text, bool channel_rows) {
   return FindConvRank(text, {"sm_90a", 2}, [&](const Schedule& schedule) {
     return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
                        [&](const Kernel& kernel) {
@@ -75,7 +75,7 @@ std::optional<Tuning> FindTuning(const CopiedPlan& plan,
 }
 
 // Also with an infinity and a NaN among the inputs.
-void ExpectAgreementOf(const CopiedPlan& plan, const std::string& text,
+void ExpectCopiesAgree(const CopiedPlan& plan, const std::string& text,
                        const Tuning& tuning) {
   PlanRunOptions options, interrupted, off_grid;
   options.tuning = tuning;
@@ -101,9 +101,9 @@ TEST(PtxCopiesTest, AgreeWithTheReference) {
         SCOPED_TRACE(plan.name + " in " + grade +
                      (channel_rows ? ", channels" : ", pixels"));
         const std::string text = "grade " + grade + "\n" + plan.text;
-        const auto tuning = FindTuning(plan, text, channel_rows);
+        const auto tuning = FindCopying(plan, text, channel_rows);
         if (!tuning) ADD_FAILURE();
-        if (tuning) ExpectAgreementOf(plan, text, *tuning);
+        if (tuning) ExpectCopiesAgree(plan, text, *tuning);
       }
     }
     ++turn;
