@@ -14,7 +14,8 @@ bench/results/same_kernels-DIGEST.json, with the beginning of what was measured
 for DIGEST: parts may have been measured with several. Parts of gpu_check of
 which no plan differs are this tree's for scripts/check_bench, too: they need not
 be measured again. Of parts of generality and of the survey --keep leaves what
-does not differ where gpu_check goes on with it. About 10 minutes on two cores.
+does not differ where gpu_check goes on with it. The survey and all rows took 16
+minutes on two cores.
 
 Where a file compares something older with that kilnd, as the tree then was, and
 --part asks for all its parts, it is renewed: what it speaks of is this tree's
@@ -322,6 +323,7 @@ def comparisons_before(same, folder):
 
 
 def write(report, options):
+    """Its file, which is written, and what --keep asks for."""
     path = options.out / f"same_kernels-{report['measured'][:12]}.json"
     path.write_text(json.dumps(report, indent=1) + "\n")
     if options.keep:

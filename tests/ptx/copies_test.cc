@@ -6,7 +6,6 @@
 // again.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,32 +64,20 @@ bool IsOf(const CopiedPlan& plan, bool channel_rows, const ConvGeometry& g) {
 // The fastest candidate that copies ahead and has channels as rows, or not.
 std::optional<Tuning> FindCopying(const CopiedPlan& plan,
                                   const std::string& text, bool channel_rows) {
-  return FindConvRank(text, {"sm_90a", 2}, [&](const Schedule& schedule) {
-    return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                       [&](const Kernel& kernel) {
-                         return kernel.conv &&
-                                IsOf(plan, channel_rows, *kernel.conv);
-                       });
+  return FindConvRank(text, {"sm_90a", 2}, [&](const Kernel& kernel) {
+    return kernel.conv && IsOf(plan, channel_rows, *kernel.conv);
   });
 }
 
 // Also with an infinity and a NaN among the inputs.
 void ExpectCopiesAgree(const CopiedPlan& plan, const std::string& text,
                        const Tuning& tuning) {
-  PlanRunOptions options, interrupted, off_grid;
-  options.tuning = tuning;
-  interrupted.schedule_seed = 11;
-  off_grid.off_grid = 1;
-  const PlanKernels kernels = Compiled(text, "sm_90a/2", options);
-  for (const bool has_specials : {false, true}) {
-    InputOptions inputs;
-    inputs.has_specials = has_specials;
-    inputs.channel_factors = plan.channel_factors;
-    inputs.row_factors = plan.row_factors;
-    ExpectAgreement(kernels, inputs,
-                    has_specials ? std::vector{interrupted, off_grid}
-                                 : std::vector{PlanRunOptions{}, interrupted});
-  }
+  InputOptions inputs;
+  inputs.channel_factors = plan.channel_factors;
+  inputs.row_factors = plan.row_factors;
+  ExpectAgreementWithSpecials(Compiled(text, "sm_90a/2", {.tuning = tuning}),
+                              inputs, {{}, Interrupted()},
+                              {Interrupted(), OffGrid()});
 }
 
 TEST(PtxCopiesTest, AgreeWithTheReference) {

@@ -4,7 +4,6 @@
 // rows that end within an access.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,30 +66,19 @@ std::vector<LaidPlan> LaidPlans() {
 // The fastest candidate whose convolution takes laid lines.
 std::optional<Tuning> FindTuning(const std::string& text,
                                  const Target& target) {
-  return FindConvRank(text, target, [](const Schedule& schedule) {
-    return std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
-                       [](const Kernel& kernel) { return kernel.lays(); });
-  });
+  return FindConvRank(text, target,
+                      [](const Kernel& kernel) { return kernel.lays(); });
 }
 
 // Also with an infinity and a NaN among the inputs.
 void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
   const std::string text = "grade " + grade + "\n" + plan.text;
-  PlanRunOptions options, interrupted, off_grid;
   const std::optional<Tuning> tuning = FindTuning(text, {"sm_90a", 1});
   ASSERT_TRUE(tuning.has_value());
-  options.tuning = *tuning;
-  interrupted.schedule_seed = 11;
-  off_grid.off_grid = 1;
-  const PlanKernels kernels = Compiled(text, "sm_90a/1", options);
-  for (const bool has_specials : {false, true}) {
-    InputOptions inputs;
-    inputs.has_specials = has_specials;
-    inputs.row_factors = plan.row_factors;
-    ExpectAgreement(kernels, inputs,
-                    has_specials ? std::vector{interrupted, off_grid}
-                                 : std::vector{PlanRunOptions{}});
-  }
+  InputOptions inputs;
+  inputs.row_factors = plan.row_factors;
+  ExpectAgreementWithSpecials(Compiled(text, "sm_90a/1", {.tuning = *tuning}),
+                              inputs, {{}}, {Interrupted(), OffGrid()});
 }
 
 TEST(PtxLaidLinesTest, AgreeWithTheReference) {

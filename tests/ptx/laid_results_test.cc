@@ -4,7 +4,6 @@
 // thought; and lines that end elsewhere than the next convolution thinks.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,28 +71,18 @@ std::vector<LaidPlan> LaidPlans() {
 
 // The fastest candidate of which a convolution leaves lines.
 std::optional<Tuning> FindTuning(const std::string& text) {
-  return FindConvRank(text, {"sm_90a", 1}, [](const Schedule& schedule) {
-    return std::any_of(
-        schedule.kernels.begin(), schedule.kernels.end(),
-        [](const Kernel& kernel) { return kernel.LaysResults(); });
+  return FindConvRank(text, {"sm_90a", 1}, [](const Kernel& kernel) {
+    return kernel.LaysResults();
   });
 }
 
 // Also with an infinity and a NaN among the inputs.
 void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
   const std::string text = "grade " + grade + "\n" + plan.text;
-  PlanRunOptions options, interrupted;
   const std::optional<Tuning> tuning = FindTuning(text);
   ASSERT_TRUE(tuning.has_value());
-  options.tuning = *tuning;
-  interrupted.schedule_seed = 11;
-  const PlanKernels kernels = Compiled(text, "sm_90a/1", options);
-  for (const bool has_specials : {false, true}) {
-    InputOptions inputs = plan.inputs;
-    inputs.has_specials = has_specials;
-    ExpectAgreement(kernels, inputs,
-                    std::vector{has_specials ? interrupted : PlanRunOptions{}});
-  }
+  ExpectAgreementWithSpecials(Compiled(text, "sm_90a/1", {.tuning = *tuning}),
+                              plan.inputs, {{}}, {Interrupted()});
 }
 
 TEST(PtxLaidResultsTest, AgreeWithTheReference) {

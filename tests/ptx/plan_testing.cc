@@ -34,6 +34,28 @@ void ExpectAgreement(const PlanKernels& kernels, const InputOptions& inputs,
   }
 }
 
+PlanRunOptions Interrupted() {
+  PlanRunOptions options;
+  options.schedule_seed = 11;
+  return options;
+}
+
+PlanRunOptions OffGrid() {
+  PlanRunOptions options;
+  options.off_grid = 1;
+  return options;
+}
+
+void ExpectAgreementWithSpecials(
+    const PlanKernels& kernels, InputOptions inputs,
+    const std::vector<PlanRunOptions>& ways,
+    const std::vector<PlanRunOptions>& ways_of_specials) {
+  inputs.has_specials = false;
+  ExpectAgreement(kernels, inputs, ways);
+  inputs.has_specials = true;
+  ExpectAgreement(kernels, inputs, ways_of_specials);
+}
+
 const ConvGeometry* FirstConvolution(const PlanKernels& kernels) {
   for (const Kernel& kernel : kernels.schedule.kernels) {
     if (kernel.conv && kernel.computes()) return &*kernel.conv;
@@ -44,18 +66,12 @@ const ConvGeometry* FirstConvolution(const PlanKernels& kernels) {
 void ExpectAgreementAnyway(
     const std::string& text, const std::string& target,
     const std::function<void(const ConvGeometry&)>& check) {
-  PlanRunOptions interrupted, off_grid;
-  interrupted.schedule_seed = 11;
-  off_grid.off_grid = 1;
   const PlanKernels kernels = Compiled(text, target);
   const ConvGeometry* const geometry = FirstConvolution(kernels);
   ASSERT_NE(geometry, nullptr);
   check(*geometry);
-  for (const bool has_specials : {false, true}) {
-    InputOptions inputs;
-    inputs.has_specials = has_specials;
-    ExpectAgreement(kernels, inputs, {{}, interrupted, off_grid});
-  }
+  const std::vector<PlanRunOptions> ways = {{}, Interrupted(), OffGrid()};
+  ExpectAgreementWithSpecials(kernels, {}, ways, ways);
 }
 
 }  // namespace kiln::ptx

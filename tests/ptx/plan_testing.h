@@ -19,13 +19,24 @@ PlanKernels Compiled(const std::string& text, const std::string& target,
 void ExpectAgreement(const PlanKernels& kernels, const InputOptions& inputs,
                      const std::vector<PlanRunOptions>& ways = {{}});
 
+// With copies and warps that take turns at random, and with tensors that begin
+// between accesses.
+PlanRunOptions Interrupted();
+PlanRunOptions OffGrid();
+
+// Expects agreement in each of `ways`; and with an infinity and a NaN among the
+// inputs in each of `ways_of_specials`.
+void ExpectAgreementWithSpecials(
+    const PlanKernels& kernels, InputOptions inputs,
+    const std::vector<PlanRunOptions>& ways,
+    const std::vector<PlanRunOptions>& ways_of_specials);
+
 // Of the first convolution; null: there is none.
 const ConvGeometry* FirstConvolution(const PlanKernels& kernels);
 
 // Expects agreement of a plan that begins with a convolution, also with an
-// infinity and a NaN among the inputs: as it is, where copies and warps take
-// turns at random, and where tensors begin between accesses. `check` is asked
-// about the convolution.
+// infinity and a NaN among the inputs: as it is, interrupted, and off the grid.
+// `check` is asked about the convolution.
 void ExpectAgreementAnyway(
     const std::string& text, const std::string& target,
     const std::function<void(const ConvGeometry&)>& check);

@@ -60,10 +60,11 @@ TEST(ClusterSumsTest, AllBlocksAreOnTheDeviceAtOnce) {
 
 TEST(ClusterSumsTest, ATuningMayHaveFewerShare) {
   const int first = SumBlocks(Deep(kFewTiles, kDeepFilter));
-  EXPECT_TRUE(FindConvRank(
-      Deep(kFewTiles, kDeepFilter), kH100, [first](const Schedule& schedule) {
-        return ConvolutionOf(schedule).conv->sum_blocks < first;
-      }));
+  EXPECT_TRUE(FindConvRank(Deep(kFewTiles, kDeepFilter), kH100,
+                           [first](const Kernel& kernel) {
+                             return kernel.conv && kernel.computes() &&
+                                    kernel.conv->sum_blocks < first;
+                           }));
 }
 
 TEST(ClusterSumsTest, TheLaunchHasClustersAndPackingKnowsOfNone) {

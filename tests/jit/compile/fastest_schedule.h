@@ -51,15 +51,17 @@ inline NarrowTile NarrowTileOf(const std::string& text,
   return {};
 }
 
-// The first rank of convolutions' candidates (Tuning::conv) for which `has` of
-// the first schedule is true; null if there is none among kMostRanks.
-template <typename Has>
+// The first rank of convolutions' candidates (Tuning::conv) for which `is` of a
+// kernel of the first schedule is true; null if there is none among kMostRanks.
+template <typename Is>
 std::optional<Tuning> FindConvRank(const std::string& text,
-                                   const Target& target, const Has& has) {
+                                   const Target& target, const Is& is) {
   constexpr int kMostRanks = 40;
   for (int rank = 0; rank < kMostRanks; ++rank) {
     const Tuning tuning = {.conv = rank};
-    if (has(Fastest(text, target, tuning))) return tuning;
+    const Schedule schedule = Fastest(text, target, tuning);
+    const auto& kernels = schedule.kernels;
+    if (std::any_of(kernels.begin(), kernels.end(), is)) return tuning;
   }
   return std::nullopt;
 }
