@@ -5,7 +5,8 @@
 // input N x C x H x W, weight OC x C/groups x KH x KW, output N x OC x OH x OW,
 // all contiguous, any storage type. One thread per output element; positions
 // in the padding contribute nothing. Of Spec::kWrapsRows, rows are parts of
-// one.
+// one; of Spec::kColumnsApart, as many output channels are columns of one
+// filter, OC / kColumnsApart x C x KH x kColumnsApart.
 #include "channel_dot.cuh"
 #include "math.cuh"
 #include "point.cuh"
@@ -19,12 +20,13 @@ __device__ float Conv2dAt(const typename Spec::Tensors& t, Point<Index> at) {
   using Input = typename Spec::Input;
   constexpr int kGroupChannels = Input::kC / Spec::kGroups;
   constexpr int kGroupOutputs = Spec::Output::kC / Spec::kGroups;
-  constexpr Index kTaps = Spec::kKernelH * Spec::kKernelW;
+  constexpr Index kApart = Spec::kColumnsApart;
+  constexpr Index kTaps = Spec::kKernelH * Spec::kKernelW * kApart;
   constexpr Index kPlane = Input::kH * Input::kW;
 
   const Index first_channel = at.c / kGroupOutputs * kGroupChannels;
   const Index plane = (at.n * Input::kC + first_channel) * kPlane;
-  const Index filter = at.c * kGroupChannels * kTaps;
+  const Index filter = at.c / kApart * kGroupChannels * kTaps + at.c % kApart;
   const Index top = at.h * Spec::kStrideH - Spec::kPaddingH;
   const Index left = at.w * Spec::kStrideW - Spec::kPaddingW;
 
@@ -44,7 +46,7 @@ __device__ float Conv2dAt(const typename Spec::Tensors& t, Point<Index> at) {
       }
       sum += ChannelDot<kGroupChannels, kPlane, kTaps>(
           t.input, plane + h * Input::kW + w, t.weight,
-          filter + ky * Spec::kKernelW + kx);
+          filter + (ky * Spec::kKernelW + kx) * kApart);
     }
   }
   return sum;

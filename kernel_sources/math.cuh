@@ -267,6 +267,12 @@ __device__ inline float Tanh(float x) {
   return copysignf(fabsf(x) < 0.6f ? near : TanhBesideOne(fabsf(x)), x);
 }
 
+// The same with 2^-16 of it at most: the first terms of its series below 2^-4.
+__device__ inline float TanhForHalf(float x) {
+  const float near = x * fmaf(x * x, -1.0f / 3.0f, 1.0f);
+  return fabsf(x) < 0x1p-4f ? near : TanhBesideOne(x);
+}
+
 // 1 / (1 + e^-x). 5.0 ulp. Where x can be anything by way of 2^-24 / (2^-24 +
 // 2^-24 * e^-x), with e^-x as Exp has it and n from -102 to 150: nothing on the
 // way is below the normal numbers.

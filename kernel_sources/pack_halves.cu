@@ -55,11 +55,18 @@ class ChannelPacker {
   // Weight of an input channel of the group and a tap of the filter.
   __device__ float WeightAt(int input, int tap) const {
     if constexpr (Spec::kJoined > 1) return JoinedWeightAt(input, tap);
+    if constexpr (Spec::kColumnsApart > 1) return ColumnWeightAt(input, tap);
     const int row =
         Spec::kTransposed
             ? (group_ * Tile::kInputs + input) * Tile::kOutputs + output_
             : (group_ * Tile::kOutputs + output_) * Tile::kInputs + input;
     return Load(t_.weight, row * kTaps + tap);
+  }
+  // The same of one of a filter's columns, which lie side by side.
+  __device__ float ColumnWeightAt(int input, int tap) const {
+    const int row = output_ / Spec::kColumnsApart * Tile::kInputs + input;
+    return Load(t_.weight, (row * kTaps + tap) * Spec::kColumnsApart +
+                               output_ % Spec::kColumnsApart);
   }
   // The same of groups that are one here: 0 between those that are different.
   __device__ float JoinedWeightAt(int input, int tap) const {

@@ -137,6 +137,9 @@ Rewrite RewritePower(const std::string& function, const ValueRange& x,
                      "without guards against overflow"};
 }
 
+constexpr const char* kAsExactAsHalf =
+    "as exact as 16 bits show, to which it is rounded";
+
 bool IsSmallForTanh(const ValueRange& x) {
   return x.low > -0.6f && x.high < 0.6f;
 }
@@ -145,18 +148,18 @@ Rewrite RewriteTanh(const ValueRange& x, Exactness exactness,
                     const std::string& text) {
   if (exactness == Exactness::kTf32) {
     return CallRewrite{Call("ApproximateTanh", text),
-                       "in one instruction, right to the 11 bits of tf32"};
+                       "in one instruction, right to 11 bits"};
   }
   if (IsSmallForTanh(x)) {
     return CallRewrite{Call("TanhOfSmall", text), "by its polynomial alone"};
+  }
+  if (exactness == Exactness::kHalf) {
+    return CallRewrite{Call("TanhForHalf", text), kAsExactAsHalf};
   }
   if (exactness != Exactness::kBesideOne) return {};
   return CallRewrite{Call("TanhBesideOne", text),
                      "by its power alone, for only errors beside 1 count"};
 }
-
-constexpr const char* kAsExactAsHalf =
-    "as exact as 16 bits show, to which it is rounded";
 
 // Whether a value goes into norms by its own mean and deviation and nowhere
 // else. There an infinity makes NaN of all, as a NaN does.

@@ -53,7 +53,8 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
     tiles.Join(problem);
   }
   // What tiles of warps know nothing of.
-  if (demands.holds_images || problem.wraps_rows || problem.split_pixels > 0) {
+  if (demands.holds_images || problem.wraps_rows || problem.split_pixels > 0 ||
+      problem.columns_apart > 1) {
     return tiles.best();
   }
   const bool fills_units = problem.group_inputs() >= kChannelsOfUnit;

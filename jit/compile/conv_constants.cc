@@ -37,6 +37,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
   const bool has_groups = g.has_groups();
   append({fmt::format("static constexpr Index kGroups = {};", p.groups),
           IntText("kJoined", p.joined),
+          IntText("kColumnsApart", p.columns_apart),
           PairText("Kernel", p.kernel),
           PairText("Stride", p.stride),
           PairText("Padding",

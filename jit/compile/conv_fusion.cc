@@ -277,8 +277,8 @@ class Fusing {
            static_cast<double>(shared) / static_cast<double>(g.extent(axis));
   }
 
-  // The best that reads the weights that another kernel has packed, else the
-  // best of all. Says in `demands` which it is.
+  // The best that reads the weights that another kernel has packed, or one that
+  // is faster by more than a packing of its own. Says in `demands` which it is.
   std::optional<ConvGeometry> ChooseBeside(const ConvProblem& problem,
                                            const ConvGeometry& packed,
                                            ConvDemands* demands) const {
@@ -288,10 +288,9 @@ class Fusing {
     sharing.packed_row_parts = packed.row_parts;
     sharing.packed_joined = packed.problem.joined;
     const auto geometry = Choose(problem, sharing);
-    if (!geometry.has_value() || !geometry->PacksLike(packed)) {
-      return Choose(problem, *demands);
+    if (geometry.has_value() && geometry->PacksLike(packed)) {
+      *demands = sharing;
     }
-    *demands = sharing;
     return geometry;
   }
 

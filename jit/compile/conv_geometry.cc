@@ -442,7 +442,7 @@ bool ConvGeometry::StagesResults(const ConvDemands& demands) const {
   if (demands.reduces_images) return false;
   if (demands.all_channels_in_a_block && !demands.has_softmax) return false;
   if (demands.windows.any()) return false;
-  return phases(1) > 1 || problem.output[3] % 8 != 0;
+  return phases(1) > 1 || problem.output[3] % kPixelsOfSector != 0;
 }
 bool ConvGeometry::CanReadBeside(const ConvDemands& demands) const {
   return demands.may_read_ahead && HasPairs();

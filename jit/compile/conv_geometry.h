@@ -11,12 +11,14 @@
 
 namespace kiln {
 
+inline constexpr int64_t kPixelsOfSector = 8;  // of f32, in memory
+
 // What the kernels that compute one convolution ask of its tiles.
 struct ConvDemands {
   bool all_channels_in_a_block = false;
-  // Weights are to lie as another kernel has them, in chunks and blocks of so
-  // many channels, in so many parts and of so many groups joined; 0: as they
-  // like.
+  // Weights lie as another kernel has them, in chunks and blocks of so many
+  // channels, in so many parts and of so many groups joined, unless others are
+  // worth a packing of their own; 0: as they like.
   int packed_chunk = 0;
   int64_t packed_channels = 0;
   int packed_row_parts = 0;

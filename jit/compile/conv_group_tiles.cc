@@ -17,7 +17,6 @@ constexpr int kMaxColumns = 256;  // of a warpgroup's product
 constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kMaxColumnsOfWindows = 192;  // in planes
 constexpr int kRowsOfGroup = 64;           // of a warpgroup's product
-constexpr int kPixelsOfSector = 8;         // of f32
 constexpr int kWideTile = 64;              // images are cut into narrower ones
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
@@ -435,14 +434,12 @@ class GroupTiles {
       // Of the last chunk no more than there is.
       g.chunk = static_cast<int>(std::min(RoundUp(inputs, 8), int64_t{chunk}));
       if (ProductsOf(g) > kMaxProductsOfSixteen) break;
-      if (!HalvesFollow(g)) {
+      if (!HalvesFollow(g) || !HasTapsOfPhases(g)) {
         if (chunk > 8 || !CanHaveEmptyHalves(g)) continue;
         g.chunk = 16;
       }
       before = chunk;
       if (g.takes_lines && g.octets_of_row() != 2) continue;
-      // A product takes channels of one tap, which its phase may lack.
-      if (g.has_uneven_phases() && g.octets_of_row() != 2) continue;
       if (HasTooManyProducts(g)) break;
       for (const int blocks : {1, 2, 4, 8}) {
         g.sum_blocks = blocks;
@@ -453,13 +450,19 @@ class GroupTiles {
     }
   }
 
-  // Where there are eight channels in all: of a large filter twice the products
-  // take less time than warps do. Of operands that are multiplied as they are
-  // stored any filter's do, for warps convert them.
+  // A product takes channels of one tap, which its phase may lack.
+  static bool HasTapsOfPhases(const ConvGeometry& g) {
+    return !g.has_uneven_phases() || g.octets_of_row() == 2;
+  }
+
+  // Where there are eight channels in all: of a large filter, or of phases,
+  // twice the products take less time than warps do. Of operands that are
+  // multiplied as they are stored any filter's do, for warps convert them.
   static bool CanHaveEmptyHalves(const ConvGeometry& g) {
     constexpr int64_t kFewestTaps = 25;
     return g.problem.group_inputs() <= 8 && g.octet_columns == 1 &&
-           (g.problem.takes_as_stored() || g.problem.taps() >= kFewestTaps);
+           (g.problem.takes_as_stored() || g.has_uneven_phases() ||
+            g.problem.taps() >= kFewestTaps);
   }
 
   // Of a chunk, by a warpgroup.

@@ -107,6 +107,7 @@ ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv) {
   problem.dilation = attributes.dilation;
   problem.transposed = conv.kind == NodeKind::kConvTranspose2d;
   problem.wraps_rows = conv.wraps_rows;
+  problem.columns_apart = conv.columns_apart;
   problem.input_type = input.dtype;
   problem.input_is_laid = input_value.laid;
   problem.weight_type = weight.dtype;

@@ -24,7 +24,8 @@ struct ConvProblem {
   Pair dilation = {1, 1};
   Pair insert = {1, 1};  // distance of the input's pixels
   bool transposed = false;
-  bool wraps_rows = false;  // as Node::wraps_rows
+  bool wraps_rows = false;    // as Node::wraps_rows
+  int64_t columns_apart = 1;  // as Node::columns_apart
   // Pixels of one of the result's images, where these lie apart but those of
   // the input side by side, as one (join_images.h); 0: as they are.
   int64_t split_pixels = 0;

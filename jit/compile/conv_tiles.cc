@@ -16,6 +16,9 @@ constexpr int64_t kMaxStrip = 64;
 constexpr int64_t kMaxStripOfStores = 16;
 constexpr int64_t kMaxStripOfMany = 4;
 constexpr int64_t kManyElements = 250'000'000;  // far more than the L2 holds
+// What a tile must save to have weights packed for it alone, besides a launch:
+// models say no more.
+constexpr double kSlowedByPacking = 1.05;
 
 // At most `most` tiles, so that strips share the height of an image equally.
 int EvenStrip(ConvGeometry g, int64_t most) {
@@ -47,14 +50,15 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
   return group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
 }
 
+bool ConvTiles::PacksAsAsked(const ConvGeometry& g) const {
+  return demands_.packed_chunk == 0 ||
+         (g.chunk == demands_.packed_chunk &&
+          g.block_channels() == demands_.packed_channels &&
+          g.row_parts == demands_.packed_row_parts &&
+          g.problem.joined == demands_.packed_joined);
+}
+
 bool ConvTiles::Offer(ConvGeometry g) {
-  if (demands_.packed_chunk != 0 &&
-      (g.chunk != demands_.packed_chunk ||
-       g.block_channels() != demands_.packed_channels ||
-       g.row_parts != demands_.packed_row_parts ||
-       g.problem.joined != demands_.packed_joined)) {
-    return false;
-  }
   if (demands_.holds_images) return OfferHeld(g);
   if (!FindRoom(g)) return false;
   Compare(g);
@@ -168,6 +172,7 @@ bool ConvTiles::IsRefused(const ConvGeometry& g) const {
 
 void ConvTiles::Take(const ConvGeometry& g, double cycles) {
   if (IsRefused(g)) return;
+  if (!PacksAsAsked(g)) cycles = kSlowedByPacking * cycles + kCyclesOfLaunch;
   if (options_.search != nullptr) options_.search->Fits(g, cycles);
   if (best_.has_value() && cycles >= best_cycles_) return;
   best_ = g;

@@ -25,9 +25,10 @@ constexpr int kMaxColumns = 16;
 // many columns (24 plans on an H200).
 constexpr int kMaxVector = 4;
 constexpr int kMaxColumnsOfHeld = 7;
-// Such tiles may end beyond a row where a filter has so many taps: whether
-// there is an element is then asked for each, one after the other, and of 3 x 3
-// and 5 x 5 took 1.1 to 1.8 times as long.
+// Such tiles may end beyond a row where a filter has so many taps, and columns
+// side by side have inputs in common, so no dilation: whether there is an
+// element is then asked for each, one after the other, and of 3 x 3 and 5 x 5
+// took 1.1 to 1.8 times as long.
 constexpr int64_t kFewestTapsBeyondRows = 49;
 constexpr int kTooFewRows = 2;
 // Taller tiles take longer to compile: they must save this share.
@@ -163,7 +164,8 @@ bool IsMemoryBound(const DepthwiseWork& work, int vector, int64_t bytes,
 
 bool CanHave(const DepthwiseWork& work, int vector, int columns) {
   if (work.output[3] % columns == 0) return true;
-  return vector < kMaxVector && Taps(work) >= kFewestTapsBeyondRows;
+  return vector < kMaxVector && Taps(work) >= kFewestTapsBeyondRows &&
+         work.conv.dilation[1] == 1;
 }
 
 // Low where that is memory's time, else the one whose threads compute the

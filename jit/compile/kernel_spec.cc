@@ -202,6 +202,8 @@ class SpecWriter {
       case NodeKind::kCut:
         spec_.source_file = "mosaic.cu";
         return Mosaic(node);
+      case NodeKind::kSumColumns:
+        return SumColumns(node);
       case NodeKind::kReduce:
         return Reduce(node);
       case NodeKind::kPointwise:
@@ -218,19 +220,24 @@ class SpecWriter {
     const Pair kernel = {weight_dims[2], weight_dims[3]};
     Append(ShapeText("Input", DimsOf(input)));
     Append(ShapeText("Output", kernel_.group.domain));
-    Append({fmt::format("static constexpr Index kGroups = {};", conv.groups),
-            PairText("Kernel", kernel), PairText("Stride", conv.stride),
-            PairText("Padding", conv.padding),
-            PairText("Dilation", conv.dilation),
-            fmt::format("static constexpr bool kWrapsRows = {};",
-                        node.wraps_rows)});
+    Append(
+        {fmt::format("static constexpr Index kGroups = {};", conv.groups),
+         PairText("Kernel", kernel), PairText("Stride", conv.stride),
+         PairText("Padding", conv.padding), PairText("Dilation", conv.dilation),
+         fmt::format("static constexpr bool kWrapsRows = {};", node.wraps_rows),
+         fmt::format("static constexpr int kColumnsApart = {};",
+                     node.columns_apart)});
     tensors_.Read(input, "input");
     tensors_.Read(weight, "weight");
     AddWindow(kernel, conv.stride, conv.padding, conv.dilation);
     AddOverrun(DimsOf(input));
     AddOverrun(weight_dims);
 
-    const int result = node.results[0];
+    AddBias(bias, node.results[0]);
+  }
+
+  // To the sum that the element begins with; -1: none.
+  void AddBias(int bias, int result) {
     if (bias < 0) {
       spec_.element_argument = "float " + NameOf(result);
     } else {
@@ -239,6 +246,24 @@ class SpecWriter {
                       "sum + " + element_.LoadAs(bias, "bias", "at.c"));
     }
     element_.Define(result);
+  }
+
+  void SumColumns(const Node& node) {
+    const auto& conv = std::get<ConvAttributes>(node.attributes);
+    const Dims& input = DimsOf(ValueOf(node.operands[0]));
+    const Dims& output = kernel_.group.domain;
+    spec_.source_file = "sum_columns.cu";
+    Append(ShapeText("Input", input));
+    Append(ShapeText("Output", output));
+    Append({fmt::format("static constexpr int kColumns = {};",
+                        input[1] / output[1]),
+            fmt::format("static constexpr Index kDilation = {}, kPadding = {};",
+                        conv.dilation[1], conv.padding[1])});
+    AddDirection();
+    tensors_.Read(ValueOf(node.operands[0]), "input");
+    AddOverrun(input);
+    AddBias(ValueOf(node.operands[1]), node.results[0]);
+    AddElementEntry("kiln_sum_columns", "kiln::SumColumns");
   }
 
   // Blocks have whole rows, of as many planes as there is room for.

@@ -26,11 +26,12 @@ enum class NodeKind : uint8_t {
   kConvTranspose2d,
   kPool2d,
   kReduce,
-  kUnfold,  // unfold_patches.h
-  kTurn,    // gather_pixels.h
-  kJoin,    // join_images.h
-  kMosaic,  // mosaic_images.h
-  kCut,     // the same
+  kUnfold,      // unfold_patches.h
+  kTurn,        // gather_pixels.h
+  kJoin,        // join_images.h
+  kMosaic,      // mosaic_images.h
+  kCut,         // the same
+  kSumColumns,  // part_columns.h
 };
 
 // Which errors of a value count; of the first three the strictest first.
@@ -66,6 +67,8 @@ struct LoweredValue {
 //   kMosaic    input; attributes are those of a pooling: images of the input
 //              are the first windows of the result's, from left to right
 //   kCut       input; the other way
+//   kSumColumns  input, bias; attributes are the convolution's: of [N, C K, H,
+//              W] the result is [N, C, H, OW]
 //   kReduce    input. Results of group_norm: mean, rstd; of softmax: largest,
 //              sum
 //   others     those of the op
@@ -83,6 +86,9 @@ struct Node {
   // Of a kConv2d of one tap: the extents that its images are taken to have, of
   // as many pixels as they have (reshape_images.h).
   std::optional<Pair> image = std::nullopt;
+  // Of a kConv2d: so many channels of the result are columns of one filter,
+  // whose weights lie side by side (part_columns.h).
+  int64_t columns_apart = 1;
   // Of a kConv2d with few results: how threads without tensor cores do it.
   std::optional<NarrowTile> narrow = std::nullopt;
 

@@ -23,6 +23,7 @@
 #include "jit/compile/meet_reductions.h"
 #include "jit/compile/mosaic_images.h"
 #include "jit/compile/narrow_conv.h"
+#include "jit/compile/part_columns.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/schedule_memory.h"
@@ -401,6 +402,9 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   if (is_hopper) {
     lowered = FoldSignals(MosaicImages(std::move(lowered), plan.plan.grade,
                                        target, tuning.image_use()));
+    if (room != Room::kWarps) {
+      lowered = PartColumns(std::move(lowered), plan.plan.grade, target);
+    }
   }
   if (!is_hopper) return MakeFast(plan, target, lowered, choices);
   std::set<int> apart;  // results of convolutions that were not suited

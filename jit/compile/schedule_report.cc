@@ -300,6 +300,9 @@ class Reporting {
     if (node.kind == NodeKind::kTurn) {
       return "a tile of pixels would hold one of each image";
     }
+    if (node.kind == NodeKind::kSumColumns) {
+      return "adds what the filter's columns have made apart";
+    }
     if (node.kind == NodeKind::kJoin) {
       return "images with rows that begin anywhere lie side by side";
     }

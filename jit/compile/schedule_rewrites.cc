@@ -120,6 +120,13 @@ class Rewrites {
           "images lie side by side, for their rows would begin anywhere: {}",
           node.text);
     }
+    for (const Node& node : schedule_.lowered.nodes) {
+      if (node.columns_apart == 1) continue;
+      AddRewrite(
+          "a filter's {} columns are filters of their own, for products have "
+          "at least eight results: {}",
+          node.columns_apart, node.text);
+    }
     AddMosaicRewrites();
     AddShapeRewrite();
     AddImageRewrites();

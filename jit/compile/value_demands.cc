@@ -42,16 +42,41 @@ class DemandSearch {
   }
 
  private:
-  // Values made of products of operands with 11 bits.
+  // Values made of products of operands with 11 bits, and where all outputs
+  // have 16 bits those that PyTorch rounds to as many, each of them, since all
+  // that they are made of has these.
   void FindRounded() {
-    if (grade_ != Grade::kTf32) return;
-    for (const Node& node : plan_->nodes) {
-      bool any = node.IsConvolution();
-      for (const Operand& operand : node.operands) {
-        any |= ValueOf(operand) >= 0 && is_rounded_[ValueOf(operand)];
-      }
-      for (const int result : node.results) is_rounded_[result] = any;
+    const bool leaves_halves = std::all_of(
+        plan_->outputs.begin(), plan_->outputs.end(),
+        [](const PlanOutput& output) { return IsHalf(output.dtype); });
+    for (size_t i = 0; i < is_rounded_.size(); ++i) {
+      const LoweredValue& value = plan_->values[i];
+      is_rounded_[i] =
+          leaves_halves && value.producer < 0 && IsHalf(value.desc.dtype);
     }
+    for (const Node& node : plan_->nodes) {
+      const bool is_rounded = HasRoundedProducts(node) || IsOfHalves(node);
+      for (const int result : node.results) is_rounded_[result] = is_rounded;
+    }
+  }
+
+  bool HasRoundedProducts(const Node& node) const {
+    if (grade_ != Grade::kTf32) return false;
+    return node.IsConvolution() ||
+           std::any_of(node.operands.begin(), node.operands.end(),
+                       [&](const Operand& operand) {
+                         const int value = ValueOf(operand);
+                         return value >= 0 && is_rounded_[value];
+                       });
+  }
+
+  // A cast to f32 ends it.
+  bool IsOfHalves(const Node& node) const {
+    if (node.op == OpKind::kCast &&
+        !IsHalf(plan_->values[node.results[0]].desc.dtype)) {
+      return false;
+    }
+    return node.ReadsOnly([&](int value) { return is_rounded_[value]; });
   }
 
   // What pointwise ops make of nothing but the plan's inputs, and values of

@@ -13,8 +13,9 @@ namespace kiln {
 // do not enlarge an error.
 //
 // In the grade tf32 what is made of a convolution of rounded operands is wrong
-// by 2^-11 already. Where a logsumexp takes the mean of such errors, another of
-// that size in front of it adds little: its values are kTf32.
+// by 2^-11 already, and so is in PyTorch what has 16 bits. Where a logsumexp
+// takes the mean of such errors, another of that size in front of it adds
+// little: its values are kTf32.
 //
 // An output of 16 bits, and what a convolution takes in 16, is wrong by 2^-12
 // of itself or more. So errors relative to it count from some 2^-16 on alone,

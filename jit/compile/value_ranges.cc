@@ -152,6 +152,7 @@ class RangeSearch {
         return OfReduction(node);
       case NodeKind::kConv2d:
       case NodeKind::kConvTranspose2d:
+      case NodeKind::kSumColumns:
         return {};
     }
     return {};

@@ -139,6 +139,26 @@ TEST(CallRewritesTest, TanhBehindTf32ProductsIsOneInstruction) {
               HasSubstr("kiln::TanhBesideOne("));
 }
 
+// PyTorch rounds each value of 16 bits to as few.
+TEST(CallRewritesTest, TanhOf16BitsBehindWhichPowersAreSummedIsOneInstruction) {
+  const auto units = [](const std::string& type, const std::string& lines,
+                        const std::string& output) {
+    return UnitsOf(
+        "input x: " + type + "[2,8,16,16]\nparam w: " + type + "[8,8,3,3]\n" +
+        lines +
+        "\na = add(t, c)\nr = logsumexp(a, dim=1)\noutput r: " + output + "\n");
+  };
+  const auto approximate = HasSubstr("kiln::ApproximateTanh(");
+  const std::string lines = "c = conv2d(x, w)\nt = tanh(c)";
+  EXPECT_THAT(units("f16", lines, "f16"), approximate);
+  EXPECT_THAT(units("bf16", lines, "bf16"), approximate);
+  EXPECT_THAT(units("f16", lines, "f32"), Not(approximate));
+  EXPECT_THAT(
+      units("f16", "k = conv2d(x, w)\nc = cast(k, dtype=f32)\nt = tanh(c)",
+            "f16"),
+      Not(approximate));
+}
+
 // An error of what it is taken of is as large in a share, which is not a mean
 // of several.
 TEST(CallRewritesTest, ErrorsBesideOneCountBeforeSoftmaxOfTf32Products) {
@@ -214,6 +234,8 @@ TEST(CallRewritesTest, WhatIsRoundedTo16BitsIsComputedForThat) {
                 HasSubstr("kiln::ExpForHalf("));
     EXPECT_THAT(UnitOfOutput(type, "r = mish(x)"),
                 HasSubstr("kiln::MishForHalf("));
+    EXPECT_THAT(UnitOfOutput(type, "r = tanh(x)"),
+                HasSubstr("kiln::TanhForHalf("));
     EXPECT_THAT(UnitOfOutput(type, "r = gelu(x)"),
                 HasSubstr("kiln::GeluForHalf("));
   }

@@ -74,10 +74,14 @@ TEST(ConvPhasesTest, WindowsBehindPhasesGoToWarps) {
   }
 }
 
-// A guarded product has channels of one tap.
-TEST(ConvPhasesTest, FewChannelsOfUnevenPhasesGoToWarps) {
-  EXPECT_FALSE(GeometryOf(Transposed(3, 2, 8)).has_groups());
-  EXPECT_EQ(GeometryOf(Transposed(3, 2, 24)).chunk, 16);
+// A guarded product has channels of one tap, of eight channels and a half of
+// zeros.
+TEST(ConvPhasesTest, ProductsOfUnevenPhasesHaveSixteenChannels) {
+  for (const int channels : {8, 24}) {
+    const ConvGeometry g = GeometryOf(Transposed(3, 2, channels));
+    EXPECT_TRUE(g.has_groups()) << channels;
+    EXPECT_EQ(g.chunk, 16) << channels;
+  }
 }
 
 // Filters smaller than their stride.

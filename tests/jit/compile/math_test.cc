@@ -96,6 +96,8 @@ const Function kFunctions[] = {
      -2.8, FLT_MAX},
     {"gelu_tanh", GeluTanh, GeluByTanh, 5.0, 2e-7, -1.0},
     {"gelu_tanh_left", GeluTanh, GeluByTanh, INFINITY, 1e-7, -INFINITY, -1.0},
+    {"tanh_half", TanhForHalf, [](double x) { return std::tanh(x); }, 128,
+     INFINITY},
     {"exp_half", ExpForHalf, std::exp, 128, INFINITY},
     {"sigmoid_half", SigmoidForHalf, Sigmoid64, 128, 1e-6},
     {"silu_half", SiluForHalf, [](double x) { return x * Sigmoid64(x); }, 128,
