@@ -177,6 +177,9 @@ class SpecWriter {
   void Anchor(const Node& node) {
     switch (node.kind) {
       case NodeKind::kConv2d:
+        if (node.narrow && node.narrow->is_dense()) {
+          return Dense(node, *node.narrow);
+        }
         if (node.narrow) return Narrow(node, *node.narrow);
         if (kernel_.depthwise) return Depthwise(node, *kernel_.depthwise);
         spec_.source_file = "conv2d.cu";
@@ -324,6 +327,25 @@ class SpecWriter {
                     tile.threads,
                     {static_cast<uint32_t>(tile.blocks), 1, 1}};
     entry.dynamic_shared_bytes = tile.shared_bytes;
+    entry.min_blocks = tile.min_blocks;
+    entry.may_have_fewer = true;
+    spec_.entries.push_back(std::move(entry));
+  }
+
+  void Dense(const Node& node, const NarrowTile& tile) {
+    spec_.source_file = "dense.cu";
+    Conv(node);
+    Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
+            fmt::format("using WeightType = {};", tensors_.list()[1].type),
+            fmt::format("static constexpr int kThreads = {}, kVector = {}, "
+                        "kLanes = {};",
+                        tile.threads, tile.vector, tile.lanes),
+            fmt::format("static constexpr int kImages = {}, kResults = {};",
+                        tile.images, tile.results)});
+    EntrySpec entry{"kiln_dense",
+                    "kiln::Dense",
+                    tile.threads,
+                    {static_cast<uint32_t>(tile.blocks), 1, 1}};
     entry.min_blocks = tile.min_blocks;
     entry.may_have_fewer = true;
     spec_.entries.push_back(std::move(entry));

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "jit/compile/dense_tile.h"
 #include "jit/compile/narrow_cost.h"
 #include "jit/compile/narrow_windows.h"
 #include "jit/compile/reshape_images.h"
@@ -137,6 +138,7 @@ std::optional<NarrowTile> TileOf(const NarrowWork& work, const Target& target) {
 
 std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
                                  Grade grade, const Target& target) {
+  if (const auto dense = DenseTileOf(plan, conv, target)) return dense;
   if (!HasOneTap(plan, conv)) {
     return NarrowWindowTile(plan, conv, grade, target);
   }

@@ -16,6 +16,8 @@ constexpr int64_t kFewestColumns = 5;
 constexpr int64_t kMostResults = 8;
 constexpr int64_t kMostResultsOfParts = 16;  // of operands in two parts
 constexpr int64_t kFewestInputs = 16;        // of which chunks are
+// Of each element of the input: of fewer the memory takes as long.
+constexpr int64_t kFewestOfElement = 32;
 // Of each multiprocessor: so that what is saved is more than a launch.
 constexpr int64_t kFewestProducts = int64_t{1} << 20;
 constexpr int64_t kMostElements = int64_t{1} << 29;  // of all columns
@@ -52,6 +54,7 @@ class Parting {
     const int64_t most = has_parts ? kMostResultsOfParts : kMostResults;
     if (filter[0] > most || filter[1] < kFewestInputs) return false;
     if (filter[3] < kFewestColumns) return false;
+    if (filter[0] * filter[2] * filter[3] < kFewestOfElement) return false;
     const Dims& result = plan_.values[node.results[0]].desc.dims;
     const int64_t products = NumElements(result) * filter[1] * filter[2] *
                              filter[3] * (has_parts ? 3 : 1);

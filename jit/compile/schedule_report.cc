@@ -280,6 +280,11 @@ class Reporting {
       return fmt::format("a filter for each channel; {} x {} outputs a thread",
                          kernel.depthwise->rows, kernel.depthwise->columns);
     }
+    if (node.narrow && node.narrow->is_dense()) {
+      return fmt::format(
+          "a linear layer of few images: {} lanes have {} of {} results",
+          node.narrow->lanes, node.narrow->results, node.narrow->images);
+    }
     if (node.narrow) {
       return fmt::format("few results of {}: {} of a block {} all of {} pixels",
                          node.narrow->has_windows() ? "windows" : "one tap",

@@ -42,19 +42,18 @@ TEST(NarrowWindowsTest, FewResultsAreOneKernel) {
 }
 
 TEST(NarrowWindowsTest, MoreAreLeftToTensorCores) {
-  const auto files = [](int results, int taps, const char* type,
+  const auto files = [](int results, int rows, const char* type,
                         const char* grade = "") {
-    return SourceFilesOf(grade +
-                         Image("16,64,256,256",
-                               fmt::format("{0},64,{1},{1}", results, taps),
-                               fmt::format("padding={}", taps / 2), type));
+    return SourceFilesOf(
+        grade + Image("16,64,256,256", fmt::format("{},64,{},3", results, rows),
+                      fmt::format("padding=[{},1]", rows / 2), type));
   };
   EXPECT_THAT(files(4, 5, "f32"), Contains(kWindows));
   EXPECT_THAT(files(5, 3, "f32"), Not(Contains(kWindows)));
   EXPECT_THAT(files(3, 3, "f32", "grade tf32\n"), Contains(kWindows));
   EXPECT_THAT(files(4, 3, "f32", "grade tf32\n"), Not(Contains(kWindows)));
   EXPECT_THAT(files(1, 7, "f32", "grade tf32\n"), Contains(kWindows));
-  EXPECT_THAT(files(2, 7, "f32", "grade tf32\n"), Not(Contains(kWindows)));
+  EXPECT_THAT(files(2, 9, "f32", "grade tf32\n"), Not(Contains(kWindows)));
   EXPECT_THAT(files(2, 5, "f16"), Contains(kWindows));
   EXPECT_THAT(files(3, 3, "f16"), Not(Contains(kWindows)));
 }
@@ -75,7 +74,7 @@ TEST(NarrowWindowsTest, RowsThatVectorsDoNotDivideAreLeft) {
               Not(Contains(kWindows)));
   EXPECT_THAT(SourceFilesOf(Image("16,64,256,256", "3,64,3,3", "padding=0")),
               Not(Contains(kWindows)));
-  EXPECT_THAT(SourceFilesOf(Image("16,64,256,256", "3,64,5,5", "padding=0")),
+  EXPECT_THAT(SourceFilesOf(Image("16,64,256,256", "3,64,1,5", "padding=0")),
               Contains(kWindows));
 }
 

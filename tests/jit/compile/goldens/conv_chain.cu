@@ -16,6 +16,7 @@ struct Spec {
   static constexpr Index kPaddingH = 0, kPaddingW = 0;
   static constexpr Index kDilationH = 1, kDilationW = 1;
   static constexpr bool kWrapsRows = false;
+  static constexpr int kColumnsApart = 1;
 
   struct Tensors {
     const float* input;
