@@ -35,9 +35,8 @@ bool Takes(const ConvProblem& p) {
   const Pair ones = {1, 1};
   const bool is_plain = p.groups == 1 && p.joined == 1 && !p.transposed &&
                         !p.wraps_rows && p.split_pixels == 0 &&
-                        p.columns_apart == 1 &&
-                        p.stride == ones && p.dilation == ones &&
-                        p.insert == ones;
+                        p.columns_apart == 1 && p.stride == ones &&
+                        p.dilation == ones && p.insert == ones;
   const int64_t most =
       std::max(NumElements({p.input.begin(), p.input.end()}),
                NumElements({p.output.begin(), p.output.end()}));
