@@ -1,5 +1,5 @@
-// What a convolution makes of the columns of what its filter's columns, each a
-// filter of its own, have made of whole rows:
+// Adds up what a filter's columns, each a filter of its own, have made of whole
+// rows:
 //
 //   output[n, c, y, x] =
 //       sum over k of input[n, c * kColumns + k, y, x + k * kDilation -

@@ -23,6 +23,8 @@ constexpr int64_t kVeryFewImages = 4;
 // lane that has fewer beside it.
 constexpr int64_t kEnoughWarps = 4;
 constexpr int64_t kMostAccesses = 24;
+// Products of a lane's sum: more of them add up errors.
+constexpr int64_t kMostOfSum = 1024;
 
 struct DenseWork {
   int64_t images;
@@ -100,6 +102,7 @@ std::optional<NarrowTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
   Divide(*work, sm_count, &tile);
   const int64_t accesses = CeilDiv(work->inputs, vector * tile.lanes);
   const int64_t warps = Warps(*work, tile);
+  if (accesses * vector > kMostOfSum) return std::nullopt;
   if (accesses > kMostAccesses && warps < kEnoughWarps * sm_count) {
     return std::nullopt;
   }

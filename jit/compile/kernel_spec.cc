@@ -265,6 +265,8 @@ class SpecWriter {
     AddDirection();
     tensors_.Read(ValueOf(node.operands[0]), "input");
     AddOverrun(input);
+    AddWindow({1, input[1] / output[1]}, {1, 1}, {0, conv.padding[1]},
+              {1, conv.dilation[1]});
     AddBias(ValueOf(node.operands[1]), node.results[0]);
     AddElementEntry("kiln_sum_columns", "kiln::SumColumns");
   }

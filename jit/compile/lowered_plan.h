@@ -89,7 +89,8 @@ struct Node {
   // Of a kConv2d: so many channels of the result are columns of one filter,
   // whose weights lie side by side (part_columns.h).
   int64_t columns_apart = 1;
-  // Of a kConv2d with few results: how threads without tensor cores do it.
+  // Of a kConv2d with few results or images: how threads without tensor cores
+  // do it.
   std::optional<NarrowTile> narrow = std::nullopt;
 
   bool Reads(int value) const;

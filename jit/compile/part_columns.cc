@@ -1,5 +1,6 @@
 #include "jit/compile/part_columns.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -11,16 +12,30 @@ namespace {
 
 // By 60 plans and grades on an H200: three results of 5 x 5 took 0.6 to 0.7 of
 // the time, of 9 x 9 0.2 to 0.4, eight of 7 x 7 half of it; three of 3 x 3 as
-// long or longer, and sixteen in 16 bits.
+// long or longer.
 constexpr int64_t kFewestColumns = 5;
-constexpr int64_t kMostResults = 8;
-constexpr int64_t kMostResultsOfParts = 16;  // of operands in two parts
-constexpr int64_t kFewestInputs = 16;        // of which chunks are
+constexpr int64_t kMostFilterColumns = 32;  // a thread has all of them
+constexpr int64_t kMostResults = 16;
+constexpr int64_t kFewestInputs = 16;  // of which chunks are
 // Of each element of the input: of fewer the memory takes as long.
 constexpr int64_t kFewestOfElement = 32;
 // Of each multiprocessor: so that what is saved is more than a launch.
 constexpr int64_t kFewestProducts = int64_t{1} << 20;
 constexpr int64_t kMostElements = int64_t{1} << 29;  // of all columns
+
+// Cycles of a multiprocessor for 16 channels of 64 pixels, of one tap: of few
+// results they are what reading pixels takes, else half of the results. And for
+// a number of 32 bits that passes through memory, of 64 pixels.
+constexpr double kCyclesOfReading = 24.0;
+constexpr double kCyclesPerResult = 0.5;
+constexpr double kCyclesPerPassing = 64 * 8 / 13.0;
+
+// Of products with that many results, of so many channels.
+double CyclesOfTap(int64_t results, int64_t channels) {
+  const double each = std::max(kCyclesOfReading,
+                               kCyclesPerResult * static_cast<double>(results));
+  return each * static_cast<double>(channels) / 16;
+}
 
 class Parting {
  public:
@@ -50,22 +65,38 @@ class Parting {
     const auto& conv = std::get<ConvAttributes>(node.attributes);
     const Dims& filter = DimsOf(node.operands[1]);
     if (conv.groups != 1 || conv.stride[1] != 1) return false;
-    const bool has_parts = HasParts(node);
-    const int64_t most = has_parts ? kMostResultsOfParts : kMostResults;
-    if (filter[0] > most || filter[1] < kFewestInputs) return false;
-    if (filter[3] < kFewestColumns) return false;
-    if (filter[0] * filter[2] * filter[3] < kFewestOfElement) return false;
-    const Dims& result = plan_.values[node.results[0]].desc.dims;
-    const int64_t products = NumElements(result) * filter[1] * filter[2] *
-                             filter[3] * (has_parts ? 3 : 1);
-    return products >= kFewestProducts * sm_count_ &&
+    if (filter[0] > kMostResults || filter[1] < kFewestInputs) return false;
+    if (filter[3] < kFewestColumns || filter[3] > kMostFilterColumns)
+      return false;
+    return IsWork(node) && SavesTime(node) &&
            NumElements(ColumnsOf(node)) <= kMostElements;
   }
 
-  // Whether operands are in two parts, so that each product is three.
-  bool HasParts(const Node& conv) const {
-    return grade_ == Grade::kFp32 &&
-           plan_.values[ValueOf(conv.operands[0])].desc.dtype == DataType::kF32;
+  bool IsWork(const Node& conv) const {
+    const Dims& filter = DimsOf(conv.operands[1]);
+    const Dims& result = plan_.values[conv.results[0]].desc.dims;
+    const int64_t products =
+        NumElements(result) * filter[1] * filter[2] * filter[3] * Parts(conv);
+    return filter[0] * filter[2] * filter[3] >= kFewestOfElement &&
+           products >= kFewestProducts * sm_count_;
+  }
+
+  // Whether fewer products save more than what columns make takes through
+  // memory, there and back.
+  bool SavesTime(const Node& conv) const {
+    const Dims& filter = DimsOf(conv.operands[1]);
+    const auto rows = static_cast<double>(filter[2] * Parts(conv));
+    const auto columns = static_cast<double>(filter[3]);
+    const int64_t results = filter[0] * filter[3];
+    const double whole = rows * columns * CyclesOfTap(filter[0], filter[1]);
+    const double parted = rows * CyclesOfTap(results, filter[1]);
+    return parted + kCyclesPerPassing * static_cast<double>(results) < whole;
+  }
+
+  // Products of parts of operands that each product is.
+  int64_t Parts(const Node& conv) const {
+    const DataType type = plan_.values[ValueOf(conv.operands[0])].desc.dtype;
+    return grade_ == Grade::kFp32 && type == DataType::kF32 ? 3 : 1;
   }
 
   // What columns make of whole rows of the input, halo not included.

@@ -28,7 +28,7 @@ std::vector<PartedPlan> PartedPlans() {
       {"several_chunks",
        Conv("1,72,36,28", "2,72,5,5", "padding=2", "y = relu(c)")},
       {"rows_apart",
-       Conv("2,16,60,48", "4,16,7,7",
+       Conv("2,16,60,48", "3,16,7,7",
             "padding=[2,1], dilation=[1,2], stride=[2,1]", "y = mul(c, 2.0)")},
       {"one_result_without_padding",
        Conv("1,24,50,60", "1,24,9,9", "", "y = sigmoid(c)")},

@@ -38,6 +38,12 @@ TEST(DenseTileTest, LayersOfFewImagesAreOneKernel) {
               ElementsAre("dense.cu"));
 }
 
+// A patch that is the image is not laid out first.
+TEST(DenseTileTest, StridesDoNotMatter) {
+  EXPECT_THAT(SourceFilesOf(Layer(8, 3, 1000, "f16", 16, ", stride=16")),
+              ElementsAre("dense.cu"));
+}
+
 TEST(DenseTileTest, LanesHaveAnAccessEach) {
   const NarrowTile of_few = NarrowTileOf(Layer(8, 28, 672));
   EXPECT_EQ(of_few.vector, 4) << "28 are seven fours";
@@ -61,6 +67,8 @@ TEST(DenseTileTest, OthersAreLeftToTensorCores) {
   EXPECT_THAT(SourceFilesOf(Layer(65, 672, 28)), Not(dense)) << "images";
   EXPECT_THAT(SourceFilesOf(Layer(64, 4096, 4096)), Not(dense)) << "products";
   EXPECT_THAT(SourceFilesOf(Layer(1, 4096, 4096)), dense) << "as weights come";
+  EXPECT_THAT(SourceFilesOf(Layer(1, 512, 4096, "f32", 28)), Not(dense))
+      << "long sums";
   EXPECT_THAT(SourceFilesOf(Layer(8, 512, 10, "f16", 7)), Not(dense))
       << "a few lanes would have all";
   EXPECT_THAT(SourceFilesOf(Layer(4, 64, 100, "f16", 3, ", padding=1")),

@@ -58,6 +58,8 @@ TEST(PartColumnsTest, OthersStayWhole) {
   const auto parts = Contains("sum_columns.cu");
   EXPECT_THAT(SourceFilesOf(Head(3, "3,3", ", padding=1")), Not(parts));
   EXPECT_THAT(SourceFilesOf(Head(3, "1,7", ", padding=[0,3]")), Not(parts));
+  EXPECT_THAT(SourceFilesOf(Head(8, "1,7", ", padding=[0,3]")), Not(parts))
+      << "columns pass through memory";
   EXPECT_THAT(SourceFilesOf(Head(20, "7,7", ", padding=3")), Not(parts));
   EXPECT_THAT(SourceFilesOf(Head(16, "7,7", ", padding=3", 256, "f16")),
               Not(parts));
