@@ -338,20 +338,23 @@ PLANS = {
     + "y = silu(c)\noutput y\n",
     "windows_f16": _conv("3,2,56,56", "1,2,7,7", "f16", padding=3)
     + "y = sigmoid(c)\noutput y\n",
-    # sum_columns.cu, behind filters' columns (of an H100's size, whose tiles are
-    # small enough for one); phases of few channels.
+    # sum_columns.cu, behind columns of filters: of so much work that an H100
+    # takes them apart. Phases of few channels.
     "filter_columns": _conv("1,16,160,160", "3,16,7,7", padding=3)
     + "y = tanh(c)\noutput y\n",
-    "filter_columns_f16": _conv("2,16,190,192", "4,16,5,9", "f16", padding="[2,4]")
+    "filter_columns_f16": _conv("1,32,176,180", "3,32,7,7", "f16",
+                                padding="[3,2]")
     + "y = sigmoid(c)\noutput y\n",
-    "phases_of_few_channels": _conv("2,8,24,24", "8,24,3,3", stride=2, padding=1,
-                                    transposed=1)
+    "phases_of_few_channels": _conv("2,8,24,24", "8,24,3,3", stride=2,
+                                    padding=1, transposed=1)
     + "y = relu(c)\noutput y\n",
     # dense.cu: by warps and by a few lanes, single elements.
-    "dense": _conv("32,672,1,1", "28,672,1,1", "f16") + "y = silu(c)\noutput y\n",
+    "dense": _conv("32,672,1,1", "28,672,1,1", "f16")
+    + "y = silu(c)\noutput y\n",
     "dense_few_lanes": _conv("9,28,1,1", "130,28,1,1", "bf16")
     + "y = sigmoid(c)\noutput y\n",
-    "dense_elements": _conv("3,11,1,3", "10,11,1,3") + "y = gelu(c)\noutput y\n",
+    "dense_elements": _conv("3,11,1,3", "10,11,1,3")
+    + "y = gelu(c)\noutput y\n",
     # Rows: a warp's, a block's, a cluster's, columns, teams'; several
     # reductions.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",
