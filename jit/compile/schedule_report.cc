@@ -282,7 +282,7 @@ class Reporting {
     }
     if (node.narrow && node.narrow->is_dense()) {
       return fmt::format(
-          "a linear layer of few images: {} lanes have {} of {} results",
+          "a linear layer of few images: {} lanes have {} results of {}",
           node.narrow->lanes, node.narrow->results, node.narrow->images);
     }
     if (node.narrow) {

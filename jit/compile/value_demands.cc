@@ -17,6 +17,7 @@ class DemandSearch {
       : grade_(grade),
         plan_(plan),
         is_rounded_(plan->values.size()),
+        is_of_halves_(plan->values.size()),
         is_of_inputs_(plan->values.size()),
         may_be_masked_(plan->values.size()),
         demands_(plan->values.size()) {}
@@ -49,15 +50,23 @@ class DemandSearch {
     const bool leaves_halves = std::all_of(
         plan_->outputs.begin(), plan_->outputs.end(),
         [](const PlanOutput& output) { return IsHalf(output.dtype); });
-    for (size_t i = 0; i < is_rounded_.size(); ++i) {
+    for (size_t i = 0; i < is_of_halves_.size(); ++i) {
       const LoweredValue& value = plan_->values[i];
-      is_rounded_[i] =
+      is_of_halves_[i] =
           leaves_halves && value.producer < 0 && IsHalf(value.desc.dtype);
     }
     for (const Node& node : plan_->nodes) {
-      const bool is_rounded = HasRoundedProducts(node) || IsOfHalves(node);
-      for (const int result : node.results) is_rounded_[result] = is_rounded;
+      const bool is_rounded = HasRoundedProducts(node);
+      const bool is_of_halves = IsOfHalves(node);
+      for (const int result : node.results) {
+        is_rounded_[result] = is_rounded;
+        is_of_halves_[result] = is_of_halves;
+      }
     }
+  }
+
+  bool HasFewBits(int value) const {
+    return is_rounded_[value] || is_of_halves_[value];
   }
 
   bool HasRoundedProducts(const Node& node) const {
@@ -76,7 +85,7 @@ class DemandSearch {
         !IsHalf(plan_->values[node.results[0]].desc.dtype)) {
       return false;
     }
-    return node.ReadsOnly([&](int value) { return is_rounded_[value]; });
+    return node.ReadsOnly([&](int value) { return is_of_halves_[value]; });
   }
 
   // What pointwise ops make of nothing but the plan's inputs, and values of
@@ -122,7 +131,7 @@ class DemandSearch {
   // Of a value whose readers have made their demands.
   Exactness ExactnessOf(int value) const {
     const Exactness demand = demands_[value].value_or(Exactness::kUlps);
-    const bool is_exact = demand == Exactness::kTf32 && !is_rounded_[value];
+    const bool is_exact = demand == Exactness::kTf32 && !HasFewBits(value);
     return is_exact ? Exactness::kBesideOne : demand;
   }
 
@@ -135,7 +144,7 @@ class DemandSearch {
     if (node.IsMove()) return ExactnessOf(node.results[0]);
     // An error of x is as large in a share, relative to that.
     const bool is_power = node.op == OpKind::kSoftmax && i == 0;
-    if (is_power && is_rounded_[ValueOf(node.operands[i])]) {
+    if (is_power && HasFewBits(ValueOf(node.operands[i]))) {
       return Exactness::kBesideOne;
     }
     if (IsMultipliedAsHalf(node, i)) return Exactness::kHalf;
@@ -250,7 +259,7 @@ class DemandSearch {
   const Grade grade_;
   LoweredPlan* const plan_;
   // By value.
-  std::vector<bool> is_rounded_, is_of_inputs_, may_be_masked_;
+  std::vector<bool> is_rounded_, is_of_halves_, is_of_inputs_, may_be_masked_;
   std::vector<std::optional<Exactness>> demands_;
 };
 

@@ -157,6 +157,11 @@ TEST(CallRewritesTest, TanhOf16BitsBehindWhichPowersAreSummedIsOneInstruction) {
       units("f16", "k = conv2d(x, w)\nc = cast(k, dtype=f32)\nt = tanh(c)",
             "f16"),
       Not(approximate));
+  EXPECT_THAT(UnitsOf("grade tf32\ninput x: f16[2,8,16,16]\n"
+                      "input z: f32[2,8,16,16]\nc = mul(x, z)\n"
+                      "t = tanh(c)\nr = logsumexp(t, dim=1)\noutput r: f16\n"),
+              Not(approximate))
+      << "f32, and no products of tensor cores";
 }
 
 // An error of what it is taken of is as large in a share, which is not a mean
