@@ -34,6 +34,16 @@ __device__ inline void AddProductOfHalves(float (&d)[4], const unsigned (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// The same of bfloat16 numbers.
+__device__ inline void AddProductOfBFloats(float (&d)[4],
+                                           const unsigned (&a)[4], unsigned b0,
+                                           unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 }  // namespace kiln::ptx
 
 #endif  // KILN_KERNEL_SOURCES_PTX_HALVES_CUH_

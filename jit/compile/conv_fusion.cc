@@ -48,7 +48,7 @@ class Fusing {
   bool IsToBeFused(const KernelGroup& group) const {
     if (group.anchor < 0 || group.tail >= 0) return false;
     return !Contains(done_, group.anchor) &&
-           NodeAt(group.anchor).IsConvolution() && !NodeAt(group.anchor).narrow;
+           NodeAt(group.anchor).IsConvolution() && !NodeAt(group.anchor).direct;
   }
 
   // With a softmax over its channels, if that can be a part of its kernel and

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "jit/compile/narrow_cost.h"
+#include "jit/compile/direct_cost.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -23,6 +23,8 @@ constexpr int64_t kVeryFewImages = 4;
 // lane that has fewer beside it.
 constexpr int64_t kEnoughWarps = 4;
 constexpr int64_t kMostAccesses = 24;
+// Of a multiprocessor, that leave a thread enough registers for its sums.
+constexpr int kBlocksAtOnce = 2;
 // Products of a lane's sum: more of them add up errors.
 constexpr int64_t kMostOfSum = 1024;
 
@@ -64,7 +66,7 @@ int64_t Lanes(const DenseWork& work, int64_t vector) {
   return lanes;
 }
 
-int64_t Warps(const DenseWork& work, const NarrowTile& tile) {
+int64_t Warps(const DenseWork& work, const DenseTile& tile) {
   return CeilDiv(CeilDiv(work.images, int64_t{tile.images}) *
                      CeilDiv(work.results, int64_t{tile.results}),
                  kWarp / tile.lanes);
@@ -72,7 +74,7 @@ int64_t Warps(const DenseWork& work, const NarrowTile& tile) {
 
 // Images and results of lanes, whose sums they divide: the most that leave
 // enough warps.
-void Divide(const DenseWork& work, int64_t sm_count, NarrowTile* tile) {
+void Divide(const DenseWork& work, int64_t sm_count, DenseTile* tile) {
   for (const auto& [images, results] :
        {std::pair(8, 4), {4, 4}, {4, 2}, {2, 2}, {1, 4}, {2, 1}, {1, 2}}) {
     if (images > work.images || images * results > tile->lanes) continue;
@@ -85,7 +87,7 @@ void Divide(const DenseWork& work, int64_t sm_count, NarrowTile* tile) {
 
 }  // namespace
 
-std::optional<NarrowTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
+std::optional<DirectTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
                                       const Target& target) {
   const std::optional<DenseWork> work = WorkOf(plan, conv);
   if (!work || work->images > kMostImages) return std::nullopt;
@@ -94,20 +96,22 @@ std::optional<NarrowTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
   if (work->images > kVeryFewImages && products > kMostProducts * sm_count) {
     return std::nullopt;
   }
-  NarrowTile tile;
-  tile.threads = static_cast<int>(kThreads);
+  DenseTile lanes;
   const int64_t vector = Vector(*work);
-  tile.vector = static_cast<int>(vector);
-  tile.lanes = static_cast<int>(Lanes(*work, vector));
-  Divide(*work, sm_count, &tile);
-  const int64_t accesses = CeilDiv(work->inputs, vector * tile.lanes);
-  const int64_t warps = Warps(*work, tile);
+  lanes.lanes = static_cast<int>(Lanes(*work, vector));
+  Divide(*work, sm_count, &lanes);
+  const int64_t accesses = CeilDiv(work->inputs, vector * lanes.lanes);
+  const int64_t warps = Warps(*work, lanes);
   if (accesses * vector > kMostOfSum) return std::nullopt;
   if (accesses > kMostAccesses && warps < kEnoughWarps * sm_count) {
     return std::nullopt;
   }
+  DirectTile tile;
+  tile.threads = static_cast<int>(kThreads);
+  tile.vector = static_cast<int>(vector);
   tile.blocks = CeilDiv(warps * kWarp, kThreads);
-  tile.min_blocks = 2;
+  tile.min_blocks = kBlocksAtOnce;
+  tile.part = lanes;
   return tile;
 }
 

@@ -11,7 +11,7 @@ namespace kiln {
 // How dense.cu divides a convolution whose filter is as large as its images, a
 // linear layer, of few images: classifiers, and what weighs channels by their
 // means. Null where tensor cores take less time, or it is not one.
-std::optional<NarrowTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
+std::optional<DirectTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
                                       const Target& target);
 
 }  // namespace kiln

@@ -76,7 +76,7 @@ class Folding {
   }
 
   bool IsConvolutionOfSignal(const Node& node) {
-    if (node.narrow && node.narrow->has_windows()) return false;
+    if (node.direct && node.direct->As<WindowTile>() != nullptr) return false;
     const auto& conv = std::get<ConvAttributes>(node.attributes);
     const int weight = ValueOf(node.operands[1]);
     const bool is_depthwise = conv.groups > 1 && DimsOf(weight)[1] == 1;

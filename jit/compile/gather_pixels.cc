@@ -43,7 +43,7 @@ class Gathering {
 
   // Whether the filter is as large as the image.
   bool HasSinglePixels(const Node& node) const {
-    if (node.kind != NodeKind::kConv2d || node.narrow) return false;
+    if (node.kind != NodeKind::kConv2d || node.direct) return false;
     const auto& conv = std::get<ConvAttributes>(node.attributes);
     const Dims& input = DescOf(node.operands[0]).dims;
     const Dims& filter = DescOf(node.operands[1]).dims;

@@ -55,7 +55,7 @@ class Joining {
   }
 
   bool IsToBeJoined(const Node& node) const {
-    if (!HasOneTap(plan_, node) || node.narrow) return false;
+    if (!HasOneTap(plan_, node) || node.direct) return false;
     if (apart_.count(node.results[0]) > 0) return false;
     const TensorDesc& input = plan_.values[ValueOf(node.operands[0])].desc;
     const Dims& dims = input.dims;

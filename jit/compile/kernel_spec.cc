@@ -9,6 +9,7 @@
 #include "jit/compile/bound_spec.h"
 #include "jit/compile/conv_spec.h"
 #include "jit/compile/correlation_spec.h"
+#include "jit/compile/direct_spec.h"
 #include "jit/compile/held_text.h"
 #include "jit/compile/lay_spec.h"
 #include "jit/compile/mosaic_blocks.h"
@@ -177,10 +178,7 @@ class SpecWriter {
   void Anchor(const Node& node) {
     switch (node.kind) {
       case NodeKind::kConv2d:
-        if (node.narrow && node.narrow->is_dense()) {
-          return Dense(node, *node.narrow);
-        }
-        if (node.narrow) return Narrow(node, *node.narrow);
+        if (node.direct) return DirectConv(node, *node.direct);
         if (kernel_.depthwise) return Depthwise(node, *kernel_.depthwise);
         spec_.source_file = "conv2d.cu";
         Conv(node);
@@ -311,43 +309,23 @@ class SpecWriter {
     spec_.entries.back().min_blocks = tile.min_blocks;
   }
 
-  void Narrow(const Node& node, const NarrowTile& tile) {
-    const bool has_windows = tile.has_windows();
-    spec_.source_file = has_windows ? "narrow_windows.cu" : "narrow_conv2d.cu";
-    Conv(node);
-    Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
-            fmt::format("static constexpr int kThreads = {}, kVector = {}, "
-                        "{} = {}, kSlices = {};",
-                        tile.threads, tile.vector,
-                        has_windows ? "kRows" : "kAtOnce",
-                        has_windows ? tile.rows : tile.channels, tile.slices),
-            fmt::format("static constexpr int kSharedBytes = {};",
-                        tile.shared_bytes)});
-    held_vector_ = tile.vector;
-    EntrySpec entry{"kiln_narrow_conv2d",
-                    has_windows ? "kiln::NarrowWindows" : "kiln::NarrowConv2d",
-                    tile.threads,
-                    {static_cast<uint32_t>(tile.blocks), 1, 1}};
-    entry.dynamic_shared_bytes = tile.shared_bytes;
-    entry.min_blocks = tile.min_blocks;
-    entry.may_have_fewer = true;
-    spec_.entries.push_back(std::move(entry));
-  }
-
-  void Dense(const Node& node, const NarrowTile& tile) {
-    spec_.source_file = "dense.cu";
+  void DirectConv(const Node& node, const DirectTile& tile) {
     Conv(node);
     Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
             fmt::format("using WeightType = {};", tensors_.list()[1].type),
-            fmt::format("static constexpr int kThreads = {}, kVector = {}, "
-                        "kLanes = {};",
-                        tile.threads, tile.vector, tile.lanes),
-            fmt::format("static constexpr int kImages = {}, kResults = {};",
-                        tile.images, tile.results)});
-    EntrySpec entry{"kiln_dense",
-                    "kiln::Dense",
+            fmt::format("static constexpr int kThreads = {}, kVector = {};",
+                        tile.threads, tile.vector),
+            fmt::format("static constexpr int kSharedBytes = {};",
+                        tile.shared_bytes)});
+    const DirectKernel kernel = DirectKernelOf(tile);
+    Append(kernel.constants);
+    spec_.source_file = kernel.source_file;
+    if (!tile.As<DenseTile>()) held_vector_ = tile.vector;
+    EntrySpec entry{kernel.name,
+                    kernel.function,
                     tile.threads,
                     {static_cast<uint32_t>(tile.blocks), 1, 1}};
+    entry.dynamic_shared_bytes = tile.shared_bytes;
     entry.min_blocks = tile.min_blocks;
     entry.may_have_fewer = true;
     spec_.entries.push_back(std::move(entry));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/compile/narrow_tile.h"
+#include "jit/compile/direct_tile.h"
 #include "jit/compile/value_range.h"
 #include "jit/plan/canonical.h"
 
@@ -89,9 +89,9 @@ struct Node {
   // Of a kConv2d: so many channels of the result are columns of one filter,
   // whose weights lie side by side (part_columns.h).
   int64_t columns_apart = 1;
-  // Of a kConv2d with few results or images: how threads without tensor cores
-  // do it.
-  std::optional<NarrowTile> narrow = std::nullopt;
+  // Of a kConv2d with few results, images or channels: how a kernel does it
+  // that reads its operands as they lie (direct_conv.h).
+  std::optional<DirectTile> direct = std::nullopt;
 
   bool Reads(int value) const;
   // Whether it reads nothing but such values, and literals.

@@ -114,7 +114,7 @@ class MakingMosaics {
 
   bool IsToBeOne(const Node& node) const {
     if (!node.IsConvolution() || node.image || node.wraps_rows) return false;
-    if (node.narrow) return false;
+    if (node.direct) return false;
     const Dims& input = InputOf(node);
     if (input[0] < kFewestToLay) return false;
     return AreSmall(node) && !MayBeJoined(node) && Pays(node);

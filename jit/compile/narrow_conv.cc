@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <variant>
-#include <vector>
 
-#include "jit/compile/dense_tile.h"
-#include "jit/compile/narrow_cost.h"
-#include "jit/compile/narrow_windows.h"
+#include "jit/compile/direct_cost.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
@@ -104,7 +101,7 @@ int64_t Slices(const NarrowWork& work, int64_t threads, int64_t vectors,
   return slices;
 }
 
-std::optional<NarrowTile> TileOf(const NarrowWork& work, const Target& target) {
+std::optional<DirectTile> TileOf(const NarrowWork& work, const Target& target) {
   const int64_t threads = work.HasMany() ? kThreadsOfMany : kThreads;
   const int64_t vector = Vector(work);
   if (work.HasMany() && vector < 4) return std::nullopt;
@@ -127,22 +124,23 @@ std::optional<NarrowTile> TileOf(const NarrowWork& work, const Target& target) {
   const int64_t bytes = 4 * std::max(work.channels * RoundUp(work.results, 4),
                                      work.results * threads * vector);
   if (bytes > kMostSharedBytes) return std::nullopt;
-  return NarrowTile{static_cast<int>(threads),
-                    static_cast<int>(vector),
-                    static_cast<int>(at_once),
-                    static_cast<int>(slices),
-                    blocks,
-                    are_few ? kFewBlocksAtOnce : kBlocksAtOnce,
-                    bytes};
+  DirectTile tile;
+  tile.threads = static_cast<int>(threads);
+  tile.vector = static_cast<int>(vector);
+  tile.blocks = blocks;
+  tile.min_blocks = are_few ? kFewBlocksAtOnce : kBlocksAtOnce;
+  tile.shared_bytes = bytes;
+  tile.part = OneTapTile{static_cast<int>(at_once), static_cast<int>(slices)};
+  return tile;
 }
 
-std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
-                                 Grade grade, const Target& target) {
-  if (const auto dense = DenseTileOf(plan, conv, target)) return dense;
-  if (!HasOneTap(plan, conv)) {
-    return NarrowWindowTile(plan, conv, grade, target);
-  }
-  if (std::get<ConvAttributes>(conv.attributes).groups != 1) {
+}  // namespace
+
+std::optional<DirectTile> NarrowConvTile(const LoweredPlan& plan,
+                                         const Node& conv,
+                                         const Target& target) {
+  if (!HasOneTap(plan, conv) ||
+      std::get<ConvAttributes>(conv.attributes).groups != 1) {
     return std::nullopt;
   }
   const TensorDesc& input = plan.values[ValueOf(conv.operands[0])].desc;
@@ -155,18 +153,6 @@ std::optional<NarrowTile> TileOf(const LoweredPlan& plan, const Node& conv,
     return std::nullopt;
   }
   return TileOf(work, target);
-}
-
-}  // namespace
-
-LoweredPlan NarrowConvolutions(LoweredPlan plan, Grade grade,
-                               const Target& target) {
-  std::vector<std::optional<NarrowTile>> tiles;
-  for (const Node& node : plan.nodes) {
-    tiles.push_back(TileOf(plan, node, grade, target));
-  }
-  for (size_t i = 0; i < tiles.size(); ++i) plan.nodes[i].narrow = tiles[i];
-  return plan;
 }
 
 }  // namespace kiln

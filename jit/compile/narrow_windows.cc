@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "jit/compile/narrow_cost.h"
+#include "jit/compile/direct_cost.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
@@ -29,6 +29,7 @@ constexpr int64_t kMostElements = 32;
 // Products that are written out, more of which take long to compile.
 constexpr int64_t kMostUnrolled = 400;
 constexpr int64_t kThreads = 256;
+constexpr int kBlocksAtOnce = 2;  // of a multiprocessor
 constexpr int64_t kWarp = 32;
 // Of a multiprocessor that has enough to do.
 constexpr int64_t kEnoughThreads = 1024;
@@ -114,7 +115,7 @@ int64_t Threads(const WindowWork& work, int64_t rows) {
          kVector;
 }
 
-NarrowTile TileOf(const WindowWork& work, int64_t sm_count) {
+DirectTile TileOf(const WindowWork& work, int64_t sm_count) {
   const int64_t results = work.output[1];
   const int64_t channels = work.input[1];
   const int64_t enough = sm_count * kEnoughThreads;
@@ -133,21 +134,19 @@ NarrowTile TileOf(const WindowWork& work, int64_t sm_count) {
   const int64_t weights =
       channels * work.kernel[0] * RoundUp(results * work.kernel[1], 4);
   const int64_t sums = results * rows * kVector * kThreads;
-  NarrowTile tile;
+  DirectTile tile;
   tile.threads = kThreads;
   tile.vector = kVector;
-  tile.rows = static_cast<int>(rows);
-  tile.channels = 1;
-  tile.slices = static_cast<int>(slices);
   tile.blocks = CeilDiv(Threads(work, rows), kThreads / slices);
-  tile.min_blocks = 2;
+  tile.min_blocks = kBlocksAtOnce;
   tile.shared_bytes = 4 * std::max(weights, sums);
+  tile.part = WindowTile{static_cast<int>(rows), static_cast<int>(slices)};
   return tile;
 }
 
 }  // namespace
 
-std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
+std::optional<DirectTile> NarrowWindowTile(const LoweredPlan& plan,
                                            const Node& conv, Grade grade,
                                            const Target& target) {
   if (conv.kind != NodeKind::kConv2d) return std::nullopt;
@@ -165,9 +164,11 @@ std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
     return std::nullopt;
   }
   const int64_t sm_count = MultiprocessorsOf(target);
-  const NarrowTile tile = TileOf(work, sm_count);
+  const DirectTile tile = TileOf(work, sm_count);
   if (tile.shared_bytes > kMostSharedBytes ||
-      WaitsForChannels(work, CeilDiv(work.input[1], tile.slices), sm_count)) {
+      WaitsForChannels(work,
+                       CeilDiv(work.input[1], tile.As<WindowTile>()->slices),
+                       sm_count)) {
     return std::nullopt;
   }
   return tile;

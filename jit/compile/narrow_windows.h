@@ -13,7 +13,7 @@ namespace kiln {
 // results, if that is faster than tensor cores, which multiply eight results
 // at least. Signals, images of one row, only where no other convolution of the
 // plan would gain by fold_signals.h.
-std::optional<NarrowTile> NarrowWindowTile(const LoweredPlan& plan,
+std::optional<DirectTile> NarrowWindowTile(const LoweredPlan& plan,
                                            const Node& conv, Grade grade,
                                            const Target& target);
 

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "fmt/format.h"
-#include "jit/compile/narrow_cost.h"
+#include "jit/compile/direct_cost.h"
 
 namespace kiln {
 namespace {
@@ -126,7 +126,7 @@ class Parting {
     conv->operands = {conv->operands[0], ValueId{apart}, std::monostate{}};
     conv->results = {columns};
     conv->columns_apart = filter[3];
-    conv->narrow.reset();
+    conv->direct.reset();
     auto& attributes = std::get<ConvAttributes>(conv->attributes);
     attributes.padding[1] = 0;
     attributes.dilation[1] = 1;

@@ -171,7 +171,7 @@ bool HasOneTap(const LoweredPlan& plan, const Node& node) {
 }
 
 bool CanReshape(const LoweredPlan& plan, const Node& node) {
-  return HasOneTap(plan, node) && !node.narrow &&
+  return HasOneTap(plan, node) && !node.direct &&
          MayTakeLines(ConvProblemOf(plan, node)) &&
          AreUsersIndifferent(plan, node);
 }

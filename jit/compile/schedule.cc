@@ -15,6 +15,7 @@
 #include "jit/compile/conv_states.h"
 #include "jit/compile/conv_suppliers.h"
 #include "jit/compile/depthwise_choice.h"
+#include "jit/compile/direct_conv.h"
 #include "jit/compile/fold_signals.h"
 #include "jit/compile/gather_pixels.h"
 #include "jit/compile/join_images.h"
@@ -22,7 +23,6 @@
 #include "jit/compile/lay_results.h"
 #include "jit/compile/meet_reductions.h"
 #include "jit/compile/mosaic_images.h"
-#include "jit/compile/narrow_conv.h"
 #include "jit/compile/part_columns.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
@@ -233,7 +233,7 @@ class Scheduling {
     if (kernel->conv || kernel->rows || kernel->group.anchor < 0) return;
     const LoweredPlan& plan = schedule_.lowered;
     const Node& node = plan.nodes[kernel->group.anchor];
-    if (node.kind == NodeKind::kConv2d && !node.narrow) {
+    if (node.kind == NodeKind::kConv2d && !node.direct) {
       kernel->depthwise = DepthwiseTileOf(plan, kernel->group, target_, room_);
     }
     if (node.kind != NodeKind::kReduce) return;
@@ -394,7 +394,7 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   }
   const Choices choices = {room, tuning, refused};
   LoweredPlan lowered =
-      NarrowConvolutions(MeetReductions(Lower(plan)), plan.plan.grade, target);
+      DirectConvolutions(MeetReductions(Lower(plan)), plan.plan.grade, target);
   const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "jit/compile/direct_spec.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/kernel_traffic.h"
 #include "jit/compile/schedule.h"
@@ -280,20 +281,7 @@ class Reporting {
       return fmt::format("a filter for each channel; {} x {} outputs a thread",
                          kernel.depthwise->rows, kernel.depthwise->columns);
     }
-    if (node.narrow && node.narrow->is_dense()) {
-      return fmt::format(
-          "a linear layer of few images: {} lanes have {} results of {}",
-          node.narrow->lanes, node.narrow->results, node.narrow->images);
-    }
-    if (node.narrow) {
-      return fmt::format("few results of {}: {} of a block {} all of {} pixels",
-                         node.narrow->has_windows() ? "windows" : "one tap",
-                         node.narrow->slices == 1
-                             ? std::string("a thread")
-                             : fmt::format("{} threads", node.narrow->slices),
-                         node.narrow->slices == 1 ? "has" : "have",
-                         node.narrow->vector * std::max(node.narrow->rows, 1));
-    }
+    if (node.direct) return WhyDirect(*node.direct);
     if (node.IsConvolution()) {
       return "the tensor cores of the target do not take this convolution";
     }

@@ -41,7 +41,7 @@ class Unfolding {
   }
 
   bool IsOfPatches(const Node& node) const {
-    if (node.kind != NodeKind::kConv2d || node.narrow) return false;
+    if (node.kind != NodeKind::kConv2d || node.direct) return false;
     const auto& conv = std::get<ConvAttributes>(node.attributes);
     const Dims& filter = DescOf(node.operands[1]).dims;
     const Pair kernel = {filter[2], filter[3]};

@@ -27,6 +27,12 @@ struct Halves {
     return FloatOfHalf(static_cast<uint16_t>(bits >> 16 * number));
   }
 };
+struct BFloats {
+  static constexpr int kPerRegister = 2;
+  static float NumberOf(uint32_t bits, int number) {
+    return std::bit_cast<float>(bits >> 16 * number << 16);
+  }
+};
 
 // Fragments as in kernel_sources/mma.cuh: a lane is 4 * row + column, of which
 // a column has as many neighbours as a register.
@@ -437,6 +443,8 @@ void AddProducts(OperationTable* table) {
       MultiplyFragments<Tf32>, "v4v4v2v4", Flow::kWarp};
   t["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"] = {
       MultiplyFragments<Halves>, "v4v4v2v4", Flow::kWarp};
+  t["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"] = {
+      MultiplyFragments<BFloats>, "v4v4v2v4", Flow::kWarp};
   t["wgmma.commit_group.sync.aligned"] = {CommitProducts, "", Flow::kWarpgroup};
   t["wgmma.wait_group.sync.aligned"] = {WaitForProducts, "w", Flow::kWarpgroup};
   for (int columns = 8; columns <= kMaxColumns; columns += 8) {

@@ -75,6 +75,15 @@ TEST(PtxProductsTest, HalfProductsHaveTheFragmentsOfTheManual) {
                    });
 }
 
+TEST(PtxProductsTest, BFloatProductsHaveTheFragmentsOfTheManual) {
+  CheckWarpProduct("m16n8k16.row.col.f32.bf16.bf16.f32", 16,
+                   [](int row, int place) {
+                     const uint32_t upper = Bits(Number(row, 2 * place + 1));
+                     const uint32_t lower = Bits(Number(row, 2 * place));
+                     return (upper & 0xffff0000) | lower >> 16;
+                   });
+}
+
 // Where row `row` has its octet of k: as kernel_sources/wgmma.cuh says, in
 // units of 16 bytes.
 // How the right matrix lies: core matrices, rows of two units that are

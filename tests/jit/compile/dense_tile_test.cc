@@ -45,21 +45,21 @@ TEST(DenseTileTest, StridesDoNotMatter) {
 }
 
 TEST(DenseTileTest, LanesHaveAnAccessEach) {
-  const NarrowTile of_few = NarrowTileOf(Layer(8, 28, 672));
+  const DirectTile of_few = DirectTileOf(Layer(8, 28, 672));
   EXPECT_EQ(of_few.vector, 4) << "28 are seven fours";
-  EXPECT_EQ(of_few.lanes, 8);
-  const NarrowTile of_many = NarrowTileOf(Layer(8, 2048, 10));
+  EXPECT_EQ(of_few.As<DenseTile>()->lanes, 8);
+  const DirectTile of_many = DirectTileOf(Layer(8, 2048, 10));
   EXPECT_EQ(of_many.vector, 8);
-  EXPECT_EQ(of_many.lanes, 32);
-  EXPECT_EQ(NarrowTileOf(Layer(8, 33, 10)).vector, 1);
+  EXPECT_EQ(of_many.As<DenseTile>()->lanes, 32);
+  EXPECT_EQ(DirectTileOf(Layer(8, 33, 10)).vector, 1);
 }
 
 TEST(DenseTileTest, LanesShareAsManySumsAsLeaveEnoughWarps) {
-  const NarrowTile small = NarrowTileOf(Layer(32, 672, 28));
-  const NarrowTile large = NarrowTileOf(Layer(32, 1024, 1000));
+  const auto small = PartOf<DenseTile>(Layer(32, 672, 28));
+  const auto large = PartOf<DenseTile>(Layer(32, 1024, 1000));
   EXPECT_GT(large.images * large.results, small.images * small.results);
   EXPECT_LE(large.images * large.results, large.lanes);
-  EXPECT_EQ(NarrowTileOf(Layer(1, 1024, 1000)).images, 1);
+  EXPECT_EQ(PartOf<DenseTile>(Layer(1, 1024, 1000)).images, 1);
 }
 
 TEST(DenseTileTest, OthersAreLeftToTensorCores) {

@@ -39,16 +39,25 @@ inline const Kernel& ConvolutionOf(const Schedule& schedule) {
       [](const Kernel& kernel) { return kernel.conv && kernel.computes(); });
 }
 
-// How the first convolution of few results is divided (narrow_tile.h); a test
-// fails where there is none.
-inline NarrowTile NarrowTileOf(const std::string& text,
+// How the first direct convolution is divided (direct_tile.h); a test fails
+// where there is none.
+inline DirectTile DirectTileOf(const std::string& text,
                                const Target& target = kH100) {
   const Schedule schedule = Fastest(text, target);
   for (const Node& node : schedule.lowered.nodes) {
-    if (node.narrow) return *node.narrow;
+    if (node.direct) return *node.direct;
   }
   ADD_FAILURE() << "no tile of " << text;
   return {};
+}
+
+// Its part that is of one kernel; a test fails where it is another's.
+template <typename Part>
+Part PartOf(const std::string& text, const Target& target = kH100) {
+  const DirectTile tile = DirectTileOf(text, target);
+  const Part* const part = tile.As<Part>();
+  EXPECT_NE(part, nullptr) << text;
+  return part != nullptr ? *part : Part();
 }
 
 // The first rank of convolutions' candidates (Tuning::conv) for which `is` of a

@@ -98,40 +98,40 @@ TEST(NarrowConvTest, ResultsGoThroughMemoryIfTheyAreASmallPart) {
 }
 
 TEST(NarrowConvTest, VectorsEndWithImages) {
-  EXPECT_EQ(NarrowTileOf(Head("64,64,56,56", 64, 8)).vector, 2);
-  EXPECT_EQ(NarrowTileOf(Head("64,33,49,49", 33, 4)).vector, 1);
-  EXPECT_EQ(NarrowTileOf(Head("64,64,50,61", 64, 4, "f16")).vector, 2);
-  EXPECT_EQ(NarrowTileOf(Head("16,64,128,128", 64, 12)).vector, 4);
+  EXPECT_EQ(DirectTileOf(Head("64,64,56,56", 64, 8)).vector, 2);
+  EXPECT_EQ(DirectTileOf(Head("64,33,49,49", 33, 4)).vector, 1);
+  EXPECT_EQ(DirectTileOf(Head("64,64,50,61", 64, 4, "f16")).vector, 2);
+  EXPECT_EQ(DirectTileOf(Head("16,64,128,128", 64, 12)).vector, 4);
   EXPECT_THAT(SourceFilesOf(Head("16,64,127,127", 64, 12)),
               Not(Contains(kNarrow)))
       << "many results of single pixels read weights too often";
 }
 
 TEST(NarrowConvTest, FewPixelsAndManyChannelsAreShared) {
-  EXPECT_EQ(NarrowTileOf(Head("16,32,512,512", 32, 3)).slices, 1);
-  EXPECT_EQ(NarrowTileOf(Head("64,480,24,24", 480, 8)).slices, 4);
-  EXPECT_EQ(NarrowTileOf(Head("1,64,56,56", 64, 8)).slices, 8);
-  EXPECT_EQ(NarrowTileOf(Head("16,512,128,128", 512, 8)).slices, 2)
+  EXPECT_EQ(PartOf<OneTapTile>(Head("16,32,512,512", 32, 3)).slices, 1);
+  EXPECT_EQ(PartOf<OneTapTile>(Head("64,480,24,24", 480, 8)).slices, 4);
+  EXPECT_EQ(PartOf<OneTapTile>(Head("1,64,56,56", 64, 8)).slices, 8);
+  EXPECT_EQ(PartOf<OneTapTile>(Head("16,512,128,128", 512, 8)).slices, 2)
       << "long sums lose digits";
-  EXPECT_EQ(NarrowTileOf(Head("1,24,56,56", 24, 4)).slices, 2)
+  EXPECT_EQ(PartOf<OneTapTile>(Head("1,24,56,56", 24, 4)).slices, 2)
       << "a slice has a chunk";
 }
 
 TEST(NarrowConvTest, ChunksHaveNoRestIfTheyNeedNot) {
-  EXPECT_EQ(NarrowTileOf(Head("64,64,56,56", 64, 4)).channels, 8);
-  EXPECT_EQ(NarrowTileOf(Head("64,36,56,56", 36, 4)).channels, 6);
-  EXPECT_EQ(NarrowTileOf(Head("64,37,56,56", 37, 4)).channels, 8);
-  EXPECT_EQ(NarrowTileOf(Head("64,3,56,56", 3, 4)).channels, 3);
+  EXPECT_EQ(PartOf<OneTapTile>(Head("64,64,56,56", 64, 4)).channels, 8);
+  EXPECT_EQ(PartOf<OneTapTile>(Head("64,36,56,56", 36, 4)).channels, 6);
+  EXPECT_EQ(PartOf<OneTapTile>(Head("64,37,56,56", 37, 4)).channels, 8);
+  EXPECT_EQ(PartOf<OneTapTile>(Head("64,3,56,56", 3, 4)).channels, 3);
 }
 
 // Blocks that are all there at once have more of the input on its way.
 TEST(NarrowConvTest, ThreadsOfFewBlocksHaveMoreRegisters) {
-  const NarrowTile few = NarrowTileOf(Head("64,64,56,56", 64, 8));
+  const DirectTile few = DirectTileOf(Head("64,64,56,56", 64, 8));
   EXPECT_EQ(few.min_blocks, 3);
-  EXPECT_EQ(few.channels, 8);
-  const NarrowTile many = NarrowTileOf(Head("16,64,512,512", 64, 8));
+  EXPECT_EQ(few.As<OneTapTile>()->channels, 8);
+  const DirectTile many = DirectTileOf(Head("16,64,512,512", 64, 8));
   EXPECT_EQ(many.min_blocks, 4);
-  EXPECT_EQ(many.channels, 4);
+  EXPECT_EQ(many.As<OneTapTile>()->channels, 4);
 }
 
 TEST(NarrowConvTest, ThePlainScheduleHasNone) {

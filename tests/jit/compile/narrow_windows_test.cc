@@ -92,7 +92,7 @@ TEST(NarrowWindowsTest, SignalsKeepTheirRow) {
     const std::string w = x[0] == '2' ? "4,1,1,9" : "1,64,1,9";
     const std::string text = Image(x, w, "padding=[0,4]");
     EXPECT_THAT(SourceFilesOf(text), Contains(kWindows));
-    EXPECT_EQ(NarrowTileOf(text).rows, 1);
+    EXPECT_EQ(PartOf<WindowTile>(text).rows, 1);
   }
 }
 
@@ -118,8 +118,9 @@ TEST(NarrowWindowsTest, LargeWindowsAreLeft) {
 }
 
 TEST(NarrowWindowsTest, ThreadsHaveNoMoreRowsThanThereAre) {
-  EXPECT_LE(NarrowTileOf(Image("64,4,3,256", "1,4,3,3", "padding=[0,1]")).rows,
-            1);
+  EXPECT_LE(
+      PartOf<WindowTile>(Image("64,4,3,256", "1,4,3,3", "padding=[0,1]")).rows,
+      1);
 }
 
 TEST(NarrowWindowsTest, ManyChannelsOfFewPixelsAreLeft) {
@@ -139,9 +140,9 @@ TEST(NarrowWindowsTest, ResultsGoThroughMemoryWhereTheyAreFewBesideProducts) {
 }
 
 TEST(NarrowWindowsTest, ThreadsHaveFewerRowsOfManyResultsOrOfFewPixels) {
-  EXPECT_EQ(NarrowTileOf(Image("32,64,256,256", "1,64,3,3")).rows, 4);
-  EXPECT_EQ(NarrowTileOf(Image("16,64,256,256", "3,64,3,3")).rows, 2);
-  const NarrowTile few = NarrowTileOf(Image("8,64,128,128", "1,64,3,3"));
+  EXPECT_EQ(PartOf<WindowTile>(Image("32,64,256,256", "1,64,3,3")).rows, 4);
+  EXPECT_EQ(PartOf<WindowTile>(Image("16,64,256,256", "3,64,3,3")).rows, 2);
+  const auto few = PartOf<WindowTile>(Image("8,64,128,128", "1,64,3,3"));
   EXPECT_EQ(few.rows, 1);
   EXPECT_GT(few.slices, 1);
 }

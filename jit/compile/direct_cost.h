@@ -1,5 +1,5 @@
-#ifndef KILN_JIT_COMPILE_NARROW_COST_H_
-#define KILN_JIT_COMPILE_NARROW_COST_H_
+#ifndef KILN_JIT_COMPILE_DIRECT_COST_H_
+#define KILN_JIT_COMPILE_DIRECT_COST_H_
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-// What narrow_conv.h and narrow_windows.h know of their kernels' costs.
+// What choices of direct convolutions (direct_conv.h) know of costs.
 
 // Of an H100, if the target does not say.
 int64_t MultiprocessorsOf(const Target& target);
@@ -24,4 +24,4 @@ bool AreSmallBeside(int64_t results, int64_t others);
 
 }  // namespace kiln
 
-#endif  // KILN_JIT_COMPILE_NARROW_COST_H_
+#endif  // KILN_JIT_COMPILE_DIRECT_COST_H_

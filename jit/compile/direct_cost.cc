@@ -1,4 +1,4 @@
-#include "jit/compile/narrow_cost.h"
+#include "jit/compile/direct_cost.h"
 
 #include "jit/compile/conv_cost.h"
 

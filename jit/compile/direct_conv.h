@@ -1,0 +1,18 @@
+#ifndef KILN_JIT_COMPILE_DIRECT_CONV_H_
+#define KILN_JIT_COMPILE_DIRECT_CONV_H_
+
+#include "jit/artifact/target.h"
+#include "jit/compile/lowered_plan.h"
+#include "jit/plan/plan.h"
+
+namespace kiln {
+
+// Gives convolutions that kernels of their own do faster than those which take
+// any (Node::direct) a tile: of few results narrow_conv.h and narrow_windows.h,
+// of few single pixels dense_tile.h, of few channels stem_tile.h.
+LoweredPlan DirectConvolutions(LoweredPlan plan, Grade grade,
+                               const Target& target);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_DIRECT_CONV_H_
