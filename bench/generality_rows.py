@@ -419,6 +419,16 @@ ROWS = {
         512, 4, stride=2, padding=1, bias=False).batch_norm().leaky_relu(),
     "style_instance_norm": Chain("f32", 8, 128, 64, 64).conv(
         128, 3, padding=1).group_norm(128).relu(),
+    # The first convolution of networks that read images: of EfficientNet, of
+    # YOLO, of a U-Net for scans, of VGG.
+    "stem_f16_k3_s2": Chain("f16", 32, 3, 224, 224).conv(
+        32, 3, stride=2, padding=1, bias=False).batch_norm().silu(),
+    "stem_f16_k6_s2": Chain("f16", 16, 3, 640, 640).conv(
+        32, 6, stride=2, padding=2, bias=False).batch_norm().silu(),
+    "stem_f16_one_channel": Chain("f16", 8, 1, 512, 512).conv(
+        64, 3, padding=1).relu(),
+    "stem_k3": Chain("f32", 16, 3, 224, 224).conv(
+        64, 3, padding=1).relu(),
 }
 
 # Compared with max-autotune, too; the four chains are measured elsewhere. It

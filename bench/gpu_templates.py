@@ -355,6 +355,21 @@ PLANS = {
     + "y = sigmoid(c)\noutput y\n",
     "dense_elements": _conv("3,11,1,3", "10,11,1,3")
     + "y = gelu(c)\noutput y\n",
+    # stem_conv2d.cu: of 16 bits with a stride, of one channel; of so much f32
+    # that it takes it, rounded and split.
+    "stem": _conv("4,3,70,96", "24,3,3,3", "f16", stride=2, padding=1)
+    + "y = silu(c)\noutput y\n",
+    "stem_one_channel": _conv("4,1,50,64", "40,1,5,5", "bf16", padding=2)
+    + "y = relu(c)\noutput y\n",
+    "stem_tf32": "grade tf32\n" + _conv("4,3,224,240", "32,3,3,3", padding=1)
+    + "y = relu(c)\noutput y\n",
+    "stem_fp32": _conv("5,1,480,480", "16,1,3,3", padding=1)
+    + "y = relu(c)\noutput y\n",
+    # head_conv2d.cu: of several results, and of one, wider than a tile.
+    "head": _conv("2,40,176,176", "3,40,3,3", "f16", padding=1)
+    + "y = tanh(c)\noutput y\n",
+    "head_wide": _conv("1,64,128,480", "1,64,5,7", "bf16", padding="[2,3]")
+    + "y = sigmoid(c)\noutput y\n",
     # Rows: a warp's, a block's, a cluster's, columns, teams'; several
     # reductions.
     "rows_warp": "input x: bf16[64,512]\ny = softmax(x, dim=1)\noutput y\n",

@@ -53,10 +53,7 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
     tiles.Join(problem);
   }
   // What tiles of warps know nothing of.
-  if (demands.holds_images || problem.wraps_rows || problem.split_pixels > 0 ||
-      problem.columns_apart > 1) {
-    return tiles.best();
-  }
+  if (demands.holds_images || problem.lies_apart()) return tiles.best();
   const bool fills_units = problem.group_inputs() >= kChannelsOfUnit;
   if (!tiles.best().has_value() || !fills_units) OfferWarpTiles(&tiles);
   return tiles.best();

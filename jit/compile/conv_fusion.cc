@@ -283,12 +283,9 @@ class Fusing {
                                            const ConvGeometry& packed,
                                            ConvDemands* demands) const {
     ConvDemands sharing = *demands;
-    sharing.packed_chunk = packed.chunk;
-    sharing.packed_channels = packed.block_channels();
-    sharing.packed_row_parts = packed.row_parts;
-    sharing.packed_joined = packed.problem.joined;
+    sharing.packing = packed.packing();
     const auto geometry = Choose(problem, sharing);
-    if (geometry.has_value() && geometry->PacksLike(packed)) {
+    if (geometry.has_value() && geometry->packing() == packed.packing()) {
       *demands = sharing;
     }
     return geometry;
@@ -350,10 +347,13 @@ class Fusing {
 
 }  // namespace
 
+int64_t ProductsOfParts(DataType input, Grade grade) {
+  return grade == Grade::kFp32 && input == DataType::kF32 ? 3 : 1;
+}
+
 int64_t ProductsPerElement(const ConvProblem& problem, Grade grade) {
-  const bool splits =
-      grade == Grade::kFp32 && problem.input_type == DataType::kF32;
-  return problem.group_inputs() * problem.taps() * (splits ? 3 : 1);
+  return problem.group_inputs() * problem.taps() *
+         ProductsOfParts(problem.input_type, grade);
 }
 
 int64_t ProductsPerRoundTrip(const ConvProblem& problem) {

@@ -26,6 +26,9 @@ struct ConvFusion {
 // hold it (conv_finish.h). 0 where reading the input takes as long by itself.
 int64_t ProductsPerRoundTrip(const ConvProblem& problem);
 
+// Products of parts of the operands that each of their products is.
+int64_t ProductsOfParts(DataType input, Grade grade);
+
 // Multiply-adds of the tensor cores for each element of the result.
 int64_t ProductsPerElement(const ConvProblem& problem, Grade grade);
 

@@ -375,11 +375,9 @@ int64_t ConvGeometry::scale_count() const {
   return problem.groups * channel_blocks() * block_channels();
 }
 
-bool ConvGeometry::PacksLike(const ConvGeometry& other) const {
-  return has_groups() == other.has_groups() && chunk == other.chunk &&
-         block_channels() == other.block_channels() &&
-         row_parts == other.row_parts && lays_lines == other.lays_lines &&
-         problem.joined == other.problem.joined;
+ConvPacking ConvGeometry::packing() const {
+  return {has_groups(),     lays_lines, chunk,
+          block_channels(), row_parts,  problem.joined};
 }
 bool ConvGeometry::LaysLike(const ConvGeometry& other) const {
   return lays_lines && other.lays_lines && problem.input == other.problem.input;

@@ -3,6 +3,7 @@
 #define KILN_JIT_COMPILE_CONV_GEOMETRY_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "jit/artifact/artifact.h"
 #include "jit/compile/conv_problem.h"
@@ -13,16 +14,23 @@ namespace kiln {
 
 inline constexpr int64_t kPixelsOfSector = 8;  // of f32, in memory
 
+// How packed weights lie: kernels that have them alike may read the same.
+struct ConvPacking {
+  bool of_groups = false;  // as warpgroups multiply them
+  bool of_lines = false;   // by input that was laid down
+  int chunk = 0;           // channels of the input
+  int64_t channels = 0;    // of the result, of a block
+  int row_parts = 1;       // of the filter
+  int64_t joined = 1;      // groups
+  friend bool operator==(const ConvPacking&, const ConvPacking&) = default;
+};
+
 // What the kernels that compute one convolution ask of its tiles.
 struct ConvDemands {
   bool all_channels_in_a_block = false;
-  // Weights lie as another kernel has them, in chunks and blocks of so many
-  // channels, in so many parts and of so many groups joined, unless others are
-  // worth a packing of their own; 0: as they like.
-  int packed_chunk = 0;
-  int64_t packed_channels = 0;
-  int packed_row_parts = 0;
-  int64_t packed_joined = 0;
+  // How weights lie, as another kernel has them, unless others are worth a
+  // packing of their own; null: as they like.
+  std::optional<ConvPacking> packing;
   ConvWindows windows;  // of which tiles consist
   // What happens to each element before statistics, a pooling or a reduction or
   // to the end: pointwise ops, an estimate of their instructions, whole tensors
@@ -396,8 +404,8 @@ struct ConvGeometry {
   int64_t WindowWords() const;
   // Words of warps that have channels of the same pixels (conv_softmax.cuh).
   int64_t softmax_words() const;
-  // Whether both read packed weights alike, or input that was laid down.
-  bool PacksLike(const ConvGeometry& other) const;
+  ConvPacking packing() const;
+  // Whether both read input that was laid down alike.
   bool LaysLike(const ConvGeometry& other) const;
   // Whether sums of a chunk are added to the others outside the tensor cores.
   bool sums_chunks() const {

@@ -39,6 +39,10 @@ struct ConvProblem {
   // Searches for tiles ask these often: not by comparing arrays.
   bool has_stride() const { return stride[0] != 1 || stride[1] != 1; }
   bool has_insert() const { return insert[0] != 1 || insert[1] != 1; }
+  // Whether its operands or results lie as only warpgroups' kernels know.
+  bool lies_apart() const {
+    return wraps_rows || split_pixels > 0 || columns_apart > 1;
+  }
   // A filter of one tap, at every pixel.
   bool has_one_tap() const {
     return kernel == Pair{1, 1} && !has_stride() && !has_insert() &&

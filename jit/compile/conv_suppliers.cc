@@ -12,7 +12,7 @@ namespace {
 
 bool PacksLike(const Kernel& a, const Kernel& b) {
   return a.conv && b.conv && a.group.anchor == b.group.anchor &&
-         a.conv->PacksLike(*b.conv);
+         a.conv->packing() == b.conv->packing();
 }
 
 class Supplying {

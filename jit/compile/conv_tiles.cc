@@ -50,14 +50,6 @@ int64_t ConvTiles::StatisticsRegisters(const ConvGeometry& g) const {
   return group == 0 ? 0 : g.tiles_n * (group % 2 == 0 ? 1 : 2) * 3;
 }
 
-bool ConvTiles::PacksAsAsked(const ConvGeometry& g) const {
-  return demands_.packed_chunk == 0 ||
-         (g.chunk == demands_.packed_chunk &&
-          g.block_channels() == demands_.packed_channels &&
-          g.row_parts == demands_.packed_row_parts &&
-          g.problem.joined == demands_.packed_joined);
-}
-
 bool ConvTiles::Offer(ConvGeometry g) {
   if (demands_.holds_images) return OfferHeld(g);
   if (!FindRoom(g)) return false;
@@ -172,7 +164,9 @@ bool ConvTiles::IsRefused(const ConvGeometry& g) const {
 
 void ConvTiles::Take(const ConvGeometry& g, double cycles) {
   if (IsRefused(g)) return;
-  if (!PacksAsAsked(g)) cycles = kSlowedByPacking * cycles + kCyclesOfLaunch;
+  if (demands_.packing.has_value() && g.packing() != *demands_.packing) {
+    cycles = kSlowedByPacking * cycles + kCyclesOfLaunch;
+  }
   if (options_.search != nullptr) options_.search->Fits(g, cycles);
   if (best_.has_value() && cycles >= best_cycles_) return;
   best_ = g;

@@ -48,8 +48,6 @@ class ConvTiles {
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
   void Take(const ConvGeometry& geometry, double cycles);
   bool IsRefused(const ConvGeometry& geometry) const;
-  // Whether weights lie as ConvDemands asks.
-  bool PacksAsAsked(const ConvGeometry& geometry) const;
   // Whether shared memory suffices; who listens to the search is told if not.
   bool FindRoom(const ConvGeometry& geometry) const;
   bool OfferHeld(ConvGeometry geometry);

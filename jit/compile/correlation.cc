@@ -34,8 +34,7 @@ int64_t Edges(const ConvProblem& p) { return p.kernel[0] - 1; }
 bool Takes(const ConvProblem& p) {
   const Pair ones = {1, 1};
   const bool is_plain = p.groups == 1 && p.joined == 1 && !p.transposed &&
-                        !p.wraps_rows && p.split_pixels == 0 &&
-                        p.columns_apart == 1 && p.stride == ones &&
+                        !p.lies_apart() && p.stride == ones &&
                         p.dilation == ones && p.insert == ones;
   const int64_t most =
       std::max(NumElements({p.input.begin(), p.input.end()}),

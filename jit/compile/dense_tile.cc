@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "jit/compile/direct_cost.h"
+#include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -36,17 +36,9 @@ struct DenseWork {
 };
 
 std::optional<DenseWork> WorkOf(const LoweredPlan& plan, const Node& node) {
-  if (node.kind != NodeKind::kConv2d) return std::nullopt;
-  const auto& conv = std::get<ConvAttributes>(node.attributes);
+  if (!IsLinearLayer(plan, node)) return std::nullopt;
   const TensorDesc& input = plan.values[ValueOf(node.operands[0])].desc;
   const TensorDesc& filter = plan.values[ValueOf(node.operands[1])].desc;
-  const bool is_whole =
-      filter.dims[2] == input.dims[2] && filter.dims[3] == input.dims[3];
-  const Pair ones = {1, 1};
-  if (conv.groups != 1 || conv.padding != Pair{0, 0} || !is_whole ||
-      conv.dilation != ones) {
-    return std::nullopt;
-  }
   return DenseWork{
       input.dims[0], filter.dims[0],
       input.dims[1] * input.dims[2] * input.dims[3],

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "jit/compile/dense_tile.h"
+#include "jit/compile/head_tile.h"
 #include "jit/compile/narrow_conv.h"
 #include "jit/compile/narrow_windows.h"
 #include "jit/compile/stem_tile.h"
@@ -16,6 +17,7 @@ std::optional<DirectTile> TileOf(const LoweredPlan& plan, const Node& node,
   if (node.kind != NodeKind::kConv2d) return std::nullopt;
   if (const auto tile = DenseTileOf(plan, node, target)) return tile;
   if (const auto tile = NarrowConvTile(plan, node, target)) return tile;
+  if (const auto tile = HeadTileOf(plan, node, target)) return tile;
   if (const auto tile = NarrowWindowTile(plan, node, grade, target)) {
     return tile;
   }

@@ -8,8 +8,9 @@
 namespace kiln {
 
 // Gives convolutions that kernels of their own do faster than those which take
-// any (Node::direct) a tile: of few results narrow_conv.h and narrow_windows.h,
-// of few single pixels dense_tile.h, of few channels stem_tile.h.
+// any (Node::direct) a tile: of few results head_tile.h, narrow_conv.h and
+// narrow_windows.h, of few single pixels dense_tile.h, of few channels
+// stem_tile.h.
 LoweredPlan DirectConvolutions(LoweredPlan plan, Grade grade,
                                const Target& target);
 

@@ -47,6 +47,14 @@ DirectKernel KernelOf(const StemTile& tile) {
            fmt::format("static constexpr bool kSplits = {};", tile.splits)}};
 }
 
+DirectKernel KernelOf(const HeadTile& tile) {
+  return {"head_conv2d.cu",
+          "kiln_head_conv2d",
+          "kiln::HeadConv2d",
+          {fmt::format("static constexpr int kTileW = {}, kStages = {};",
+                       tile.width, tile.stages)}};
+}
+
 std::string WhyNarrow(const char* taps, int slices, int pixels) {
   return fmt::format(
       "few results of {}: {} of a block {} all of {} pixels", taps,
@@ -72,6 +80,13 @@ std::string Why(const StemTile& part, const DirectTile&) {
   return fmt::format(
       "few channels: warps of tensor cores have {} channels of {} x {} results",
       part.tiles_m * 16, part.rows, part.tiles_n * 8);
+}
+
+std::string Why(const HeadTile& part, const DirectTile& tile) {
+  return fmt::format(
+      "few results: warps of tensor cores have a filter's columns apart, of "
+      "tiles of {} x {}",
+      tile.threads / 32, part.width);
 }
 
 }  // namespace

@@ -46,6 +46,14 @@ struct StemTile {
   friend bool operator==(const StemTile&, const StemTile&) = default;
 };
 
+// Of head_conv2d.cu: one of 16-bit numbers and several taps with few results.
+// Each warp of a block has a row of its tile.
+struct HeadTile {
+  int width = 64;  // of the tile, in pixels
+  int stages = 3;  // of chunks of channels, in shared memory
+  friend bool operator==(const HeadTile&, const HeadTile&) = default;
+};
+
 // How a kernel that reads a convolution's operands as they lie, and packs no
 // weights, divides it.
 struct DirectTile {
@@ -54,7 +62,7 @@ struct DirectTile {
   int64_t blocks = 1;        // of the launch
   int min_blocks = 4;        // on a multiprocessor at once
   int64_t shared_bytes = 0;  // of a block
-  std::variant<OneTapTile, WindowTile, DenseTile, StemTile> part;
+  std::variant<OneTapTile, WindowTile, DenseTile, StemTile, HeadTile> part;
 
   // The part, if it is of this kernel.
   template <typename Part>

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -43,14 +44,10 @@ class Gathering {
 
   // Whether the filter is as large as the image.
   bool HasSinglePixels(const Node& node) const {
-    if (node.kind != NodeKind::kConv2d || node.direct) return false;
-    const auto& conv = std::get<ConvAttributes>(node.attributes);
+    if (!IsLinearLayer(plan_, node) || node.direct) return false;
     const Dims& input = DescOf(node.operands[0]).dims;
     const Dims& filter = DescOf(node.operands[1]).dims;
-    if (conv.groups != 1 || conv.padding != Pair{0, 0}) return false;
     if (!AreMany(input[0], filter[0])) return false;
-    if (conv.dilation != Pair{1, 1}) return false;
-    if (filter[2] != input[2] || filter[3] != input[3]) return false;
     return filter[2] * filter[3] == 1 ||
            ValueOf(node.operands[1]) < plan_.num_inputs;
   }

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "jit/compile/conv_fusion.h"
 #include "jit/compile/direct_cost.h"
 
 namespace kiln {
@@ -66,8 +67,9 @@ class Parting {
     const Dims& filter = DimsOf(node.operands[1]);
     if (conv.groups != 1 || conv.stride[1] != 1) return false;
     if (filter[0] > kMostResults || filter[1] < kFewestInputs) return false;
-    if (filter[3] < kFewestColumns || filter[3] > kMostFilterColumns)
+    if (filter[3] < kFewestColumns || filter[3] > kMostFilterColumns) {
       return false;
+    }
     return IsWork(node) && SavesTime(node) &&
            NumElements(ColumnsOf(node)) <= kMostElements;
   }
@@ -93,10 +95,9 @@ class Parting {
     return parted + kCyclesPerPassing * static_cast<double>(results) < whole;
   }
 
-  // Products of parts of operands that each product is.
   int64_t Parts(const Node& conv) const {
-    const DataType type = plan_.values[ValueOf(conv.operands[0])].desc.dtype;
-    return grade_ == Grade::kFp32 && type == DataType::kF32 ? 3 : 1;
+    return ProductsOfParts(plan_.values[ValueOf(conv.operands[0])].desc.dtype,
+                           grade_);
   }
 
   // What columns make of whole rows of the input, halo not included.

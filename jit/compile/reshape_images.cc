@@ -170,6 +170,16 @@ bool HasOneTap(const LoweredPlan& plan, const Node& node) {
          conv.stride == Pair{1, 1} && conv.padding == Pair{0, 0};
 }
 
+bool IsLinearLayer(const LoweredPlan& plan, const Node& node) {
+  if (node.kind != NodeKind::kConv2d) return false;
+  const auto& conv = std::get<ConvAttributes>(node.attributes);
+  const auto image_of = [&](size_t operand) {
+    return ImageOf(plan.values[ValueOf(node.operands[operand])].desc.dims);
+  };
+  return conv.groups == 1 && conv.padding == Pair{0, 0} &&
+         conv.dilation == Pair{1, 1} && image_of(0) == image_of(1);
+}
+
 bool CanReshape(const LoweredPlan& plan, const Node& node) {
   return HasOneTap(plan, node) && !node.direct &&
          MayTakeLines(ConvProblemOf(plan, node)) &&

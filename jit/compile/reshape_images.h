@@ -43,6 +43,10 @@ bool IsReducedBehind(const LoweredPlan& plan, const Node& conv);
 // Whether a convolution has one tap, which reads the pixel that it makes.
 bool HasOneTap(const LoweredPlan& plan, const Node& node);
 
+// Whether it is a convolution whose filter is as large as its images, at one
+// place: a linear layer.
+bool IsLinearLayer(const LoweredPlan& plan, const Node& node);
+
 // Of images of these extents, others whose rows are a multiple of eight pixels
 // or, where theirs are not of four, of four. The longest up to 512; null where
 // there are none, and where rows are of eight already.

@@ -231,11 +231,11 @@ class Reporting {
 
   // The tiles of an earlier kernel may have been chosen in vain.
   std::string TextOfPacking(const Kernel& kernel) const {
-    if (kernel.demands.packed_channels == 0) return "";
+    if (!kernel.demands.packing.has_value()) return "";
     for (const Kernel& other : schedule_.kernels) {
       if (&other == &kernel) break;
       if (other.group.anchor == kernel.group.anchor && other.ReadsPacked() &&
-          other.conv->PacksLike(*kernel.conv)) {
+          other.conv->packing() == kernel.conv->packing()) {
         return "; weights are read as packed for an earlier kernel";
       }
     }

@@ -273,8 +273,9 @@ std::optional<DirectTile> TileOf(const StemWork& work, int64_t sm_count) {
 }
 
 bool IsStem(const StemWork& work) {
+  // Of signals others make images (fold_signals.h).
   return work.conv.groups == 1 && work.input[1] <= kOfQuad && work.taps() > 1 &&
-         work.output[1] <= kMostResults &&
+         work.output[2] > 1 && work.output[1] <= kMostResults &&
          work.output[3] % (kAccessBytes / work.element_bytes) == 0;
 }
 

@@ -110,6 +110,18 @@ std::vector<TemplatePlan> PlainPlans() {
        "input x: bf16[2,2,8,16]\nparam w: bf16[1,2,7,7]\n"
        "input z: bf16[2,4,8,16]\nc = conv2d(x, w, padding=3)\n"
        "s = sigmoid(c)\ny = mul(z, s)\noutput y\n"},
+      // Few channels: with a stride, and of several rows side by side.
+      {"stem", "stem_conv2d.cu",
+       Conv("2,3,22,32", "24,3,3,3", "stride=2, padding=1", "y = silu(c)",
+            "f16"),
+       "sm_90a/1"},
+      {"stem_one_channel", "stem_conv2d.cu",
+       Conv("2,1,20,24", "40,1,4,3", "padding=1", "y = relu(c)", "bf16"),
+       "sm_90a/1"},
+      // Few results of 16 bits, in the turn of which chunks come.
+      {"head", "head_conv2d.cu",
+       Conv("2,40,18,40", "3,40,3,3", "padding=1", "y = tanh(c)", "f16"),
+       "sm_90a/1"},
       // What stands in front of windows that overlap is not in the padding.
       {"pool_overlapping_prologue", "pool2d.cu",
        "input x: f32[2,3,9,11]\na = exp(x)\n"

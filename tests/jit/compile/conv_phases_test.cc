@@ -188,9 +188,9 @@ TEST(UnfoldPatchesTest, TakesSmallPatchesOfFewChannelsWhereItPays) {
                          kH100)[0];
   };
   for (const char* type : {"f16", "bf16"}) {
-    EXPECT_EQ(begins_with(type, 3, "4", 96), "unfold.cu");
-    EXPECT_EQ(begins_with(type, 4, "2", 64), "unfold.cu");
-    EXPECT_NE(begins_with(type, 3, "5", 96), "unfold.cu") << "no vectors";
+    EXPECT_EQ(begins_with(type, 3, "4", 160), "unfold.cu");
+    EXPECT_EQ(begins_with(type, 4, "2", 160), "unfold.cu");
+    EXPECT_NE(begins_with(type, 3, "5", 160), "unfold.cu") << "no vectors";
     EXPECT_NE(begins_with(type, 16, "4", 96), "unfold.cu") << "many channels";
   }
   const Target ampere = {"sm_80", 108};

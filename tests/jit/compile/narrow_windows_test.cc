@@ -37,7 +37,7 @@ TEST(NarrowWindowsTest, FewResultsAreOneKernel) {
     EXPECT_THAT(SourceFilesOf(image, target), ElementsAre(kWindows));
   }
   EXPECT_THAT(
-      SourceFilesOf(Image("16,64,256,256", "2,64,3,3", "padding=1", "bf16")),
+      SourceFilesOf(Image("16,16,256,256", "2,16,3,3", "padding=1", "bf16")),
       ElementsAre(kWindows));
 }
 
@@ -54,8 +54,13 @@ TEST(NarrowWindowsTest, MoreAreLeftToTensorCores) {
   EXPECT_THAT(files(4, 3, "f32", "grade tf32\n"), Not(Contains(kWindows)));
   EXPECT_THAT(files(1, 7, "f32", "grade tf32\n"), Contains(kWindows));
   EXPECT_THAT(files(2, 9, "f32", "grade tf32\n"), Not(Contains(kWindows)));
-  EXPECT_THAT(files(2, 5, "f16"), Contains(kWindows));
-  EXPECT_THAT(files(3, 3, "f16"), Not(Contains(kWindows)));
+  const auto of_16_bits = [](int results, int rows) {
+    return SourceFilesOf(Image("1,64,128,128",
+                               fmt::format("{},64,{},3", results, rows),
+                               fmt::format("padding=[{},1]", rows / 2), "f16"));
+  };
+  EXPECT_THAT(of_16_bits(2, 5), Contains(kWindows));
+  EXPECT_THAT(of_16_bits(3, 3), Not(Contains(kWindows)));
 }
 
 TEST(NarrowWindowsTest, OfFewChannelsMoreResultsAreFew) {

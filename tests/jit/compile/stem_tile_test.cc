@@ -73,7 +73,10 @@ TEST(StemTileTest, OfF32OnlyWhereMemoryWaits) {
 // Of few channels a quad has rows of the filter that divide it.
 TEST(StemTileTest, QuadsHaveAllChannelsOfWholeRows) {
   const auto rows = [](int channels, int filter) {
-    return PartOf<StemTile>(Stem(channels, 32, filter)).rows_of_quad;
+    return PartOf<StemTile>(Stem(channels, 32, filter, "f16",
+                                 fmt::format(", padding={}", filter / 2),
+                                 224 - (filter + 1) % 2))
+        .rows_of_quad;
   };
   EXPECT_EQ(rows(4, 4), 1);
   EXPECT_EQ(rows(3, 3), 1);
