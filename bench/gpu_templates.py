@@ -368,7 +368,7 @@ PLANS = {
     # head_conv2d.cu: of several results, and of one, wider than a tile.
     "head": _conv("2,40,176,176", "3,40,3,3", "f16", padding=1)
     + "y = tanh(c)\noutput y\n",
-    "head_wide": _conv("1,64,128,480", "1,64,5,7", "bf16", padding="[2,3]")
+    "head_wide": _conv("1,64,128,480", "1,64,7,3", "bf16", padding="[3,1]")
     + "y = sigmoid(c)\noutput y\n",
     # Rows: a warp's, a block's, a cluster's, columns, teams'; several
     # reductions.

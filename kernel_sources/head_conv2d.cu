@@ -22,10 +22,11 @@
 #include "math.cuh"
 #include "opaque.cuh"
 #include "point.cuh"
-#include "ptx_halves.cuh"
 #include "ptx_matrix.cuh"
 #include "storage_types.cuh"
+#include "tile_place.cuh"
 #include "vectors.cuh"
+#include "warp_products.cuh"
 
 namespace kiln {
 
@@ -37,50 +38,39 @@ struct HeadTile {
   using Output = typename Spec::Output;
   static constexpr int kUnit = 8;
   static constexpr int kChunk = 16;  // channels of a product
+  static constexpr int kStages = 3;  // of chunks, in shared memory
   static constexpr int kChunks = (Input::kC + kChunk - 1) / kChunk;
   static constexpr int kRows = Output::kC * Spec::kKernelW;
   static_assert(kRows <= 16, "A product has a row for each.");
 
   static constexpr int kTileH = Spec::kThreads / 32;
-  static constexpr int kAcross = (Output::kW + Spec::kTileW - 1) / Spec::kTileW;
+  static constexpr int kTileW = Spec::kTileW;
+  static constexpr int kAcross = (Output::kW + kTileW - 1) / kTileW;
   static constexpr int kDown = (Output::kH + kTileH - 1) / kTileH;
   static constexpr int kTiles = kAcross * kDown * Output::kN;
 
   static constexpr int kLeft = (Spec::kPaddingW + kUnit - 1) / kUnit * kUnit;
   static constexpr int kReach = (Spec::kKernelW - 1) * Spec::kDilationW;
-  static constexpr int kNeeded =
-      kLeft - Spec::kPaddingW + Spec::kTileW + kReach;
+  static constexpr int kNeeded = kLeft - Spec::kPaddingW + kTileW + kReach;
   // Two at a time.
   static constexpr int kUnits = (kNeeded + 2 * kUnit - 1) / (2 * kUnit) * 2;
   static constexpr int kPatchH =
       kTileH + (Spec::kKernelH - 1) * Spec::kDilationH;
   // An odd number, so that eight channels' units lie in different banks.
-  static constexpr int kUnitsOfChannel = kPatchH * kUnits | 1;
+  static constexpr int kUnitsOfChannel = (kPatchH * kUnits) | 1;
 };
 
 template <typename Spec>
 struct HeadShared {
   using Tile = HeadTile<Spec>;
-  uint4 stages[Spec::kStages][Tile::kChunk][Tile::kUnitsOfChannel];
+  uint4 stages[Tile::kStages][Tile::kChunk][Tile::kUnitsOfChannel];
   // As fragments of matrices (ptx_halves.cuh): four words of each lane.
   uint4 weights[Tile::kChunks][Spec::kKernelH][32];
   float sums[Tile::kTileH][Tile::kRows][Tile::kUnits * Tile::kUnit];
 };
 
-// A tile's first pixel.
 template <typename Spec>
-struct HeadPlace {
-  using Tile = HeadTile<Spec>;
-  typename Spec::Index n;
-  int y, x;
-
-  __device__ explicit HeadPlace(int tile) {
-    x = tile % Tile::kAcross * Spec::kTileW;
-    tile /= Tile::kAcross;
-    y = tile % Tile::kDown * Tile::kTileH;
-    n = tile / Tile::kDown;
-  }
-};
+using HeadPlace = TilePlace<typename Spec::Index, HeadTile<Spec>>;
 
 // Brings what the block reads, by all of its threads.
 template <typename Spec>
@@ -165,16 +155,6 @@ class HeadCopies {
   HeadShared<Spec>* const shared_;
 };
 
-// d += a * b, of numbers as Type has them.
-__device__ inline void AddHeadProduct(float (&d)[4], const unsigned (&a)[4],
-                                      unsigned b0, unsigned b1, Float16) {
-  ptx::AddProductOfHalves(d, a, b0, b1);
-}
-__device__ inline void AddHeadProduct(float (&d)[4], const unsigned (&a)[4],
-                                      unsigned b0, unsigned b1, BFloat16) {
-  ptx::AddProductOfBFloats(d, a, b0, b1);
-}
-
 // The sums of a warp, which has a row of the tile.
 template <typename Spec>
 class HeadSums {
@@ -183,6 +163,7 @@ class HeadSums {
 
   // The products of a chunk.
   __device__ void Add(const HeadShared<Spec>& shared, int stage, int chunk) {
+    const typename Spec::InputType type{};
     const int lane = threadIdx.x % 32;
     const int row = threadIdx.x / 32;
     // Of four matrices two have eight channels each, and two the next unit.
@@ -190,14 +171,12 @@ class HeadSums {
 #pragma unroll
     for (int tap = 0; tap < Spec::kKernelH; ++tap) {
       const uint4 a = shared.weights[chunk][tap][lane];
-      const unsigned words[4] = {a.x, a.y, a.z, a.w};
       const int first = (row + tap * Spec::kDilationH) * Tile::kUnits;
 #pragma unroll
       for (int unit = 0; unit < Tile::kUnits; unit += 2) {
         const uint4 b = ptx::LoadTransposed(units + first + unit);
-        const typename Spec::InputType type{};
-        AddHeadProduct(d_[unit], words, b.x, b.y, type);
-        AddHeadProduct(d_[unit + 1], words, b.z, b.w, type);
+        AddWarpProduct(d_[unit], a, b.x, b.y, type);
+        AddWarpProduct(d_[unit + 1], a, b.z, b.w, type);
       }
     }
   }
@@ -263,8 +242,9 @@ __device__ void FinishHead(const typename Spec::Tensors& t, bool is_aligned,
 template <typename Spec>
 __device__ void HeadConv2d(const typename Spec::Tensors& t) {
   using Tile = HeadTile<Spec>;
-  constexpr int kAhead = Spec::kStages - 1;
+  constexpr int kAhead = Tile::kStages - 1;
   static_assert(Spec::Input::kW % Tile::kUnit == 0, "Units end with rows.");
+  static_assert(!Spec::kWrapsRows, "Rows do not read on into each other.");
   static_assert(sizeof(HeadShared<Spec>) == Spec::kSharedBytes,
                 "The launch has as much of shared memory.");
   extern __shared__ __align__(16) float dynamic_shared[];
@@ -274,7 +254,7 @@ __device__ void HeadConv2d(const typename Spec::Tensors& t) {
   int tile_ahead = blockIdx.x, chunk_ahead = 0, stage_ahead = 0;
   const auto begin = [&] {
     copies.Begin(tile_ahead, chunk_ahead, stage_ahead);
-    stage_ahead = (stage_ahead + 1) % Spec::kStages;
+    stage_ahead = (stage_ahead + 1) % Tile::kStages;
     if (++chunk_ahead == Tile::kChunks) {
       chunk_ahead = 0;
       tile_ahead += gridDim.x;
@@ -283,8 +263,7 @@ __device__ void HeadConv2d(const typename Spec::Tensors& t) {
 #pragma unroll 1
   for (int i = 0; i < kAhead; ++i) begin();
   copies.LoadWeights();
-  bool is_aligned = true;
-  if constexpr (Spec::kVector > 1) is_aligned = Spec::IsAligned(t);
+  const bool is_aligned = Spec::IsAligned(t);
   int stage = 0;
 #pragma unroll 1
   for (int tile = blockIdx.x; tile < Tile::kTiles; tile += gridDim.x) {
@@ -295,7 +274,7 @@ __device__ void HeadConv2d(const typename Spec::Tensors& t) {
       __syncthreads();  // everybody's; and the stage before is free
       begin();
       sums.Add(*shared, stage, chunk);
-      stage = (stage + 1) % Spec::kStages;
+      stage = (stage + 1) % Tile::kStages;
     }
     sums.Leave(shared);
     FinishHead<Spec>(t, is_aligned, tile, *shared);

@@ -23,9 +23,10 @@
 #include "finish_vector.cuh"
 #include "opaque.cuh"
 #include "point.cuh"
-#include "ptx_halves.cuh"
 #include "stem_shared.cuh"
+#include "tile_place.cuh"
 #include "vectors.cuh"
+#include "warp_products.cuh"
 
 namespace kiln {
 
@@ -64,47 +65,29 @@ struct StemWarp {
   }
 };
 
-// d += a * b for a step through k, of numbers as Type has them.
-template <typename Type>
-struct StemProduct;
-template <>
-struct StemProduct<float> {
-  static __device__ void Add(float (&d)[4], const unsigned (&a)[4],
-                             const uint2& b) {
-    AddProduct(d, a, b.x, b.y);
-  }
-};
-template <>
-struct StemProduct<Float16> {
-  static __device__ void Add(float (&d)[4], const unsigned (&a)[4],
-                             const uint2& b) {
-    ptx::AddProductOfHalves(d, a, b.x, b.y);
-  }
-};
-template <>
-struct StemProduct<BFloat16> {
-  static __device__ void Add(float (&d)[4], const unsigned (&a)[4],
-                             const uint2& b) {
-    ptx::AddProductOfBFloats(d, a, b.x, b.y);
-  }
-};
-template <typename Type>
-__device__ void AddStemProduct(float (&d)[4], const uint4& a, const uint2& b) {
-  const unsigned words[4] = {a.x, a.y, a.z, a.w};
-  StemProduct<Type>::Add(d, words, b);
-}
-
 // The finite ones of two numbers of TF32, and 0 for others.
 __device__ inline uint2 FiniteOnly(const uint2& x) {
   return make_uint2(fabsf(__uint_as_float(x.x)) < Infinity() ? x.x : 0,
                     fabsf(__uint_as_float(x.y)) < Infinity() ? x.y : 0);
 }
 
+template <typename Spec>
+using StemPlace = TilePlace<typename Spec::Index, StemTile<Spec>>;
+
+// Begins to read what a tile needs.
+template <typename Spec>
+__device__ void LoadStem(const typename Spec::Tensors& t, bool is_aligned,
+                         int tile, StemElements<Spec>* elements) {
+  const StemPlace<Spec> place(tile);
+  elements->Load(
+      t, is_aligned, place.n, place.y * Spec::kStrideH - Spec::kPaddingH,
+      place.x * Spec::kStrideW - Spec::kPaddingW - StemTile<Spec>::kShift);
+}
+
 // The sums of a warp, without bias: d[m][j] of 16 channels and 8 pixels.
 template <typename Spec>
 struct StemSums {
   using Tile = StemTile<Spec>;
-  using Type = typename Spec::InputType;
   static constexpr int kParts = StemQuads<Spec>::kParts;
   float d[Spec::kTilesM][Spec::kTilesN][4] = {};
 
@@ -137,6 +120,7 @@ struct StemSums {
   __device__ void AddStep(const StemShared<Spec>& shared,
                           const StemWarp<Spec>& warp, int step, int quad,
                           bool exists) {
+    const typename Spec::InputType type{};
     uint4 a[kParts][Spec::kTilesM];
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
@@ -159,39 +143,18 @@ struct StemSums {
 #pragma unroll
       for (int m = 0; m < Spec::kTilesM; ++m) {
         if constexpr (kParts == 1) {
-          AddStemProduct<Type>(d[m][j], a[0][m], b[0]);
+          AddWarpProduct(d[m][j], a[0][m], b[0].x, b[0].y, type);
         } else {
           float sum[4] = {};
-          AddStemProduct<Type>(sum, a[0][m], b[1]);
-          AddStemProduct<Type>(sum, a[1][m],
-                               kAreFinite ? b[0] : FiniteOnly(b[0]));
-          AddStemProduct<Type>(sum, a[0][m], b[0]);
+          const uint2 finite = kAreFinite ? b[0] : FiniteOnly(b[0]);
+          AddWarpProduct(sum, a[0][m], b[1].x, b[1].y, type);
+          AddWarpProduct(sum, a[1][m], finite.x, finite.y, type);
+          AddWarpProduct(sum, a[0][m], b[0].x, b[0].y, type);
 #pragma unroll
           for (int i = 0; i < 4; ++i) d[m][j][i] += sum[i];
         }
       }
     }
-  }
-};
-
-// A tile's first pixel.
-template <typename Spec>
-struct StemPlace {
-  using Tile = StemTile<Spec>;
-  typename Spec::Index n;
-  int y, x;
-
-  __device__ explicit StemPlace(int tile) {
-    x = tile % Tile::kAcross * Tile::kTileW;
-    tile /= Tile::kAcross;
-    y = tile % Tile::kDown * Tile::kTileH;
-    n = tile / Tile::kDown;
-  }
-  // What the tile reads.
-  __device__ void Load(const typename Spec::Tensors& t, bool is_aligned,
-                       StemElements<Spec>* elements) const {
-    elements->Load(t, is_aligned, n, y * Spec::kStrideH - Spec::kPaddingH,
-                   x * Spec::kStrideW - Spec::kPaddingW - Tile::kShift);
   }
 };
 
@@ -234,25 +197,22 @@ __device__ void FinishStem(const typename Spec::Tensors& t, bool is_aligned,
 template <typename Spec>
 __device__ void StemConv2d(const typename Spec::Tensors& t) {
   using Tile = StemTile<Spec>;
+  static_assert(!Spec::kWrapsRows, "Rows do not read on into each other.");
   static_assert(sizeof(StemShared<Spec>) == Spec::kSharedBytes,
                 "The launch has as much of shared memory.");
   extern __shared__ __align__(16) float dynamic_shared[];
   auto* const shared = reinterpret_cast<StemShared<Spec>*>(dynamic_shared);
-  bool is_aligned = AreAligned(t.input);
-  if constexpr (Spec::kVector > 1)
-    is_aligned = is_aligned && Spec::IsAligned(t);
+  const bool is_aligned = AreAligned(t.input) && Spec::IsAligned(t);
   const StemWarp<Spec> warp;
   StemElements<Spec> elements;
-  StemPlace<Spec>(blockIdx.x).Load(t, is_aligned, &elements);
+  LoadStem<Spec>(t, is_aligned, blockIdx.x, &elements);
   shared->weights.Load(t);
 #pragma unroll 1
   for (int tile = blockIdx.x; tile < Tile::kTiles; tile += gridDim.x) {
     const StemPlace<Spec> place(tile);
     const bool all_are = !__syncthreads_or(!shared->patch.Put(&elements));
     const int next = tile + gridDim.x;
-    if (next < Tile::kTiles) {
-      StemPlace<Spec>(next).Load(t, is_aligned, &elements);
-    }
+    if (next < Tile::kTiles) LoadStem<Spec>(t, is_aligned, next, &elements);
     int quad = 0;
 #pragma unroll 1
     for (int row = 0; row < Spec::kRowsOfWarp; ++row) {

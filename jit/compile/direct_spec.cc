@@ -51,8 +51,7 @@ DirectKernel KernelOf(const HeadTile& tile) {
   return {"head_conv2d.cu",
           "kiln_head_conv2d",
           "kiln::HeadConv2d",
-          {fmt::format("static constexpr int kTileW = {}, kStages = {};",
-                       tile.width, tile.stages)}};
+          {fmt::format("static constexpr int kTileW = {};", tile.width)}};
 }
 
 std::string WhyNarrow(const char* taps, int slices, int pixels) {

@@ -50,7 +50,6 @@ struct StemTile {
 // Each warp of a block has a row of its tile.
 struct HeadTile {
   int width = 64;  // of the tile, in pixels
-  int stages = 3;  // of chunks of channels, in shared memory
   friend bool operator==(const HeadTile&, const HeadTile&) = default;
 };
 
@@ -58,7 +57,7 @@ struct HeadTile {
 // weights, divides it.
 struct DirectTile {
   int threads = 256;         // of a block
-  int vector = 1;            // neighbouring results of a thread
+  int vector = 1;            // neighbours that a thread has at once
   int64_t blocks = 1;        // of the launch
   int min_blocks = 4;        // on a multiprocessor at once
   int64_t shared_bytes = 0;  // of a block

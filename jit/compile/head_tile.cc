@@ -1,6 +1,7 @@
 #include "jit/compile/head_tile.h"
 
 #include <algorithm>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -12,17 +13,19 @@
 namespace kiln {
 namespace {
 
-constexpr int kNeededCapability = 90;  // of matrices that are turned
+constexpr int kNeededCapability = 90;  // no other has been timed
 constexpr int64_t kUnit = 8;           // numbers of an access
 constexpr int64_t kAccessBytes = 16;
-constexpr int64_t kChunk = 16;     // channels of a product
-constexpr int64_t kMostRows = 16;  // of a product: results of a column
+constexpr int64_t kChunk = 16;       // channels of a product
+constexpr int64_t kMostRows = 16;    // of a product: results of a column
+constexpr int64_t kMostColumns = 4;  // more are apart: part_columns.h
+constexpr int64_t kMostStep = 64;    // dilation and padding
 constexpr int64_t kVector = 4;
 constexpr int64_t kWarp = 32;
 constexpr int64_t kWarps = 8;         // of a block
 constexpr int64_t kBlocksAtOnce = 2;  // of a multiprocessor
 constexpr int64_t kMostSharedBytes = 113 * 1024;
-constexpr int kStages = 3;
+constexpr int64_t kStages = 3;  // of chunks, in shared memory
 constexpr int kWidthStep = 16;
 constexpr int kMostWidth = 128;
 // Where others are as fast (docs/kernel-notes/other-kernels.md): fewer
@@ -62,22 +65,25 @@ struct Tiling {
     patch_rows = kWarps + work.reach(0);
     tiles = work.output[0] * CeilDiv(work.output[2], kWarps) *
             CeilDiv(work.output[3], int64_t{tile.width});
-    const int64_t of_channel = patch_rows * units | 1;
+    const int64_t of_channel = (patch_rows * units) | 1;
     const int64_t weights = work.chunks() * work.kernel[0] * kWarp;
     const int64_t sums = kWarps * work.rows() * units * kUnit;
     shared_bytes =
-        kAccessBytes * (tile.stages * kChunk * of_channel + weights) + 4 * sums;
+        kAccessBytes * (kStages * kChunk * of_channel + weights) + 4 * sums;
   }
 };
 
 // The width for which least is brought.
-std::optional<DirectTile> TileOf(const HeadWork& work, int64_t sm_count) {
+std::optional<DirectTile> TileOf(const HeadWork& work, const Target& target) {
+  const int64_t sm_count = MultiprocessorsOf(target);
+  const int64_t most_shared =
+      std::min(kMostSharedBytes, MaxSharedBytes(target));
   std::optional<DirectTile> best;
   int64_t fewest = 0;
   for (int width = kWidthStep; width <= kMostWidth; width += kWidthStep) {
-    const HeadTile part = {width, kStages};
+    const HeadTile part = {width};
     const Tiling tiling(work, part);
-    if (tiling.shared_bytes > kMostSharedBytes || tiling.tiles > kMostTiles) {
+    if (tiling.shared_bytes > most_shared || tiling.tiles > kMostTiles) {
       continue;
     }
     DirectTile tile;
@@ -101,26 +107,30 @@ std::optional<DirectTile> TileOf(const HeadWork& work, int64_t sm_count) {
 // that as they bring it.
 bool ReadsOpsOfInputs(const LoweredPlan& plan, const Node& conv) {
   std::vector<int> values = {ValueOf(conv.operands[0])};
-  bool has_ops = false;
+  std::set<int> seen = {values[0]};
   while (!values.empty()) {
     const int producer = plan.values[values.back()].producer;
     values.pop_back();
     if (producer < 0) continue;
     const Node& node = plan.nodes[producer];
     if (node.kind != NodeKind::kPointwise) return false;
-    has_ops = true;
     for (const Operand& operand : node.operands) {
-      if (const int value = ValueOf(operand); value >= 0) {
-        values.push_back(value);
-      }
+      const int value = ValueOf(operand);
+      if (value >= 0 && seen.insert(value).second) values.push_back(value);
     }
   }
-  return has_ops;
+  return plan.values[ValueOf(conv.operands[0])].producer >= 0;
 }
 
 bool IsHead(const HeadWork& work) {
+  const auto are_small = [](const Pair& steps) {
+    return steps[0] <= kMostStep && steps[1] <= kMostStep;
+  };
+  // Of signals others make images (fold_signals.h).
   return work.conv.groups == 1 && work.conv.stride == Pair{1, 1} &&
-         work.kernel != Pair{1, 1} && work.rows() <= kMostRows &&
+         work.kernel != Pair{1, 1} && work.output[2] > 1 &&
+         work.rows() <= kMostRows && work.kernel[1] <= kMostColumns &&
+         are_small(work.conv.dilation) && are_small(work.conv.padding) &&
          work.input[3] % kUnit == 0 && work.output[3] % kVector == 0;
 }
 
@@ -151,7 +161,7 @@ std::optional<DirectTile> HeadTileOf(const LoweredPlan& plan, const Node& conv,
   if (IsReducedBehind(plan, conv) || ReadsOpsOfInputs(plan, conv)) {
     return std::nullopt;
   }
-  return TileOf(work, sm_count);
+  return TileOf(work, target);
 }
 
 }  // namespace kiln

@@ -1,9 +1,11 @@
 #include "jit/compile/stem_tile.h"
 
 #include <algorithm>
+#include <set>
 #include <variant>
 
 #include "jit/compile/compute_capability.h"
+#include "jit/compile/conv_fusion.h"
 #include "jit/compile/direct_cost.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
@@ -20,6 +22,7 @@ constexpr int64_t kMostResults = 128;  // of a pixel
 // results of a multiprocessor, and tiles that they do not fill. Where it is
 // split, there must be hardly any products.
 constexpr int64_t kMostTaps = 36;
+constexpr int64_t kMostStep = 64;  // stride, dilation and padding
 constexpr int64_t kMostWeightsOfF32 = 1600;
 constexpr int64_t kFewestBytesOfF32 = 192 * 1024;
 constexpr double kLeastFilledOfF32 = 0.9;
@@ -36,6 +39,8 @@ constexpr int64_t kAccessBytes = 16;
 // Of a warp: sums of 16 x 8, rows, and what it has on its way, of a thread.
 constexpr int64_t kMostTilesM = 4;
 constexpr int64_t kMostSums = 16;
+constexpr int64_t kMostSumsOfManyOps = 8;  // which take long to compile
+constexpr int64_t kManyOps = 4;
 constexpr int64_t kMostRows = 8;
 constexpr int64_t kMostBytesAhead = 96;
 // Blocks of a multiprocessor, fewer where warps have many sums.
@@ -69,6 +74,7 @@ struct StemWork {
   ConvAttributes conv;
   int64_t element_bytes;
   bool splits;
+  int64_t most_sums;  // of a warp, of 16 x 8
 
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t results() const {
@@ -123,13 +129,14 @@ class Tiling {
            (fragments +
             RoundUp(quads * kOfQuad * work_.element_bytes, kAccessBytes));
   }
-  int at_once() const {
+  int blocks_at_once() const {
     const int many = tile_.splits ? kManySplitSums : kManySums;
     return tile_.tiles_m * tile_.tiles_n > many ? kFewBlocksAtOnce
                                                 : kBlocksAtOnce;
   }
-  bool IsPossible() const {
-    return shared_bytes() * at_once() <= kMostSharedBytes &&
+  // With so many bytes for the blocks of a multiprocessor.
+  bool IsPossible(int64_t most_shared) const {
+    return shared_bytes() * blocks_at_once() <= most_shared &&
            count() <= kMostTiles && bytes_ahead() <= kMostBytesAhead;
   }
   // Half of a warp's lanes read at once, of neighbouring columns and pixels, a
@@ -152,12 +159,14 @@ class Tiling {
   // Of the blocks of a multiprocessor, and all tiles that each has.
   double Cycles(int64_t blocks) const {
     const auto warps_of_block = static_cast<double>(warps());
-    const double of_row = CyclesOfRow() + kCyclesOfRow / warps_of_block /
-                                              static_cast<double>(at_once());
+    const double of_row =
+        CyclesOfRow() +
+        kCyclesOfRow / warps_of_block / static_cast<double>(blocks_at_once());
     const double of_tile =
         kCyclesOfTile +
         warps_of_block * (of_row * tile_.rows + CyclesOfPatch());
-    return of_tile * static_cast<double>(at_once() * CeilDiv(count(), blocks));
+    return of_tile *
+           static_cast<double>(blocks_at_once() * CeilDiv(count(), blocks));
   }
 
  private:
@@ -239,7 +248,7 @@ void ForEachTile(const StemWork& work, const Visit& visit) {
       if (others % down != 0) continue;
       tile.warps_h = static_cast<int>(down);
       tile.warps_w = static_cast<int>(others / down);
-      for (int64_t n = 1; n * m <= kMostSums; ++n) {
+      for (int64_t n = 1; n * m <= work.most_sums; ++n) {
         tile.tiles_n = static_cast<int>(n);
         for (int64_t rows = 1; rows <= kMostRows; rows *= 2) {
           tile.rows = static_cast<int>(rows);
@@ -251,16 +260,19 @@ void ForEachTile(const StemWork& work, const Visit& visit) {
   }
 }
 
-std::optional<DirectTile> TileOf(const StemWork& work, int64_t sm_count) {
+std::optional<DirectTile> TileOf(const StemWork& work, const Target& target) {
+  const int64_t sm_count = MultiprocessorsOf(target);
+  const int64_t most_shared =
+      std::min(kMostSharedBytes, MaxSharedBytes(target));
   std::optional<DirectTile> best;
   double fewest = 0;
   ForEachTile(work, [&](const StemTile& part) {
     const Tiling tiling(work, part);
-    if (!tiling.IsPossible()) return;
+    if (!tiling.IsPossible(most_shared)) return;
     DirectTile tile;
     tile.threads = static_cast<int>(tiling.warps() * kWarp);
     tile.vector = static_cast<int>(tiling.vector());
-    tile.min_blocks = tiling.at_once();
+    tile.min_blocks = tiling.blocks_at_once();
     tile.blocks = std::min(tiling.count(), tile.min_blocks * sm_count);
     tile.shared_bytes = tiling.shared_bytes();
     tile.part = part;
@@ -273,14 +285,37 @@ std::optional<DirectTile> TileOf(const StemWork& work, int64_t sm_count) {
 }
 
 bool IsStem(const StemWork& work) {
+  const auto are_small = [](const Pair& steps) {
+    return steps[0] <= kMostStep && steps[1] <= kMostStep;
+  };
   // Of signals others make images (fold_signals.h).
   return work.conv.groups == 1 && work.input[1] <= kOfQuad && work.taps() > 1 &&
-         work.output[2] > 1 && work.output[1] <= kMostResults &&
-         work.output[3] % (kAccessBytes / work.element_bytes) == 0;
+         work.taps() <= kMostTaps && work.output[2] > 1 &&
+         work.output[1] <= kMostResults &&
+         work.output[3] % (kAccessBytes / work.element_bytes) == 0 &&
+         are_small(work.conv.stride) && are_small(work.conv.dilation) &&
+         are_small(work.conv.padding);
+}
+
+// Whether ops behind it read other tensors that are as large: of f32 a lane has
+// no registers for those.
+bool ReadsBeside(const LoweredPlan& plan, const Node& conv) {
+  const Dims& dims = plan.values[conv.results[0]].desc.dims;
+  std::set<int> made = {conv.results[0]};
+  for (const Node* node : NodesBehind(plan, conv)) {
+    for (const Operand& operand : node->operands) {
+      const int value = ValueOf(operand);
+      if (value >= 0 && !made.contains(value) &&
+          plan.values[value].desc.dims == dims) {
+        return true;
+      }
+    }
+    made.insert(node->results.begin(), node->results.end());
+  }
+  return false;
 }
 
 bool IsFaster(const StemWork& work, const DirectTile& tile, int64_t sm_count) {
-  if (work.taps() > kMostTaps) return false;
   if (work.element_bytes == 2) return true;
   const int64_t bytes = work.results() * work.element_bytes / sm_count;
   if (work.splits) {
@@ -298,20 +333,22 @@ std::optional<DirectTile> StemTileOf(const LoweredPlan& plan, const Node& conv,
   if (ComputeCapability(target) < kNeededCapability) return std::nullopt;
   const TensorDesc& input = plan.values[ValueOf(conv.operands[0])].desc;
   const TensorDesc& filter = plan.values[ValueOf(conv.operands[1])].desc;
-  const StemWork work = {
-      AlignDims(input.dims),
-      AlignDims(plan.values[conv.results[0]].desc.dims),
-      {filter.dims[2], filter.dims[3]},
-      std::get<ConvAttributes>(conv.attributes),
-      ElementSize(input.dtype),
-      input.dtype == DataType::kF32 && grade == Grade::kFp32};
+  const StemWork work = {AlignDims(input.dims),
+                         AlignDims(plan.values[conv.results[0]].desc.dims),
+                         {filter.dims[2], filter.dims[3]},
+                         std::get<ConvAttributes>(conv.attributes),
+                         ElementSize(input.dtype),
+                         ProductsOfParts(input.dtype, grade) > 1,
+                         NodesBehind(plan, conv).size() < kManyOps
+                             ? kMostSums
+                             : kMostSumsOfManyOps};
   if (input.dtype != filter.dtype || !IsStem(work) ||
-      IsReducedBehind(plan, conv)) {
+      IsReducedBehind(plan, conv) ||
+      (input.dtype == DataType::kF32 && ReadsBeside(plan, conv))) {
     return std::nullopt;
   }
-  const int64_t sm_count = MultiprocessorsOf(target);
-  std::optional<DirectTile> tile = TileOf(work, sm_count);
-  if (tile && !IsFaster(work, *tile, sm_count)) tile.reset();
+  std::optional<DirectTile> tile = TileOf(work, target);
+  if (tile && !IsFaster(work, *tile, MultiprocessorsOf(target))) tile.reset();
   return tile;
 }
 

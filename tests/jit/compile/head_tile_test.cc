@@ -47,6 +47,13 @@ TEST(HeadTileTest, OthersAreLeftToTheirKernels) {
   EXPECT_THAT(SourceFilesOf(Head(64, 3, 3, "f32")), Not(head));
   EXPECT_THAT(SourceFilesOf(Head(64, 6, 3)), Not(head)) << "18 rows";
   EXPECT_THAT(SourceFilesOf(Head(64, 3, 1)), Not(head)) << "one tap";
+  EXPECT_THAT(SourceFilesOf(Head(64, 1, 5)), Not(head)) << "columns";
+  EXPECT_THAT(SourceFilesOf("input x: f16[8,64,1,16384]\n"
+                            "param w: f16[1,64,1,3]\n"
+                            "c = conv2d(x, w, padding=[0,1])\n"
+                            "y = sigmoid(c)\noutput y\n"),
+              Not(head))
+      << "signals";
   EXPECT_THAT(SourceFilesOf(Head(8, 5, 3)), Not(head)) << "channels";
   EXPECT_THAT(SourceFilesOf(Head(32, 1, 3)), Not(head)) << "channels of one";
   EXPECT_THAT(SourceFilesOf(Head(64, 3, 3, "f16", 56)), Not(head)) << "pixels";
@@ -66,6 +73,18 @@ TEST(HeadTileTest, WhatStandsInFrontDecides) {
                                  "n = group_norm(x, num_groups=8)\n"
                                  "a = silu(n)")),
               Contains(kHead));
+}
+
+// Each value is looked at once, however many ops read it.
+TEST(HeadTileTest, LooksAtLongChainsOnce) {
+  std::string text =
+      "input x: f16[8,64,256,256]\nparam w: f16[3,64,3,3]\na0 = relu(x)\n";
+  for (int i = 0; i < 30; ++i) {
+    text +=
+        fmt::format("t{0} = tanh(a{0})\na{1} = mul(a{0}, t{0})\n", i, i + 1);
+  }
+  text += "c = conv2d(a30, w, padding=1)\ny = tanh(c)\noutput y\n";
+  EXPECT_THAT(SourceFilesOf(text), Not(Contains(kHead)));
 }
 
 TEST(HeadTileTest, TwoBlocksShareAMultiprocessor) {

@@ -55,9 +55,10 @@ TEST(NarrowWindowsTest, MoreAreLeftToTensorCores) {
   EXPECT_THAT(files(1, 7, "f32", "grade tf32\n"), Contains(kWindows));
   EXPECT_THAT(files(2, 9, "f32", "grade tf32\n"), Not(Contains(kWindows)));
   const auto of_16_bits = [](int results, int rows) {
-    return SourceFilesOf(Image("1,64,128,128",
-                               fmt::format("{},64,{},3", results, rows),
-                               fmt::format("padding=[{},1]", rows / 2), "f16"));
+    return SourceFilesOf(
+        Image("16,64,256,256", fmt::format("{},64,{},3", results, rows),
+              fmt::format("padding=[{},1]", rows / 2), "f16"),
+        kA100);
   };
   EXPECT_THAT(of_16_bits(2, 5), Contains(kWindows));
   EXPECT_THAT(of_16_bits(3, 3), Not(Contains(kWindows)));

@@ -49,6 +49,12 @@ TEST(StemTileTest, OthersAreLeftToTheirKernels) {
   EXPECT_THAT(SourceFilesOf(Stem(3, 64, 7, "f16", ", stride=2, padding=3")),
               Not(stem))
       << "taps";
+  EXPECT_THAT(SourceFilesOf("input x: f16[32,1,1,4096]\n"
+                            "param w: f16[16,1,1,9]\n"
+                            "c = conv2d(x, w, padding=[0,4])\n"
+                            "y = relu(c)\noutput y\n"),
+              Not(stem))
+      << "signals";
   EXPECT_THAT(SourceFilesOf(Stem(3, 32, 3, "f16", "", 29)), Not(stem))
       << "rows of 27";
   EXPECT_THAT(SourceFilesOf(Stem(3, 32, 3, "f16", ", padding=1", 224,
