@@ -56,10 +56,9 @@ std::string HostUnit(const std::string& name, const KernelSpec& spec,
 // Whether threads of a block wait for each other.
 bool Meets(const std::string& source_file) {
   constexpr std::string_view kMeeting[] = {
-      "reduce.cu",        "row_block.cu", "row_warp.cu",
-      "column_block.cu",  "row_team.cu",  "row_chain.cu",
-      "pool_columns.cu",  "dense.cu",     "stem_conv2d.cu", "head_conv2d.cu",
-      "row_warp_chain.cu"};
+      "reduce.cu",      "row_block.cu",   "row_warp.cu",      "column_block.cu",
+      "row_team.cu",    "row_chain.cu",   "pool_columns.cu",  "dense.cu",
+      "stem_conv2d.cu", "head_conv2d.cu", "row_warp_chain.cu"};
   return std::find(std::begin(kMeeting), std::end(kMeeting), source_file) !=
          std::end(kMeeting);
 }
