@@ -15,22 +15,6 @@ namespace {
 constexpr int64_t kMaxProducts = 20'000'000;
 constexpr int64_t kMaxExtent = 48;
 
-// A convolution along one axis of the image.
-struct Axis {
-  int64_t input = 1;
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t padding = 0;
-  int64_t dilation = 1;
-
-  int64_t reach() const { return (kernel - 1) * dilation + 1; }
-  int64_t Output(bool transposed) const {
-    if (transposed) return (input - 1) * stride - 2 * padding + reach();
-    const int64_t positions = input + 2 * padding - reach();
-    return positions < 0 ? 0 : positions / stride + 1;
-  }
-};
-
 class Writer {
  public:
   explicit Writer(uint64_t seed) : random_(seed) {}
@@ -59,9 +43,9 @@ class Writer {
   void AddUnary(const std::string& op) { Add(op + "(" + value_ + ")"); }
 
   // Also padded beyond the filter, where an ordinary one may be.
-  Axis AnyAxis(bool transposed) {
+  ConvAxis AnyAxis(bool transposed) {
     for (;;) {
-      Axis axis;
+      ConvAxis axis;
       axis.input = random_.Pick({random_.Int(1, 12), random_.Int(8, 36)});
       axis.kernel = random_.Int(1, 5);
       axis.stride = random_.Pick({1, 1, 2, 3});
@@ -91,7 +75,7 @@ class Writer {
         random_.Pick({random_.Int(1, 4), random_.Int(4, 24 / groups)});
     const int64_t outputs =
         groups * random_.Pick<int64_t>({1, 4, 8, random_.Int(1, 24), 64, 80});
-    std::array<Axis, 2> axes;
+    std::array<ConvAxis, 2> axes;
     do {
       axes = {AnyAxis(transposed), AnyAxis(transposed)};
       dims_ = {random_.Pick({1, 1, 2, 3, 8, 40}), outputs,
