@@ -1,3 +1,4 @@
+// Longer than 400 lines because products of warps and of warpgroups share code.
 // Products on tensor cores (PTX ISA, sections "mma" and "wgmma"). All are
 // summed in f32, those of warpgroups also as the GPU rounds them if a launch
 // wants that, and as late as may be, when they are waited for.
