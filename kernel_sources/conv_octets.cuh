@@ -63,9 +63,9 @@ class ConvOctets {
            kPlane;
   }
 
-  // Whether two pixels are one word: the tensor may begin between words.
+  // Whether two pixels may be read as one: the tensor may begin between words.
   static __device__ bool IsAligned(const Tensors& t) {
-    return reinterpret_cast<unsigned long long>(t.input) % 4 == 0;
+    return ArePairsAligned(t.input);
   }
 
   // Of a position in column `column` of the input (AlongRow), whose element of
@@ -82,9 +82,43 @@ class ConvOctets {
     }
   }
 
+  // Of two neighbouring columns, whose first element of the first channel is
+  // `from`; zeros unless `read`.
+  template <bool kAligned>
+  static __device__ void ReadPair(const Tensors& t, Index from, bool read,
+                                  Octet& values) {
+#pragma unroll
+    for (auto& value : values) value = 0;
+    const auto* const first = t.input + from;
+#pragma unroll
+    for (int k = 0; k < Tile::kInputs; ++k) {
+      const auto pair = LoadPairIf<kAligned>(read, first + k * kPlane, 0);
+      values[k] = HalfOf<0>(first, pair);
+      values[Tile::kInputs + k] = HalfOf<1>(first, pair);
+    }
+  }
+  // The second of these, with zeros in the place of what is not.
+  static __device__ void TakeSecond(const Octet& pair, Octet& values) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      values[k] = k < Tile::kInputs ? pair[Tile::kInputs + k] : 0;
+    }
+  }
+
  private:
   static constexpr Index kPlane =
       static_cast<Index>(Spec::Input::kH) * Spec::Input::kW;
+
+  // A number of a pair; where it stays as it is, in the lower half of a word.
+  template <int kHalf, typename T>
+  static __device__ typename Number::Type HalfOf(
+      const T* /*tensor*/, const typename PairOf<T>::Type& pair) {
+    if constexpr (Spec::kScales) {
+      return OfPair<T, kHalf>(pair);
+    } else {
+      return pair >> kHalf * 16;
+    }
+  }
 
   static __device__ typename Number::Type NumberAt(const Tensors& t, Index at,
                                                    bool read) {

@@ -24,6 +24,7 @@
 #include "conv_batches.cuh"
 #include "conv_block_tiles.cuh"
 #include "conv_carry.cuh"
+#include "conv_column_pairs.cuh"
 #include "conv_copies.cuh"
 #include "conv_halves.cuh"
 #include "conv_octets.cuh"
@@ -331,7 +332,8 @@ class ConvProducer {
   // zeros outside the input.
   __device__ void Read(int chunk, int batch, bool carries,
                        Values& values) const {
-    if (!Spec::kTakesPairs || Octets::IsAligned(t_)) {
+    constexpr bool kTakesTwo = Spec::kTakesPairs || Spec::kPairsColumns;
+    if (!kTakesTwo || Octets::IsAligned(t_)) {
       ReadBatch<true>(chunk, batch, carries, values);
     } else {
       ReadBatch<false>(chunk, batch, carries, values);
@@ -351,6 +353,17 @@ class ConvProducer {
 #pragma unroll
     for (int n = 0; n < Batches::kAtOnce; ++n) {
       const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
+      if constexpr (Spec::kPairsColumns) {
+        const ColumnPair<Spec> pair(i);
+        const int row = pair.Row(top);
+        const int column = pair.Column(left);
+        const bool inside = (i < ColumnPair<Spec>::kCount) &
+                            Positions::IsRow(row) & Positions::IsColumn(column);
+        Octets::template ReadPair<kAligned>(
+            t_, first + (inside ? row * Spec::Input::kW + column : 0), inside,
+            values[n][0]);
+        continue;
+      }
       const int position = Batches::PositionOf(i, carries);
       const int row = Positions::RowOf(top, position);
       const int column = Positions::ColumnOf(left, position);
@@ -383,6 +396,10 @@ class ConvProducer {
     for (int n = 0; n < Batches::kAtOnce; ++n) {
       const int i = Batches::FirstOf(thread_, batch) + n * Batches::kStep;
       if (i >= Batches::PositionsOf(carries)) break;
+      if constexpr (Spec::kPairsColumns) {
+        WritePair(i, scales[0], values[n][0], to);
+        continue;
+      }
       const int position = Batches::PositionOf(i, carries);
 #pragma unroll
       for (int k = 0; k < Batches::kSlices; ++k) {
@@ -402,6 +419,28 @@ class ConvProducer {
           }
         }
       }
+    }
+  }
+
+  __device__ void WritePair(int i, float scale, typename Octets::Octet& values,
+                            uint4* to) {
+    if constexpr (kScales) most_.Take(0, Scale(scale, values));
+    const ColumnPair<Spec> pair(i);
+    if (pair.has_both()) {
+      WriteOctet(values, to + Group::UnitOf(0, pair.both()));
+    }
+    if (!pair.has_second()) return;
+    typename Octets::Octet second;
+    Octets::TakeSecond(values, second);
+    WriteOctet(second, to + Group::UnitOf(0, pair.second()));
+  }
+  // Of scaled numbers, or bits.
+  static __device__ void WriteOctet(const typename Octets::Octet& values,
+                                    uint4* unit) {
+    if constexpr (kScales) {
+      StoreParts<false, Spec::kInputParts>(values, unit, Group::kPart);
+    } else {
+      *unit = PackHalvesOf<false>(values);
     }
   }
 

@@ -5,7 +5,8 @@
 // eight input channels, or of all of kOctetColumns columns of the filter. Of
 // these the last eight may begin early; columns that two have count half in
 // each, so that no weight of 0 meets an infinity, and so do rows of the filter
-// that two parts of it have (conv_tile.cuh). For the same reason, where
+// that two parts of it have (conv_tile.cuh); or the first have one column alone
+// (conv_column_pairs.cuh). For the same reason, where
 // infinities lie among other numbers (lay_lines.cu), parts of a weight have its
 // sign and are not 0 unless it is. Only between groups that are joined there
 // are zeros, of which conv_joined.cuh takes care. Behind them stand the factors
@@ -102,6 +103,7 @@ class ChannelPacker {
   static constexpr int kLastColumn = kColumns - Spec::kOctetColumns;
   static constexpr int kSecondEnd = (Spec::kTapsW - 1) * Spec::kOctetColumns;
   static __device__ int ColumnOfTap(int tap) {
+    if (Spec::kPairsColumns) return max(tap % Spec::kTapsW * 2 - 1, 0);
     return min(tap % Spec::kTapsW * Spec::kOctetColumns, kLastColumn);
   }
 
@@ -147,10 +149,12 @@ class ChannelPacker {
       const int column = ColumnOfTap(tap) + right;
       const bool has_tap = octet < Group::kOctets && tap < Group::kTaps;
       const int filter_tap = has_tap ? FilterTap(phase, row, column) : kTaps;
+      const bool is_alone = Spec::kPairsColumns && tap % Spec::kTapsW == 0;
       const bool exists = filter_tap < kTaps && input < Tile::kInputs &&
-                          right < Spec::kOctetColumns &&
+                          right < (is_alone ? 1 : Spec::kOctetColumns) &&
                           output_ < Tile::kOutputs;
-      const bool is_in_two = column >= kLastColumn && column < kSecondEnd;
+      const bool is_in_two = !Spec::kPairsColumns && column >= kLastColumn &&
+                             column < kSecondEnd;
       const float share = (kHasColumns && is_in_two ? 0.5f : 1.0f) *
                           (Tile::IsInTwoParts(row) ? 0.5f : 1.0f);
       weights[k] =

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "jit/compile/pool_prologue.h"
+
 namespace kiln {
 namespace {
 
@@ -158,9 +160,11 @@ class Again {
       return Fits(source, group.domain, false) ? &group.epilogue : nullptr;
     }
     const Node& anchor = NodeAt(group.anchor);
+    std::vector<int> prologue = source.epilogue;
+    prologue.insert(prologue.end(), group.prologue.begin(),
+                    group.prologue.end());
     if (anchor.kind != NodeKind::kReduce &&
-        !PoolTakesPrologue(plan_, anchor,
-                           group.prologue.size() + source.epilogue.size())) {
+        !PoolTakesPrologue(plan_, anchor, prologue)) {
       return nullptr;
     }
     const Dims& input = plan_.values[ValueOf(anchor.operands[0])].desc.dims;

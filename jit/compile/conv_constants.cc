@@ -82,6 +82,7 @@ std::vector<std::string> StageConstants(const ConvGeometry& g) {
       IntsText("kOctetColumns", g.octet_columns, "kLead", g.lead()),
       PairText("PhaseStart", {g.phase_start(0), g.phase_start(1)}),
       BoolText("kHasUnevenPhases", g.has_uneven_phases()),
+      BoolText("kPairsColumns", g.pairs_columns),
       BoolText("kTakesPairs", g.takes_pairs),
       BoolText("kTakesLines", g.takes_lines),
       BoolText("kLaysLines", g.lays_lines),

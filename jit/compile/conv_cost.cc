@@ -26,13 +26,18 @@ double LayingCycles(const ConvGeometry& g, int sm_count) {
 // of six that warpgroups could have had (docs/kernel-notes).
 constexpr double kWarpsSlowedOnHopper = 1.5;
 // The same of operands of 16 bits with few channels, which warpgroups scale for
-// fuller octets: by hand, so that the faster of them are chosen for six plans.
+// fuller octets, or bring in pairs of columns, as of f32: by hand, so that the
+// faster of them are chosen for six plans, and for 20.
 constexpr double kWarpsSlowedByFewHalves = 4.5;
+constexpr double kWarpsSlowedByPairs = 2.2;
 
 double WarpsSlowed(const ConvProblem& problem, const Target& target) {
   if (target.arch != "sm_90a") return 1.0;
-  return problem.scales_few_halves() ? kWarpsSlowedByFewHalves
-                                     : kWarpsSlowedOnHopper;
+  if (problem.scales_few_halves() ||
+      (problem.pairs_columns() && problem.takes_as_stored())) {
+    return kWarpsSlowedByFewHalves;
+  }
+  return problem.pairs_columns() ? kWarpsSlowedByPairs : kWarpsSlowedOnHopper;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "jit/compile/channel_text.h"
 #include "jit/compile/conv_fusion.h"
+#include "jit/compile/op_cost.h"
 
 namespace kiln {
 namespace {
@@ -103,9 +104,9 @@ class Demanding {
       demands_.pair_words += is_f32 ? 2 : 1;
     }
     for (const int node : nodes) {
-      demands_.instructions += InstructionsOf(NodeAt(node).op);
       AddStores(NodeAt(node));
     }
+    demands_.instructions += InstructionsOf(plan_, nodes);
   }
 
   // If nothing but ops on elements follows, or statistics.
@@ -171,28 +172,6 @@ class Demanding {
       inner.insert(statistic);
     }
     AddOps(std::move(inner), group.shares);
-  }
-
-  // Roughly, from the generated code.
-  static int64_t InstructionsOf(OpKind op) {
-    switch (op) {
-      case OpKind::kGelu:
-      case OpKind::kTanh:
-      case OpKind::kSigmoid:
-      case OpKind::kSilu:
-      case OpKind::kMish:
-      case OpKind::kSoftplus:
-      case OpKind::kElu:
-      case OpKind::kExp:
-      case OpKind::kSoftmax:
-      case OpKind::kDiv:
-        return 15;
-      case OpKind::kGroupNorm:
-      case OpKind::kBatchNorm:
-        return 6;
-      default:
-        return 3;
-    }
   }
 
   // Tensors that `nodes` read besides `inner` and what they make, but for those

@@ -115,8 +115,10 @@ class Fusing {
     const ConvProblem problem = ConvProblemOf(plan_, NodeAt(anchor));
 
     // With all that can join, else with the first, else alone.
-    const std::vector<int> users = UsersOf(conv);
+    std::vector<int> users = UsersOf(conv);
     if (TryJoinEarlyPooling(conv, users, problem)) return;
+    // Which has no way to know signs but beside the statistics.
+    std::erase_if(users, [&](int user) { return PoolsEarly(user); });
     const bool again = users.size() > 1 && IsCheap(problem) &&
                        std::all_of(users.begin(), users.end(), [&](int user) {
                          return CanJoin(conv, user);
@@ -291,17 +293,18 @@ class Fusing {
     return geometry;
   }
 
+  bool PoolsEarly(int user) const {
+    const int anchor = fusion_.groups[user].anchor;
+    return anchor >= 0 && IsEarlyPooling(NodeAt(anchor));
+  }
+
   // Statistics and windows of the same values, from one pass.
   bool TryJoinEarlyPooling(int conv, const std::vector<int>& users,
                            const ConvProblem& problem) {
     if (users.size() != 2) return false;
-    const auto pools_early = [&](int user) {
-      const int anchor = Group(user).anchor;
-      return anchor >= 0 && IsEarlyPooling(NodeAt(anchor));
-    };
-    const int pooling = pools_early(users[0]) ? users[0] : users[1];
-    const int statistics = pools_early(users[0]) ? users[1] : users[0];
-    if (!pools_early(pooling) || Group(statistics).anchor < 0) return false;
+    const int pooling = PoolsEarly(users[0]) ? users[0] : users[1];
+    const int statistics = PoolsEarly(users[0]) ? users[1] : users[0];
+    if (!PoolsEarly(pooling) || Group(statistics).anchor < 0) return false;
     const Node& norm = NodeAt(Group(statistics).anchor);
     const Node& windows = NodeAt(Group(pooling).anchor);
     if (norm.op != OpKind::kGroupNorm || !CanJoin(conv, statistics) ||

@@ -107,6 +107,7 @@ int64_t ConvGeometry::taps(size_t axis) const {
 }
 int64_t ConvGeometry::ColumnOfTap(int64_t x) const {
   if (octet_columns == 1) return x;
+  if (pairs_columns) return std::max<int64_t>(x * octet_columns - 1, 0);
   return std::min(x * octet_columns, problem.kernel[1] - octet_columns);
 }
 int64_t ConvGeometry::reach(size_t axis) const {
@@ -262,8 +263,9 @@ int64_t ConvGeometry::planes(size_t axis) const {
 }
 int64_t ConvGeometry::plane_height() const { return tile_h + halo(0); }
 int64_t ConvGeometry::brought() const {
-  return images > 1 ? positions()
-                    : planes(0) * planes(1) * plane_height() * pitch;
+  if (images > 1) return positions();
+  if (pairs_columns) return planes(0) * plane_height() * (pitch + 1);
+  return planes(0) * planes(1) * plane_height() * pitch;
 }
 int64_t ConvGeometry::octets() const {
   return chunk / 8 * brought() / (takes_pairs ? 2 : 1);
@@ -271,11 +273,15 @@ int64_t ConvGeometry::octets() const {
 // Not where the stage of the tile above is filled again before, nor where
 // numbers are not scaled (a vote on scales is what threads that bring a chunk
 // meet at), nor where producers take turns, which would wait for each other, or
-// copy ahead, nor where a thread has as much to do without those rows.
+// copy ahead or bring pairs of columns, nor where a thread has as much to do
+// without those rows.
 int64_t ConvGeometry::carried_rows() const {
   const bool has_above = images == 1 && tiles_per_block >= kTilesToCarry;
   const bool is_kept = chunk_producers() == 1 && chunks() < stages;
-  if (!has_above || !is_kept || brings_halves() || batches_ahead > 0) return 0;
+  if (!has_above || !is_kept || brings_halves() || batches_ahead > 0 ||
+      pairs_columns) {
+    return 0;
+  }
   const int64_t fresh = planes(0) * planes(1) * step(0) * pitch;
   const bool saves =
       OctetsOfThread(*this, fresh) < OctetsOfThread(*this, brought());

@@ -136,7 +136,9 @@ struct ConvGeometry {
   // Where warpgroups do (conv_wgmma.cu); 0: warps do.
   int groups_m = 0;
   int groups_n = 0;
-  int64_t octet_columns = 1;  // the problem's: the search asks for it often
+  // The problem's, which the search asks for often.
+  int64_t octet_columns = 1;
+  bool pairs_columns = false;
   int images = 1;  // of a block; several: each has a warpgroup's rows
   // Parts of a filter's rows: chunks have channels of one of them
   // (conv_tile.cuh).
@@ -304,7 +306,8 @@ struct ConvGeometry {
   int64_t phase_start(size_t axis) const;  // see PatchPositions
   int64_t planes(size_t axis) const;       // residues of a stride
   int64_t plane_height() const;
-  int64_t brought() const;  // positions of the patch that producers bring
+  // Positions of the patch that producers bring, or pairs of columns.
+  int64_t brought() const;
   // Of a chunk, for a whole patch; of two positions, where these are taken
   // together.
   int64_t octets() const;

@@ -65,7 +65,13 @@ constexpr double kInstructionsPerWindow = 40.0;
 // rows: by hand, from 17 tiles of six plans on an H200, which take 1.3 to 2
 // times as long as without, where channels are rows nothing.
 constexpr double kInstructionsPerPixelOfWindow = 40.0;
+// The same of all of a tile where such windows overlap, of many groups, and
+// columns come in pairs: by hand, from six tiles of three plans.
+constexpr double kShareOfOverlapInMany = 0.87;
 constexpr double kInstructionsOfStoring = 4.07;  // from planes
+// Of so many ops those of lanes without pixels count, as constants for fewer do
+// not have it. By hand, from 42 tiles.
+constexpr int64_t kManyInstructionsOfOps = 36;
 // The same from registers; how much longer a tile takes then that has neither
 // both phases of its columns nor a stride; and storing f32 that no statistics
 // are taken of. By hand, from 560 tiles of 62 plans, of which the chosen ones
@@ -209,6 +215,20 @@ double PoolingInstructions(const ConvGeometry& g, const ConvDemands& demands) {
          kInstructionsPerWindow * demands.windows.density();
 }
 
+// What lanes of a warp that have no pixels of a plane (conv_planes.cuh) add to
+// the ops of those that do, where these are many: of few the other constants
+// have it.
+double OpsOfIdleLanes(const ConvGeometry& g, const ConvDemands& demands) {
+  if (demands.instructions < kManyInstructionsOfOps) return 0.0;
+  const bool in_pairs = demands.stores && demands.reads == 0 &&
+                        g.tile_w % 2 == 0 && g.problem.output[3] % 2 == 0;
+  const int64_t at_once = in_pairs ? 64 : 32;
+  const int64_t run = g.tiles_n * 8 * g.tile_phases();
+  const auto idle = static_cast<double>(RoundUp(run, at_once) - run);
+  return idle / static_cast<double>(run) *
+         static_cast<double>(demands.instructions - kFewInstructionsOfOps);
+}
+
 // Of what else follows the sums.
 double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
   const double ops = static_cast<double>(demands.instructions);
@@ -229,7 +249,8 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
     return summed + ops + kInstructionsOfStoringSums;
   }
   if (!demands.in_registers()) {
-    return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops;
+    return (is_half ? kInstructionsOfHalfPlanes : kInstructionsOfPlanes) + ops +
+           OpsOfIdleLanes(g, demands);
   }
   if (g.reduces_runs(demands)) {
     return kInstructionsPerRun + kShareOfOpsInRuns * ops;
@@ -470,7 +491,11 @@ class GroupTileCost {
     const double sharing = g_.sum_blocks > 1 ? kSlowedBySharing : 1.0;
     const bool is_beside = g_.batches_ahead > 0 && demands_.reads > 0;
     const double reading = is_beside ? kReadsSlowedByCopies : 1.0;
-    return storing * bringing * sharing * reading *
+    const bool overlaps = g_.pairs_columns && demands_.has_statistics &&
+                          !g_.channel_rows && demands_.windows.lay_out_tiles();
+    const double pooling =
+        overlaps && groups_ > kManyGroups ? kShareOfOverlapInMany : 1.0;
+    return storing * bringing * sharing * reading * pooling *
            (is_raw_ ? RawSlowed() : ScaledSlowed());
   }
   double ScaledSlowed() const {

@@ -46,6 +46,7 @@ class GroupTiles {
         g.groups_m = m;
         g.groups_n = n;
         g.octet_columns = octet_columns;
+        g.pairs_columns = tiles_.base().problem.pairs_columns();
         g.takes_pairs = CanTakePairs();
         g.resident_blocks = resident;
         g.producers = producers;
@@ -339,7 +340,7 @@ class GroupTiles {
                                   !demands_.reduces_images &&
                                   !demands_.windows.any();
     if (g.groups_m == 1 || g.tiles_m > 1 || !are_pixels_apart) return;
-    if (g.phases(0) * g.phases(1) > 1) return;
+    if (g.phases(0) * g.phases(1) > 1 || g.pairs_columns) return;
     if (p.output[0] % g.groups_m != 0) return;
     if (g.tile_w != p.output[3] || height > kRowsOfGroup) return;
     if ((height - 1) * g.pitch + g.tile_w > kRowsOfGroup) return;

@@ -42,15 +42,24 @@ ConvProblem Joined(const ConvProblem& problem, int64_t most) {
 
 }  // namespace
 
+// Four numbers of 32 bits in each column leave producers without registers.
+bool ConvProblem::pairs_columns() const {
+  const bool are_few = has_halves() || group_inputs() == 3;
+  return are_few && MostColumns(*this) == 2 && kernel[1] % 2 == 1 && kernel[1] > 1 &&
+         stride[1] == 2 && dilation[1] == 1 && padding[1] % 2 != 0 &&
+         input[3] % 2 == 0 && !lies_apart();
+}
+
 int64_t ConvProblem::octet_columns() const {
   const int64_t most = MostColumns(*this);
+  if (pairs_columns()) return most;
   return takes_as_stored() ? WholeColumns(kernel[1], most)
                            : EvenColumns(kernel[1], most);
 }
 
 // No divisor of the width is larger than these columns and fits in an octet.
 bool ConvProblem::scales_few_halves() const {
-  if (!has_halves()) return false;
+  if (!has_halves() || pairs_columns()) return false;
   return kernel[1] % EvenColumns(kernel[1], MostColumns(*this)) != 0;
 }
 

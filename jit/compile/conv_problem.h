@@ -56,6 +56,9 @@ struct ConvProblem {
   // Of how many neighbouring columns of the filter an octet has all channels,
   // where these are few: 1 if it has channels of one.
   int64_t octet_columns() const;
+  // Whether producers bring pairs of these, which lie in one access, and the
+  // first column of the filter is alone in its octet (conv_column_pairs.cuh).
+  bool pairs_columns() const;
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 
  private:

@@ -68,6 +68,8 @@ int ConvGeometry::octets_at_once() const {
   // Beside them nothing is stored, so the compiler needs no more.
   if (holds_images() && registers == kFewestProducerRegisters) return 4;
   if (spares_registers || registers < kProducerRegisters) return 2;
+  // Of as few words as halves have.
+  if (pairs_columns) return brings_halves() ? 8 : 6;
   return registers >= kAmpleProducerRegisters && takes_eight_octets() ? 8 : 4;
 }
 

@@ -88,12 +88,12 @@ std::optional<DirectTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
   if (work->images > kVeryFewImages && products > kMostProducts * sm_count) {
     return std::nullopt;
   }
-  DenseTile lanes;
+  DenseTile part;
   const int64_t vector = Vector(*work);
-  lanes.lanes = static_cast<int>(Lanes(*work, vector));
-  Divide(*work, sm_count, &lanes);
-  const int64_t accesses = CeilDiv(work->inputs, vector * lanes.lanes);
-  const int64_t warps = Warps(*work, lanes);
+  part.lanes = static_cast<int>(Lanes(*work, vector));
+  Divide(*work, sm_count, &part);
+  const int64_t accesses = CeilDiv(work->inputs, vector * part.lanes);
+  const int64_t warps = Warps(*work, part);
   if (accesses * vector > kMostOfSum) return std::nullopt;
   if (accesses > kMostAccesses && warps < kEnoughWarps * sm_count) {
     return std::nullopt;
@@ -103,7 +103,7 @@ std::optional<DirectTile> DenseTileOf(const LoweredPlan& plan, const Node& conv,
   tile.vector = static_cast<int>(vector);
   tile.blocks = CeilDiv(warps * kWarp, kThreads);
   tile.min_blocks = kBlocksAtOnce;
-  tile.part = lanes;
+  tile.part = part;
   return tile;
 }
 

@@ -5,6 +5,7 @@
 namespace kiln {
 namespace {
 
+constexpr int64_t kMostStep = 64;
 constexpr int64_t kMultiprocessors = 132;
 constexpr int64_t kFewTurns = 4;
 // Of a load, 1 us on an H100, whatever else there is.
@@ -12,6 +13,14 @@ constexpr double kCyclesOfTurn = 1750;
 constexpr int64_t kSmallPart = 8;  // one in so many
 
 }  // namespace
+
+bool HasSmallSteps(const ConvAttributes& conv) {
+  const auto are_small = [](const Pair& steps) {
+    return steps[0] <= kMostStep && steps[1] <= kMostStep;
+  };
+  return are_small(conv.stride) && are_small(conv.dilation) &&
+         are_small(conv.padding);
+}
 
 int64_t MultiprocessorsOf(const Target& target) {
   return target.sm_count > 0 ? target.sm_count : kMultiprocessors;

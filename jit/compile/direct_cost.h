@@ -4,10 +4,15 @@
 #include <cstdint>
 
 #include "jit/artifact/target.h"
+#include "jit/plan/plan.h"
 
 namespace kiln {
 
-// What choices of direct convolutions (direct_conv.h) know of costs.
+// What choices of direct convolutions (direct_conv.h) know of costs, and of what
+// their kernels count in 32 bits.
+
+// Whether stride, dilation and padding are.
+bool HasSmallSteps(const ConvAttributes& conv);
 
 // Of an H100, if the target does not say.
 int64_t MultiprocessorsOf(const Target& target);

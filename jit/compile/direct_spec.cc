@@ -43,7 +43,7 @@ DirectKernel KernelOf(const StemTile& tile) {
                        tile.tiles_m, tile.tiles_n, tile.rows),
            fmt::format("static constexpr int kRowsOfQuad = {}, "
                        "kColumnsAtOnce = {}, kRunOfQuads = {};",
-                       tile.rows_of_quad, tile.at_once, tile.run),
+                       tile.rows_of_quad, tile.columns_at_once, tile.run),
            fmt::format("static constexpr bool kSplits = {};", tile.splits)}};
 }
 

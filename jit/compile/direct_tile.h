@@ -40,7 +40,7 @@ struct StemTile {
   int tiles_n = 8;
   int rows = 1;
   int rows_of_quad = 1;  // of the filter
-  int at_once = 1;       // columns of the input that an access has
+  int columns_at_once = 1;  // of the input, by an access
   int run = 1;           // quads of a row whose columns are a stride apart
   bool splits = false;   // operands, in two TF32 numbers each
   friend bool operator==(const StemTile&, const StemTile&) = default;

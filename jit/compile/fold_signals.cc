@@ -76,7 +76,8 @@ class Folding {
   }
 
   bool IsConvolutionOfSignal(const Node& node) {
-    if (node.direct && node.direct->As<WindowTile>() != nullptr) return false;
+    // Others that read operands as they lie take rows for rows of an image.
+    if (node.direct && node.direct->As<OneTapTile>() == nullptr) return false;
     const auto& conv = std::get<ConvAttributes>(node.attributes);
     const int weight = ValueOf(node.operands[1]);
     const bool is_depthwise = conv.groups > 1 && DimsOf(weight)[1] == 1;

@@ -4,23 +4,10 @@
 #include <utility>
 
 #include "jit/compile/commute_pooling.h"
+#include "jit/compile/pool_prologue.h"
 
 namespace kiln {
 namespace {
-
-// Whether no two windows read the same element, so that a prologue runs at
-// most once on each.
-bool HasDisjointWindows(const PoolAttributes& pool) {
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t reach = (pool.kernel_size[i] - 1) * pool.dilation[i] + 1;
-    if (reach > pool.stride[i]) return false;
-  }
-  return true;
-}
-
-// Elements of windows that overlap times operations on each: fewer take less
-// than the launch of a kernel that computes them once.
-constexpr int64_t kFewOperations = int64_t{1} << 22;
 
 bool TakesPrologue(const Node& anchor) {
   if (anchor.kind == NodeKind::kReduce) return true;
@@ -148,14 +135,9 @@ class Grouping {
       return TakesEpilogue(into, group.domain) ? &into.epilogue : nullptr;
     }
     if (into.anchor < 0) return nullptr;
-    const Node& anchor = plan_.nodes[into.anchor];
-    if (!TakesPrologue(anchor) &&
-        !PoolTakesPrologue(plan_, anchor,
-                           into.prologue.size() + group.epilogue.size())) {
-      return nullptr;
-    }
+    if (!TakesPrologueOf(into, group)) return nullptr;
     if (plan_.AnyIsOutput(results)) return nullptr;
-    const int input = ValueOf(anchor.operands[0]);
+    const int input = ValueOf(plan_.nodes[into.anchor].operands[0]);
     const bool feeds_anchor =
         users.size() == 1 && users[0] == into.anchor && into.prologue.empty();
     const bool feeds_prologue =
@@ -164,23 +146,21 @@ class Grouping {
     return feeds_anchor || feeds_prologue ? &into.prologue : nullptr;
   }
 
+  bool TakesPrologueOf(const KernelGroup& into,
+                       const KernelGroup& group) const {
+    const Node& anchor = plan_.nodes[into.anchor];
+    if (TakesPrologue(anchor)) return true;
+    std::vector<int> prologue = group.epilogue;
+    prologue.insert(prologue.end(), into.prologue.begin(), into.prologue.end());
+    return PoolTakesPrologue(plan_, anchor, prologue);
+  }
+
   const LoweredPlan& plan_;
   std::vector<int> group_of_node_;
   std::vector<KernelGroup> groups_;
 };
 
 }  // namespace
-
-bool PoolTakesPrologue(const LoweredPlan& plan, const Node& anchor,
-                       size_t operations) {
-  if (anchor.kind != NodeKind::kPool2d) return false;
-  const auto& pool = std::get<PoolAttributes>(anchor.attributes);
-  if (HasDisjointWindows(pool)) return true;
-  const int64_t elements =
-      NumElements(plan.values[anchor.results[0]].desc.dims) *
-      pool.kernel_size[0] * pool.kernel_size[1];
-  return elements * static_cast<int64_t>(operations) <= kFewOperations;
-}
 
 std::vector<int> KernelGroup::Nodes() const {
   std::vector<int> nodes = prologue;

@@ -65,11 +65,6 @@ KernelGroup UpToAnchor(const KernelGroup& group);
 std::set<int> WholeValuesReduced(const LoweredPlan& plan,
                                  const KernelGroup& group);
 
-// Whether the pooling `anchor` computes what stands in front of it for each
-// element of a window: windows are disjoint, or elements and `operations` few.
-bool PoolTakesPrologue(const LoweredPlan& plan, const Node& anchor,
-                       size_t operations);
-
 // Cuts the plan at its barriers. Every node is in exactly one group and groups
 // are in launch order. Pointwise nodes join the kernel that makes their last
 // operand if the extents agree; what remains before a reduction, or before

@@ -7,6 +7,7 @@
 
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/direct_cost.h"
+#include "jit/compile/part_columns.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 
@@ -18,8 +19,6 @@ constexpr int64_t kUnit = 8;           // numbers of an access
 constexpr int64_t kAccessBytes = 16;
 constexpr int64_t kChunk = 16;       // channels of a product
 constexpr int64_t kMostRows = 16;    // of a product: results of a column
-constexpr int64_t kMostColumns = 4;  // more are apart: part_columns.h
-constexpr int64_t kMostStep = 64;    // dilation and padding
 constexpr int64_t kVector = 4;
 constexpr int64_t kWarp = 32;
 constexpr int64_t kWarps = 8;         // of a block
@@ -123,14 +122,10 @@ bool ReadsOpsOfInputs(const LoweredPlan& plan, const Node& conv) {
 }
 
 bool IsHead(const HeadWork& work) {
-  const auto are_small = [](const Pair& steps) {
-    return steps[0] <= kMostStep && steps[1] <= kMostStep;
-  };
-  // Of signals others make images (fold_signals.h).
   return work.conv.groups == 1 && work.conv.stride == Pair{1, 1} &&
          work.kernel != Pair{1, 1} && work.output[2] > 1 &&
-         work.rows() <= kMostRows && work.kernel[1] <= kMostColumns &&
-         are_small(work.conv.dilation) && are_small(work.conv.padding) &&
+         work.rows() <= kMostRows && work.kernel[1] < kFewestColumnsApart &&
+         HasSmallSteps(work.conv) &&
          work.input[3] % kUnit == 0 && work.output[3] % kVector == 0;
 }
 

@@ -14,6 +14,7 @@
 #include "jit/compile/lay_spec.h"
 #include "jit/compile/mosaic_blocks.h"
 #include "jit/compile/pack_spec.h"
+#include "jit/compile/pool_prologue.h"
 #include "jit/compile/rounding.h"
 #include "jit/compile/row_chain_spec.h"
 #include "jit/compile/row_spec.h"
@@ -39,8 +40,6 @@ constexpr int64_t kMaxBlocks = int64_t{1} << 18;
 constexpr int64_t kMaxNarrow = (int64_t{1} << 31) - kMaxBlocks * kThreads;
 // Code beyond this many operations is not worth repeating for each of eight.
 constexpr size_t kMaxOpsForEight = 12;
-// Longer prologues hide the latency of loads by themselves.
-constexpr size_t kMaxPrologueForFour = 3;
 // With fewer vectors of eight multiprocessors have less than a block each, and
 // compute for twice as long as with twice as many of four.
 constexpr int64_t kFewVectors = int64_t{1} << 15;
@@ -362,9 +361,9 @@ class SpecWriter {
     element_.Define(node.results[0]);
   }
 
-  // Whether several elements are in flight before one is computed on.
+  // Whether several rows of a window are in flight.
   bool LoadsPoolRows() const {
-    return kernel_.group.prologue.size() <= kMaxPrologueForFour;
+    return PoolLoadsAhead(schedule_.lowered, kernel_.group.prologue);
   }
 
   void PoolByThreads(const PoolAttributes& pool, int vector) {

@@ -7,25 +7,27 @@
 namespace kiln {
 namespace {
 
-// Of a block; of convolutions without what follows in their kernel.
-int64_t DynamicSharedBytes(const Kernel& kernel) {
-  if (!kernel.computes()) return 0;
-  if (kernel.conv) return kernel.conv->shared_bytes();
-  return kernel.rows ? kernel.rows->dynamic_shared_bytes : 0;
-}
-
-int64_t ResidentSharedBytes(const Kernel& kernel) {
+// Of a multiprocessor's blocks; of convolutions on tensor cores without what
+// follows in their kernel.
+int64_t ResidentSharedBytes(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.correlation) {
     return kResidentCorrelators * CorrelatorBytes(kernel.conv->problem);
   }
-  return DynamicSharedBytes(kernel) *
-         (kernel.conv ? std::max(kernel.conv->resident_blocks, 1) : 1);
+  if (!kernel.computes()) return 0;
+  if (kernel.conv) {
+    return kernel.conv->shared_bytes() *
+           std::max(kernel.conv->resident_blocks, 1);
+  }
+  if (kernel.rows) return kernel.rows->dynamic_shared_bytes;
+  if (kernel.group.anchor < 0) return 0;
+  const auto& direct = schedule.lowered.nodes[kernel.group.anchor].direct;
+  return direct ? direct->shared_bytes * direct->min_blocks : 0;
 }
 
 // The same of what its last launch has.
-int64_t LastSharedBytes(const Kernel& kernel) {
+int64_t LastSharedBytes(const Schedule& schedule, const Kernel& kernel) {
   return kernel.correlation ? CorrelatedStatesBytes(kernel.conv->problem)
-                            : ResidentSharedBytes(kernel);
+                            : ResidentSharedBytes(schedule, kernel);
 }
 
 bool MustBeResident(const Kernel& kernel) {
@@ -66,8 +68,8 @@ void OverlapLaunches(const Target& target, Schedule* schedule) {
     if (kernel.prepares) continue;
     const bool lacks_cache = before != nullptr &&
                              HasWindows(*schedule, kernel) &&
-                             ShareOfShared(LastSharedBytes(*before)) >
-                                 ShareOfShared(ResidentSharedBytes(kernel));
+                             ShareOfShared(LastSharedBytes(*schedule, *before)) >
+                                 ShareOfShared(ResidentSharedBytes(*schedule, kernel));
     kernel.overlaps = !MustBeResident(kernel) && !lacks_cache;
     kernel.fetches_early = kernel.overlaps && before != nullptr &&
                            FetchesEarly(*schedule, *before, kernel);

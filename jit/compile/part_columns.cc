@@ -14,7 +14,6 @@ namespace {
 // By 60 plans and grades on an H200: three results of 5 x 5 took 0.6 to 0.7 of
 // the time, of 9 x 9 0.2 to 0.4, eight of 7 x 7 half of it; three of 3 x 3 as
 // long or longer.
-constexpr int64_t kFewestColumns = 5;
 constexpr int64_t kMostFilterColumns = 32;  // a thread has all of them
 constexpr int64_t kMostResults = 16;
 constexpr int64_t kFewestInputs = 16;  // of which chunks are
@@ -67,7 +66,7 @@ class Parting {
     const Dims& filter = DimsOf(node.operands[1]);
     if (conv.groups != 1 || conv.stride[1] != 1) return false;
     if (filter[0] > kMostResults || filter[1] < kFewestInputs) return false;
-    if (filter[3] < kFewestColumns || filter[3] > kMostFilterColumns) {
+    if (filter[3] < kFewestColumnsApart || filter[3] > kMostFilterColumns) {
       return false;
     }
     return IsWork(node) && SavesTime(node) &&

@@ -1,10 +1,15 @@
 #ifndef KILN_JIT_COMPILE_PART_COLUMNS_H_
 #define KILN_JIT_COMPILE_PART_COLUMNS_H_
 
+#include <cstdint>
+
 #include "jit/artifact/target.h"
 #include "jit/compile/lowered_plan.h"
 
 namespace kiln {
+
+// Of a filter; with fewer head_conv2d.cu is faster where it can be had.
+inline constexpr int64_t kFewestColumnsApart = 5;
 
 // Takes apart the columns of large filters with few results, as those with
 // which networks that make images end: each column is a filter of its own, and

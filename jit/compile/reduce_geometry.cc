@@ -28,10 +28,15 @@ constexpr int kMaxLanesOfColumn = 32;
 constexpr int kMaxLanesOfHalfColumn = 16;
 constexpr int kSectorBytes = 32;
 constexpr int64_t kSmallBytes = int64_t{8} << 20;
-// Lanes of columns that are one element wide, where there are so many: rows of
-// a tensor that begin between accesses are best read few at a time.
-constexpr int kLanesOfNarrow = 4;
+// Where there are so many columns: as many lanes, up to this limit, as leave a
+// thread accesses to have in flight, and fill this share of the device's
+// threads, more where these have single elements. Behind long prologues single
+// elements have so many.
 constexpr int64_t kManyColumns = 8192;
+constexpr int kMaxLanesOfMany = 16;
+constexpr double kShareOfMany = 0.4;
+constexpr double kShareOfNarrow = 0.8;
+constexpr int kLanesOfNarrow = 4;
 // Lanes of a row at least: side by side they read whole lines of 128 bytes.
 // Fewer of rows that would leave them with less than so many accesses, of one
 // element, of two or of more: what follows these takes as long for few.
@@ -156,7 +161,11 @@ class Chooser {
     if (work_.prologue > kMaxPrologueForAll) return 2;
     if (!geometry_.rows()) {
       const bool is_narrow = geometry_.vector == 1 && work_.bytes == 2;
-      return is_narrow || HasFewColumns() ? kMaxAtOnce : kAtOnceOfMany;
+      const bool has_many =
+          HasManyColumns() &&
+          geometry_.vector * kMaxAtOnce * work_.operands <= kValuesInFlight;
+      return is_narrow || has_many || HasFewColumns() ? kMaxAtOnce
+                                                      : kAtOnceOfMany;
     }
     const int most =
         kValuesInFlight / (geometry_.vector * std::max(work_.operands, 1));
@@ -170,6 +179,12 @@ class Chooser {
                kFewShare <
            wanted_threads_;
   }
+
+  bool HasManyColumns() const {
+    return !geometry_.rows() && geometry_.view.outputs() >= kManyColumns &&
+           !Computes();
+  }
+  bool Computes() const { return work_.prologue > kMaxPrologueForAll; }
 
   // Accesses of one output.
   int64_t Accesses() const {
@@ -201,15 +216,14 @@ class Chooser {
   // Where fewer threads keep enough in flight in one wave of blocks, those. Of
   // few columns behind a long prologue as many as have a step each.
   int LanesOfColumn() const {
+    if (HasManyColumns()) return LanesOfMany();
     const int64_t columns = geometry_.view.outputs() / geometry_.vector;
     if (geometry_.vector == 1 && columns >= kManyColumns &&
         geometry_.view.steps() >= kLanesOfNarrow * kAtOnceOfMany) {
       return kLanesOfNarrow;
     }
     const int most = MostLanesOfColumn();
-    const bool computes =
-        work_.prologue > kMaxPrologueForAll && HasFewColumns();
-    const int fewest_steps = computes ? 1 : kAtOnceOfMany;
+    const int fewest_steps = Computes() && HasFewColumns() ? 1 : kAtOnceOfMany;
     int lanes = 1;
     while (lanes < most && lanes * 2 * fewest_steps <= geometry_.view.steps() &&
            columns * lanes < wanted_threads_) {
@@ -220,6 +234,20 @@ class Chooser {
     const double filled = static_cast<double>(columns * fewer) /
                           static_cast<double>(ThreadsInFlight());
     return filled >= kFilled && filled <= 1 ? fewer : lanes;
+  }
+
+  int LanesOfMany() const {
+    const double most =
+        static_cast<double>(wanted_threads_) *
+        (geometry_.vector == 1 ? kShareOfNarrow : kShareOfMany);
+    const int64_t columns = geometry_.view.outputs() / geometry_.vector;
+    int lanes = 1;
+    while (lanes < kMaxLanesOfMany &&
+           lanes * 2 * kMaxAtOnce <= geometry_.view.steps() &&
+           static_cast<double>(columns * lanes * 2) <= most) {
+      lanes *= 2;
+    }
+    return lanes;
   }
 
   int MostLanesOfColumn() const {
@@ -251,6 +279,7 @@ class Chooser {
   // As many as fill the device once; else those that leave the least of it
   // idle.
   int Splits() const {
+    if (HasManyColumns()) return 1;
     const int64_t slots =
         std::max<int64_t>(ThreadsInFlight() / geometry_.threads, 1);
     const int64_t blocks = geometry_.blocks();

@@ -14,11 +14,13 @@
 #include "jit/compile/conv_problem.h"
 #include "jit/compile/conv_states.h"
 #include "jit/compile/conv_suppliers.h"
+#include "jit/compile/conv_windows.h"
 #include "jit/compile/depthwise_choice.h"
 #include "jit/compile/direct_conv.h"
 #include "jit/compile/fold_signals.h"
 #include "jit/compile/gather_pixels.h"
 #include "jit/compile/join_images.h"
+#include "jit/compile/kernel_traffic.h"
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lay_results.h"
 #include "jit/compile/meet_reductions.h"
@@ -36,6 +38,10 @@
 
 namespace kiln {
 namespace {
+
+// Pooling behind a norm, and not in front of it, must take so much of the time,
+// of which the models are not sure.
+constexpr double kLatePoolingShare = 0.9;
 
 // Which kernels keep rows on chip.
 enum class RowUse : uint8_t {
@@ -272,6 +278,28 @@ bool PoolsEarlyInPlace(const Schedule& schedule) {
       });
 }
 
+// Whether a pooling that was moved has windows that overlap, of which tiles that
+// share some both compute these.
+bool PoolsWhatTilesShare(const LoweredPlan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                     [&](const Node& node) {
+                       return IsEarlyPooling(node) &&
+                              WindowsOf(plan, node).lay_out_tiles();
+                     });
+}
+
+// Of all kernels but those that prepare weights.
+double CyclesOf(const Schedule& schedule, const Target& target) {
+  int64_t bytes = 0;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.conv || !kernel.computes()) continue;
+    bytes += BytesRead(schedule, kernel) + BytesWritten(schedule, kernel);
+  }
+  const int sm_count = std::max(target.sm_count, 1);
+  return ConvolutionCycles(schedule, target) +
+         static_cast<double>(bytes) / (kMovedBytesPerCycle * sm_count);
+}
+
 // Whether the models' choice has correlations, so that convolutions as they are
 // fastest are the second candidates.
 bool HasCorrelationsFirst(const Scheduling& start) {
@@ -322,9 +350,15 @@ std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
   };
   LoweredPlan values = CommutePooling(lowered);
   std::vector<Schedule> schedules = make(values, choices.tuning);
-  if (!PoolsEarlyInPlace(schedules.front())) {
-    values = lowered;
-    schedules = make(values, choices.tuning);
+  const bool is_early = PoolsEarlyInPlace(schedules.front());
+  if (!is_early || PoolsWhatTilesShare(values)) {
+    std::vector<Schedule> late = make(lowered, choices.tuning);
+    if (!is_early ||
+        CyclesOf(late.front(), target) <
+            kLatePoolingShare * CyclesOf(schedules.front(), target)) {
+      values = lowered;
+      schedules = std::move(late);
+    }
   }
   Tuning first_rows = choices.tuning;
   first_rows.rows = 0;

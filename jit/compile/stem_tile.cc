@@ -22,7 +22,6 @@ constexpr int64_t kMostResults = 128;  // of a pixel
 // results of a multiprocessor, and tiles that they do not fill. Where it is
 // split, there must be hardly any products.
 constexpr int64_t kMostTaps = 36;
-constexpr int64_t kMostStep = 64;  // stride, dilation and padding
 constexpr int64_t kMostWeightsOfF32 = 1600;
 constexpr int64_t kFewestBytesOfF32 = 192 * 1024;
 constexpr double kLeastFilledOfF32 = 0.9;
@@ -73,22 +72,22 @@ struct StemWork {
   Pair kernel;
   ConvAttributes conv;
   int64_t element_bytes;
-  bool splits;
+  int64_t products;   // of parts of operands
   int64_t most_sums;  // of a warp, of 16 x 8
 
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t results() const {
     return output[0] * output[1] * output[2] * output[3];
   }
-  int64_t parts() const { return splits ? 2 : 1; }
-  int64_t products() const { return splits ? 3 : 1; }
+  bool splits() const { return products > 1; }
+  int64_t parts() const { return splits() ? 2 : 1; }
   int64_t rows_of_quad() const {
     int64_t rows = std::min(kOfQuad / input[1], kernel[0]);
     while (kernel[0] % rows != 0) --rows;
     return rows;
   }
   // Of the input's columns, by one access.
-  int64_t at_once() const {
+  int64_t columns_at_once() const {
     int64_t columns = kMostAtOnce;
     while (input[3] % columns != 0) columns /= 2;
     return columns;
@@ -181,7 +180,7 @@ class Tiling {
            1;
   }
   int64_t patch_columns() const {
-    const int64_t at_once = work_.at_once();
+    const int64_t at_once = work_.columns_at_once();
     const int64_t shift = (at_once - work_.conv.padding[1] % at_once) % at_once;
     const int64_t taps = work_.column_steps() * work_.columns_of_step();
     return RoundUp(shift + (width() - 1) * work_.conv.stride[1] +
@@ -191,8 +190,8 @@ class Tiling {
   // Of a thread.
   int64_t bytes_ahead() const {
     const int64_t accesses = CeilDiv(
-        patch_rows() * patch_columns() / work_.at_once(), warps() * kWarp);
-    return accesses * work_.at_once() * work_.input[1] * work_.rows_of_quad() *
+        patch_rows() * patch_columns() / work_.columns_at_once(), warps() * kWarp);
+    return accesses * work_.columns_at_once() * work_.input[1] * work_.rows_of_quad() *
            work_.element_bytes;
   }
 
@@ -201,9 +200,9 @@ class Tiling {
     const double m = tile_.tiles_m;
     const double n = tile_.tiles_n;
     const double products =
-        m * n * static_cast<double>(work_.steps() * work_.products());
+        m * n * static_cast<double>(work_.steps() * work_.products);
     // Sums of one step's products are added by four instructions.
-    const double added = work_.splits ? 4.0 / 3 : 0;
+    const double added = work_.splits() ? 4.0 / 3 : 0;
     const auto fragments = static_cast<double>(work_.steps() * work_.parts());
     const double results = m * n * 4;
     const double stores = results / static_cast<double>(vector());
@@ -219,7 +218,7 @@ class Tiling {
                        static_cast<double>(warps() * kWarp);
     const auto accesses =
         static_cast<double>(work_.input[1] * work_.rows_of_quad()) /
-        static_cast<double>(work_.at_once());
+        static_cast<double>(work_.columns_at_once());
     return Together(quads * (kOfQuadBrought + accesses * kOfAccess),
                     quads * 4 * static_cast<double>(work_.parts()), 0);
   }
@@ -237,8 +236,8 @@ template <typename Visit>
 void ForEachTile(const StemWork& work, const Visit& visit) {
   StemTile tile;
   tile.rows_of_quad = static_cast<int>(work.rows_of_quad());
-  tile.at_once = static_cast<int>(work.at_once());
-  tile.splits = work.splits;
+  tile.columns_at_once = static_cast<int>(work.columns_at_once());
+  tile.splits = work.splits();
   const int64_t all = CeilDiv(work.output[1], kChannelsOfTile);
   for (int64_t m = 1; m <= std::min(all, kMostTilesM); ++m) {
     tile.tiles_m = static_cast<int>(m);
@@ -285,16 +284,11 @@ std::optional<DirectTile> TileOf(const StemWork& work, const Target& target) {
 }
 
 bool IsStem(const StemWork& work) {
-  const auto are_small = [](const Pair& steps) {
-    return steps[0] <= kMostStep && steps[1] <= kMostStep;
-  };
-  // Of signals others make images (fold_signals.h).
   return work.conv.groups == 1 && work.input[1] <= kOfQuad && work.taps() > 1 &&
          work.taps() <= kMostTaps && work.output[2] > 1 &&
          work.output[1] <= kMostResults &&
          work.output[3] % (kAccessBytes / work.element_bytes) == 0 &&
-         are_small(work.conv.stride) && are_small(work.conv.dilation) &&
-         are_small(work.conv.padding);
+         HasSmallSteps(work.conv);
 }
 
 // Whether ops behind it read other tensors that are as large: of f32 a lane has
@@ -315,15 +309,21 @@ bool ReadsBeside(const LoweredPlan& plan, const Node& conv) {
   return false;
 }
 
-bool IsFaster(const StemWork& work, const DirectTile& tile, int64_t sm_count) {
+// Whether it is faster than others with any tile, or one that fills.
+bool MayBeFaster(const StemWork& work, int64_t sm_count) {
   if (work.element_bytes == 2) return true;
   const int64_t bytes = work.results() * work.element_bytes / sm_count;
-  if (work.splits) {
+  if (work.splits()) {
     return work.steps() <= kMostSplitSteps && bytes >= kFewestSplitBytes;
   }
   return work.taps() * work.output[1] <= kMostWeightsOfF32 &&
-         bytes >= kFewestBytesOfF32 &&
-         Tiling(work, *tile.As<StemTile>()).Filled() >= kLeastFilledOfF32;
+         bytes >= kFewestBytesOfF32;
+}
+
+// Of f32 tiles that results do not fill are slower.
+bool IsFilled(const StemWork& work, const DirectTile& tile) {
+  if (work.element_bytes == 2 || work.splits()) return true;
+  return Tiling(work, *tile.As<StemTile>()).Filled() >= kLeastFilledOfF32;
 }
 
 }  // namespace
@@ -338,17 +338,18 @@ std::optional<DirectTile> StemTileOf(const LoweredPlan& plan, const Node& conv,
                          {filter.dims[2], filter.dims[3]},
                          std::get<ConvAttributes>(conv.attributes),
                          ElementSize(input.dtype),
-                         ProductsOfParts(input.dtype, grade) > 1,
+                         ProductsOfParts(input.dtype, grade),
                          NodesBehind(plan, conv).size() < kManyOps
                              ? kMostSums
                              : kMostSumsOfManyOps};
   if (input.dtype != filter.dtype || !IsStem(work) ||
+      !MayBeFaster(work, MultiprocessorsOf(target)) ||
       IsReducedBehind(plan, conv) ||
       (input.dtype == DataType::kF32 && ReadsBeside(plan, conv))) {
     return std::nullopt;
   }
   std::optional<DirectTile> tile = TileOf(work, target);
-  if (tile && !IsFaster(work, *tile, MultiprocessorsOf(target))) tile.reset();
+  if (tile && !IsFilled(work, *tile)) tile.reset();
   return tile;
 }
 

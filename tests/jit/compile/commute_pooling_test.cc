@@ -167,6 +167,54 @@ output y
   EXPECT_THAT(moved, ElementsAre(OpKind::kMaxPool2d));
 }
 
+Schedule OfPooledNorm(const std::string& x, const std::string& w,
+                      const std::string& conv, const std::string& windows,
+                      int rank = 0) {
+  return Fastest(fmt::format(R"(
+input x: f16[{}]
+param w: f16[{}]
+c = conv2d(x, w, {})
+n = group_norm(c, num_groups=32)
+r = relu(n)
+y = max_pool2d(r, {})
+output y
+)",
+                             x, w, conv, windows),
+                 kH100, {.conv = rank});
+}
+
+bool PoolsEarly(const Schedule& schedule) {
+  return std::any_of(
+      schedule.kernels.begin(), schedule.kernels.end(),
+      [](const Kernel& kernel) { return kernel.group.early_pooling >= 0; });
+}
+
+// Of windows that overlap, what two tiles share is computed by both.
+TEST(CommutePoolingTest, WindowsThatOverlapArePooledLaterWhereThatIsFaster) {
+  const char* const x = "8,128,64,64";
+  const char* const w = "256,128,3,3";
+  EXPECT_TRUE(PoolsEarly(OfPooledNorm(x, w, "padding=1", "kernel_size=2")));
+  EXPECT_FALSE(
+      PoolsEarly(OfPooledNorm(x, w, "padding=1", "kernel_size=2, stride=1")));
+  EXPECT_TRUE(
+      PoolsEarly(OfPooledNorm("32,3,224,224", "64,3,7,7", "stride=2, padding=3",
+                              "kernel_size=3, stride=2, padding=1")));
+}
+
+// A kernel without the statistics does not know which extreme decides.
+TEST(CommutePoolingTest, NoConvolutionPoolsEarlyWithoutStatistics) {
+  for (int rank = 0; rank < 12; ++rank) {
+    const Schedule schedule =
+        OfPooledNorm("4,3,224,224", "64,3,7,7", "stride=2, padding=3",
+                     "kernel_size=3, stride=2, padding=1", rank);
+    for (const Kernel& kernel : schedule.kernels) {
+      const int tail = kernel.group.tail;
+      EXPECT_FALSE(tail >= 0 && IsEarlyPooling(schedule.lowered.nodes[tail]))
+          << rank;
+    }
+  }
+}
+
 TEST(CommutePoolingTest, AMeanStaysBehindOtherOps) {
   for (const std::string ops :
        {"p = relu(n)", "p = mul(n, inf)", "p = mul(n, i)", "p = mul(n, n)",

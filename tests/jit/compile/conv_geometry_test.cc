@@ -102,6 +102,48 @@ TEST(ConvGeometryTest, TheLastUnitBeginsEarly) {
   EXPECT_EQ(g.halo(1), 5 * 2);
 }
 
+// Three channels of a filter of an odd width, two columns apart.
+ConvGeometry OfPairs(int64_t width, int64_t padding, DataType type) {
+  ConvGeometry g = OfFewChannels(3, width, 1, type);
+  g.problem.stride = {2, 2};
+  g.problem.padding = {padding, padding};
+  g.octet_columns = g.problem.octet_columns();
+  g.pairs_columns = g.problem.pairs_columns();
+  return g;
+}
+
+// Nothing has half a weight, and numbers of 16 bits stay as they are.
+TEST(ConvGeometryTest, TheFirstOfPairsOfColumnsIsAlone) {
+  const ConvGeometry g = OfPairs(7, 3, DataType::kF16);
+  EXPECT_TRUE(g.pairs_columns);
+  EXPECT_TRUE(g.problem.takes_as_stored());
+  EXPECT_EQ(g.taps(1), 4);
+  EXPECT_EQ(g.ColumnOfTap(0), 0);
+  EXPECT_EQ(g.ColumnOfTap(1), 1);
+  EXPECT_EQ(g.ColumnOfTap(3), 5);
+  EXPECT_EQ(g.halo(1), 2);
+  // A pair more than a plane has columns.
+  EXPECT_EQ(g.brought(), 2 * g.plane_height() * (g.pitch + 1));
+}
+
+TEST(ConvGeometryTest, PairsOfColumnsBeginWhereAnAccessMay) {
+  const auto pairs = [](int64_t width, int64_t padding, DataType type,
+                        int64_t channels = 3, int64_t columns = 40) {
+    ConvProblem problem = OfPairs(width, padding, type).problem;
+    problem.input[1] = channels;
+    problem.input[3] = columns;
+    return problem.pairs_columns();
+  };
+  EXPECT_TRUE(pairs(7, 3, DataType::kF32));
+  EXPECT_TRUE(pairs(3, 1, DataType::kBF16));
+  EXPECT_FALSE(pairs(7, 2, DataType::kF32)) << "an odd column is the first";
+  EXPECT_FALSE(pairs(6, 3, DataType::kF32)) << "no column is alone";
+  EXPECT_FALSE(pairs(7, 3, DataType::kF32, 3, 41)) << "rows of odd length";
+  EXPECT_TRUE(pairs(7, 3, DataType::kF16, 4));
+  EXPECT_FALSE(pairs(7, 3, DataType::kF32, 4)) << "too many words";
+  EXPECT_FALSE(pairs(7, 3, DataType::kF16, 2)) << "octets of four columns";
+}
+
 TEST(ConvGeometryTest, CountsPartsOfGroupsAndGroupsOfABlock) {
   ConvGeometry g;
   g.problem.input = {1, 64, 32, 32};

@@ -135,18 +135,46 @@ TEST(ReduceGeometryTest, ColumnsFillTheDeviceOnce) {
   ReduceView images = Columns(1024, 256);
   images.kept0 = 64;
   EXPECT_EQ(ChooseReduceGeometry(images, Of(4), kSms).splits, 1);
-  EXPECT_EQ(ChooseReduceGeometry(Columns(64, 1 << 18), Of(4), kSms).lanes, 2);
-  // Those of few bytes take twice as many threads.
-  EXPECT_EQ(ChooseReduceGeometry(Columns(64, 1 << 18), Of(2), kSms).lanes, 4);
 }
 
-// Rows that begin between accesses are read few at a time.
-TEST(ReduceGeometryTest, NarrowColumnsHaveFewLanes) {
-  const ReduceView odd = Columns(4096, 67 * 577);
-  EXPECT_EQ(ChooseReduceGeometry(odd, Of(4), kSms).vector, 1);
-  EXPECT_EQ(ChooseReduceGeometry(odd, Of(4), kSms).lanes, 4);
-  EXPECT_EQ(ChooseReduceGeometry(odd, Of(4), kSms).at_once, 4);
-  EXPECT_EQ(ChooseReduceGeometry(odd, Of(2), kSms).at_once, 8);
+ReduceView Channels(int64_t batch, int64_t channels, int64_t pixels) {
+  ReduceView view = Columns(channels, pixels);
+  view.kept0 = batch;
+  return view;
+}
+
+// Threads that have much in flight are few, and more where that is in single
+// elements.
+TEST(ReduceGeometryTest, ManyColumnsHaveFewLanes) {
+  const ReduceGeometry even =
+      ChooseReduceGeometry(Channels(64, 144, 36 * 36), Of(4), kSms);
+  EXPECT_EQ(even.vector, 4);
+  EXPECT_EQ(even.lanes, 4);
+  EXPECT_EQ(even.at_once, 8);
+  const ReduceGeometry odd =
+      ChooseReduceGeometry(Channels(64, 144, 35 * 35), Of(4), kSms);
+  EXPECT_EQ(odd.vector, 1);
+  EXPECT_EQ(odd.lanes, 2);
+  EXPECT_EQ(odd.at_once, 8);
+  EXPECT_EQ(odd.splits, 1);
+  // Each lane has as many steps as it has in flight.
+  EXPECT_EQ(ChooseReduceGeometry(Channels(64, 64, 15 * 15), Of(4), kSms).lanes,
+            8);
+}
+
+// Beside two tensors registers are for half as much of each.
+TEST(ReduceGeometryTest, ManyColumnsOfTwoTensorsLoadLessAtOnce) {
+  const ReduceView images = Channels(64, 144, 36 * 36);
+  EXPECT_EQ(ChooseReduceGeometry(images, Of(4, 2), kSms).at_once, 4);
+}
+
+TEST(ReduceGeometryTest, ManyColumnsBehindLongProloguesHaveMoreThreads) {
+  ReduceWork work = Of(4);
+  work.prologue = 5;
+  const ReduceGeometry odd =
+      ChooseReduceGeometry(Channels(64, 144, 35 * 35), work, kSms);
+  EXPECT_EQ(odd.lanes, 4);
+  EXPECT_EQ(odd.at_once, 2);
 }
 
 TEST(ReduceGeometryTest, LongProloguesLoadLessAtOnce) {
@@ -183,7 +211,7 @@ TEST(ReduceGeometryTest, ColumnsLieSideBySide) {
       ChooseReduceGeometry(Columns(256, 200704), Of(2), kSms);
   EXPECT_FALSE(g.rows());
   EXPECT_EQ(g.vector, 4);
-  EXPECT_EQ(g.at_once, 4);
+  EXPECT_EQ(g.at_once, 8);
 }
 
 bool Streams(const std::string& text) {

@@ -86,19 +86,26 @@ output l
   EXPECT_EQ(ShapeOf(schedule), "[| 1 | ][| 10 | ][10 80 | 34 | ]");
 }
 
-TEST(ScheduleTest, PoolingTakesAPrologueOfDisjointWindowsOrFewElements) {
-  const auto with = [](const char* x, int stride) {
+// Of windows that overlap, what is computed again must take less than memory.
+TEST(ScheduleTest, PoolingTakesAPrologueThatCostsLessThanAKernel) {
+  const auto with = [](const char* x, const char* op, int size, int stride) {
     return ShapeOf(ScheduleOf(fmt::format(R"(
 input x: f32[{}]
-t = tanh(x)
-p = max_pool2d(t, kernel_size=2, stride={})
+t = {}
+p = max_pool2d(t, kernel_size={}, stride={})
 output p
 )",
-                                          x, stride)));
+                                          x, op, size, stride)));
   };
-  EXPECT_EQ(with("16,32,112,112", 2), "[53 | 20 | ]");
-  EXPECT_EQ(with("16,32,112,112", 1), "[| | 53 ][| 20 | ]");
-  EXPECT_EQ(with("1,2,12,12", 1), "[53 | 20 | ]");
+  const char* const image = "16,32,112,112";
+  EXPECT_EQ(with(image, "tanh(x)", 2, 2), "[53 | 20 | ]");
+  EXPECT_EQ(with(image, "tanh(x)", 3, 2), "[53 | 20 | ]");
+  EXPECT_EQ(with(image, "tanh(x)", 5, 1), "[| | 53 ][| 20 | ]");
+  EXPECT_EQ(with(image, "neg(x)", 5, 1), "[64 | 20 | ]");
+  EXPECT_EQ(with("1,2,12,12", "tanh(x)", 5, 1), "[53 | 20 | ]");
+  // A kernel of its own keeps rows, and reads them once.
+  EXPECT_EQ(with(image, "softmax(x, dim=3)", 3, 2),
+            "[| 35 | ][| | 35 ][| 20 | ]");
 }
 
 TEST(ScheduleTest, PoolingOfASmallTensorComputesShortOperationsAgain) {
