@@ -430,6 +430,15 @@ ROWS = {
         64, 3, padding=1).relu(),
     "stem_k3": Chain("f32", 16, 3, 224, 224).conv(
         64, 3, padding=1).relu(),
+    # Pooling whose windows overlap behind ops, and reductions over channels.
+    "pool_batch_norm": Chain("f32", 16, 64, 112, 112).batch_norm().relu(
+        ).max_pool(3, stride=2, padding=1),
+    "pool_f16_norm": Chain("f16", 16, 64, 112, 112).group_norm(8).relu(
+        ).avg_pool(3, stride=1, padding=1),
+    "end_max_pool_f16_overlap": Chain("f16", 8, 128, 64, 64).conv(
+        256, 3, padding=1).group_norm(16).relu().max_pool(2, stride=1),
+    "channels_mean_odd_image": Chain("f32", 64, 144, 35, 35).mul(
+        -1.163).reduce("mean", 1).clamp(-1.5, 0.5),
 }
 
 # Compared with max-autotune, too; the four chains are measured elsewhere. It
