@@ -11,6 +11,7 @@
 namespace kiln {
 
 class ConvSearch;
+class KnownTiles;
 
 // Tiles whose kernels did not fit in registers (ConvGeometry::IsTileOf).
 using RefusedTiles = std::vector<ConvGeometry>;
@@ -22,6 +23,7 @@ struct ConvOptions {
   ConvSearch* search = nullptr;  // if any, is told of each tile that is tried
   bool warps_only = false;       // tiles of warpgroups are not tried
   const RefusedTiles* refused = nullptr;  // if any, are not chosen
+  KnownTiles* known = nullptr;            // if any, of the same other options
 };
 
 // Null where the tensor cores of `target` do not take the convolution, or no

@@ -6,6 +6,7 @@
 
 #include "jit/compile/conv_cost.h"
 #include "jit/compile/conv_demands.h"
+#include "jit/compile/conv_search.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
@@ -151,7 +152,7 @@ class Finishing {
     const auto held_demands = HeldDemandsOf(plan_, conv, rest, demands);
     if (!held_demands) return false;
     const auto held =
-        ChooseConvGeometry(geometry.problem, *held_demands, options_);
+        ChooseConvGeometryOfRank(geometry.problem, *held_demands, options_, 0);
     if (!held) return false;
     if (HeldCycles(*held, *held_demands) >= apart) return false;
     geometry = *held;

@@ -337,9 +337,11 @@ int64_t ConvGeometry::OffsetOf(int64_t eight) const {
   if (takes_lines) return eight * kUnitsOfLines;
   const int64_t octets = chunk / 8;
   if (octets_of_row() == 1) {
+    // The search asks of each tap; most chunks have one octet.
     const int64_t taps_of_octet = taps(0) * taps(1);
-    return eight / taps_of_octet * positions() +
-           TapOffset(eight % taps_of_octet);
+    const int64_t octet = eight / taps_of_octet;
+    const int64_t first = octet == 0 ? 0 : octet * positions();
+    return first + TapOffset(eight % taps_of_octet);
   }
   return eight % octets / 2 * 2 * positions() + 2 * TapOffset(eight / octets);
 }

@@ -80,6 +80,7 @@ struct ConvDemands {
   bool needs_planes() const {
     return !in_registers() || stores || holds_images;
   }
+  friend bool operator==(const ConvDemands&, const ConvDemands&) = default;
 };
 
 // How warps that turn lines share a chunk (conv_turned_lines.cuh): matrices of

@@ -45,9 +45,9 @@ ConvProblem Joined(const ConvProblem& problem, int64_t most) {
 // Four numbers of 32 bits in each column leave producers without registers.
 bool ConvProblem::pairs_columns() const {
   const bool are_few = has_halves() || group_inputs() == 3;
-  return are_few && MostColumns(*this) == 2 && kernel[1] % 2 == 1 && kernel[1] > 1 &&
-         stride[1] == 2 && dilation[1] == 1 && padding[1] % 2 != 0 &&
-         input[3] % 2 == 0 && !lies_apart();
+  return are_few && MostColumns(*this) == 2 && kernel[1] % 2 == 1 &&
+         kernel[1] > 1 && stride[1] == 2 && dilation[1] == 1 &&
+         padding[1] % 2 != 0 && input[3] % 2 == 0 && !lies_apart();
 }
 
 int64_t ConvProblem::octet_columns() const {
@@ -59,8 +59,9 @@ int64_t ConvProblem::octet_columns() const {
 
 // No divisor of the width is larger than these columns and fits in an octet.
 bool ConvProblem::scales_few_halves() const {
-  if (!has_halves() || pairs_columns()) return false;
-  return kernel[1] % EvenColumns(kernel[1], MostColumns(*this)) != 0;
+  if (!has_halves()) return false;
+  return kernel[1] % EvenColumns(kernel[1], MostColumns(*this)) != 0 &&
+         !pairs_columns();
 }
 
 std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem) {

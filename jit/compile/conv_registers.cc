@@ -21,6 +21,10 @@ constexpr int64_t kMostProducerRegisters = 88;
 // Of two beside one group, which has all that it can take, or beside two whose
 // input has one part and comes in several chunks: their sums leave room.
 constexpr int64_t kAmpleProducerRegisters = 112;
+// Of pairs of columns, which have fewer words than octets; and of those that
+// are split. With eight and six one tile of nine in three types spilled.
+constexpr int kPairsAtOnce = 6;
+constexpr int kSplitPairsAtOnce = 5;
 constexpr int64_t kMaxLaunchRegisters = 200;  // with which there are enough
 constexpr int64_t kMaxConsumerRegisters = 240;
 
@@ -68,8 +72,7 @@ int ConvGeometry::octets_at_once() const {
   // Beside them nothing is stored, so the compiler needs no more.
   if (holds_images() && registers == kFewestProducerRegisters) return 4;
   if (spares_registers || registers < kProducerRegisters) return 2;
-  // Of as few words as halves have.
-  if (pairs_columns) return brings_halves() ? 8 : 6;
+  if (pairs_columns) return splits_input ? kSplitPairsAtOnce : kPairsAtOnce;
   return registers >= kAmpleProducerRegisters && takes_eight_octets() ? 8 : 4;
 }
 

@@ -16,6 +16,22 @@ bool HaveOneLayout(const ConvGeometry& a, const ConvGeometry& b) {
          a.problem.joined == b.problem.joined;
 }
 
+std::optional<ConvGeometry> Search(const ConvProblem& problem,
+                                   const ConvDemands& demands,
+                                   ConvOptions options, int rank) {
+  if (rank == 0) return ChooseConvGeometry(problem, demands, options);
+  ConvSearch search;
+  options.search = &search;
+  std::optional<ConvGeometry> geometry =
+      ChooseConvGeometry(problem, demands, options);
+  for (const ConvLayout& layout : search.Layouts()) {
+    if (!layout.best) break;
+    geometry = layout.best;
+    if (rank-- == 0) break;
+  }
+  return geometry;
+}
+
 }  // namespace
 
 ConvLayout& ConvSearch::LayoutOf(const ConvGeometry& geometry) {
@@ -55,20 +71,36 @@ std::vector<ConvLayout> ConvSearch::Layouts() const {
   return sorted;
 }
 
+const KnownTiles::Choice* KnownTiles::Find(const ConvProblem& problem,
+                                           const ConvDemands& demands,
+                                           int rank) const {
+  for (const Known& known : known_) {
+    if (known.rank == rank && known.problem == problem &&
+        known.demands == demands) {
+      return &known.choice;
+    }
+  }
+  return nullptr;
+}
+
+void KnownTiles::Keep(const ConvProblem& problem, const ConvDemands& demands,
+                      int rank, const Choice& choice) {
+  known_.push_back({problem, demands, rank, choice});
+}
+
 std::optional<ConvGeometry> ChooseConvGeometryOfRank(const ConvProblem& problem,
                                                      const ConvDemands& demands,
                                                      ConvOptions options,
                                                      int rank) {
-  if (rank == 0) return ChooseConvGeometry(problem, demands, options);
-  ConvSearch search;
-  options.search = &search;
-  std::optional<ConvGeometry> geometry =
-      ChooseConvGeometry(problem, demands, options);
-  for (const ConvLayout& layout : search.Layouts()) {
-    if (!layout.best) break;
-    geometry = layout.best;
-    if (rank-- == 0) break;
+  if (options.known == nullptr) {
+    return Search(problem, demands, options, rank);
   }
+  const KnownTiles::Choice* const known =
+      options.known->Find(problem, demands, rank);
+  if (known != nullptr) return *known;
+  std::optional<ConvGeometry> geometry =
+      Search(problem, demands, options, rank);
+  options.known->Keep(problem, demands, rank, geometry);
   return geometry;
 }
 

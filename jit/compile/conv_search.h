@@ -37,6 +37,28 @@ class ConvSearch {
   std::vector<ConvLayout> layouts_;
 };
 
+// What searches have chosen (ConvOptions::known): plans are scheduled in
+// several ways, most of whose convolutions are the same. Of one thread.
+class KnownTiles {
+ public:
+  using Choice = std::optional<ConvGeometry>;
+
+  // Null if there was no search for these.
+  const Choice* Find(const ConvProblem& problem, const ConvDemands& demands,
+                     int rank) const;
+  void Keep(const ConvProblem& problem, const ConvDemands& demands, int rank,
+            const Choice& choice);
+
+ private:
+  struct Known {
+    ConvProblem problem;
+    ConvDemands demands;
+    int rank = 0;
+    Choice choice;
+  };
+  std::vector<Known> known_;
+};
+
 // As ChooseConvGeometry, but the best tile of the layout of the given rank:
 // 0 is the fastest, and beyond the last means the last.
 std::optional<ConvGeometry> ChooseConvGeometryOfRank(const ConvProblem& problem,

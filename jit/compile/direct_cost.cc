@@ -5,6 +5,7 @@
 namespace kiln {
 namespace {
 
+// Of stride, dilation and padding: patches of more hold hardly a tile.
 constexpr int64_t kMostStep = 64;
 constexpr int64_t kMultiprocessors = 132;
 constexpr int64_t kFewTurns = 4;

@@ -8,10 +8,9 @@
 
 namespace kiln {
 
-// What choices of direct convolutions (direct_conv.h) know of costs, and of what
-// their kernels count in 32 bits.
+// What choices of direct convolutions (direct_conv.h) know of their kernels.
 
-// Whether stride, dilation and padding are.
+// Whether stride, dilation and padding leave tiles room in shared memory.
 bool HasSmallSteps(const ConvAttributes& conv);
 
 // Of an H100, if the target does not say.

@@ -39,10 +39,10 @@ struct StemTile {
   int tiles_m = 1;
   int tiles_n = 8;
   int rows = 1;
-  int rows_of_quad = 1;  // of the filter
+  int rows_of_quad = 1;     // of the filter
   int columns_at_once = 1;  // of the input, by an access
-  int run = 1;           // quads of a row whose columns are a stride apart
-  bool splits = false;   // operands, in two TF32 numbers each
+  int run = 1;              // quads of a row whose columns are a stride apart
+  bool splits = false;      // operands, in two TF32 numbers each
   friend bool operator==(const StemTile&, const StemTile&) = default;
 };
 

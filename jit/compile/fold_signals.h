@@ -9,9 +9,9 @@ namespace kiln {
 // blocks then have tiles one below the other, where they would have one each.
 // Convolutions read past the ends of such rows (Node::wraps_rows). Where no
 // node can tell: convolutions that leave a signal as long as it is, but for
-// those that have a filter for each channel or few results of windows
-// (narrow_windows.h), group and batch norms, reductions of whole signals, and
-// pointwise ops.
+// those that have a filter for each channel or whose kernels read operands as
+// they lie (direct_conv.h), unless these have one tap; group and batch norms,
+// reductions of whole signals, and pointwise ops.
 LoweredPlan FoldSignals(LoweredPlan plan);
 
 }  // namespace kiln

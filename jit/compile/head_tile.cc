@@ -17,8 +17,8 @@ namespace {
 constexpr int kNeededCapability = 90;  // no other has been timed
 constexpr int64_t kUnit = 8;           // numbers of an access
 constexpr int64_t kAccessBytes = 16;
-constexpr int64_t kChunk = 16;       // channels of a product
-constexpr int64_t kMostRows = 16;    // of a product: results of a column
+constexpr int64_t kChunk = 16;     // channels of a product
+constexpr int64_t kMostRows = 16;  // of a product: results of a column
 constexpr int64_t kVector = 4;
 constexpr int64_t kWarp = 32;
 constexpr int64_t kWarps = 8;         // of a block
@@ -121,12 +121,13 @@ bool ReadsOpsOfInputs(const LoweredPlan& plan, const Node& conv) {
   return plan.values[ValueOf(conv.operands[0])].producer >= 0;
 }
 
+// Of signals others make images (fold_signals.h).
 bool IsHead(const HeadWork& work) {
   return work.conv.groups == 1 && work.conv.stride == Pair{1, 1} &&
          work.kernel != Pair{1, 1} && work.output[2] > 1 &&
          work.rows() <= kMostRows && work.kernel[1] < kFewestColumnsApart &&
-         HasSmallSteps(work.conv) &&
-         work.input[3] % kUnit == 0 && work.output[3] % kVector == 0;
+         HasSmallSteps(work.conv) && work.input[3] % kUnit == 0 &&
+         work.output[3] % kVector == 0;
 }
 
 bool IsFaster(const HeadWork& work, int64_t sm_count) {

@@ -66,10 +66,10 @@ void OverlapLaunches(const Target& target, Schedule* schedule) {
   const Kernel* before = nullptr;
   for (Kernel& kernel : schedule->kernels) {
     if (kernel.prepares) continue;
-    const bool lacks_cache = before != nullptr &&
-                             HasWindows(*schedule, kernel) &&
-                             ShareOfShared(LastSharedBytes(*schedule, *before)) >
-                                 ShareOfShared(ResidentSharedBytes(*schedule, kernel));
+    const bool lacks_cache =
+        before != nullptr && HasWindows(*schedule, kernel) &&
+        ShareOfShared(LastSharedBytes(*schedule, *before)) >
+            ShareOfShared(ResidentSharedBytes(*schedule, kernel));
     kernel.overlaps = !MustBeResident(kernel) && !lacks_cache;
     kernel.fetches_early = kernel.overlaps && before != nullptr &&
                            FetchesEarly(*schedule, *before, kernel);

@@ -14,6 +14,7 @@ int64_t InstructionsOf(OpKind op) {
     case OpKind::kExp:
     case OpKind::kSoftmax:
     case OpKind::kDiv:
+    case OpKind::kSqrt:
       return 15;
     case OpKind::kGroupNorm:
     case OpKind::kBatchNorm:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <variant>
 
 #include "jit/compile/conv_cost.h"
@@ -15,6 +16,8 @@ namespace {
 // of a kernel that computes them once.
 constexpr int64_t kFewOperations = int64_t{1} << 22;
 constexpr double kLanesPerCycle = 128;  // of a multiprocessor
+// Of an element of each tensor but the first, which a pooling loads anyway.
+constexpr int64_t kInstructionsOfLoad = 4;
 constexpr int64_t kMostInstructionsAhead = 45;
 
 // Whether no two windows read the same element, so that a prologue runs at
@@ -32,6 +35,24 @@ bool HasSoftmax(const LoweredPlan& plan, const std::vector<int>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
     return plan.nodes[node].op == OpKind::kSoftmax;
   });
+}
+
+// Values of these extents that `nodes` read and do not make.
+int64_t TensorsRead(const LoweredPlan& plan, const std::vector<int>& nodes,
+                    const Dims& dims) {
+  std::set<int> read;
+  for (const int node : nodes) {
+    for (const Operand& operand : plan.nodes[node].operands) {
+      const int value = ValueOf(operand);
+      if (value >= 0 && plan.values[value].desc.dims == dims) {
+        read.insert(value);
+      }
+    }
+  }
+  for (const int node : nodes) {
+    for (const int made : plan.nodes[node].results) read.erase(made);
+  }
+  return static_cast<int64_t>(read.size());
 }
 
 // Elements that pool2d.cu computes on for each output: neighbours of a thread
@@ -62,10 +83,12 @@ bool PoolTakesPrologue(const LoweredPlan& plan, const Node& anchor,
       kFewOperations) {
     return true;
   }
+  const int64_t instructions =
+      InstructionsOf(plan, prologue) +
+      kInstructionsOfLoad * (TensorsRead(plan, prologue, input.dims) - 1);
   const double computing = static_cast<double>(outputs) *
                            ElementsOfOutput(pool, input.dims, output) *
-                           static_cast<double>(InstructionsOf(plan, prologue)) /
-                           kLanesPerCycle;
+                           static_cast<double>(instructions) / kLanesPerCycle;
   const double storing =
       2.0 * static_cast<double>(SizeBytes(input)) / kMovedBytesPerCycle;
   return computing <= storing;

@@ -37,6 +37,8 @@ constexpr int kMaxLanesOfMany = 16;
 constexpr double kShareOfMany = 0.4;
 constexpr double kShareOfNarrow = 0.8;
 constexpr int kLanesOfNarrow = 4;
+// Steps of a lane that are worth a second kernel there.
+constexpr int64_t kStepsToSplit = 64;
 // Lanes of a row at least: side by side they read whole lines of 128 bytes.
 // Fewer of rows that would leave them with less than so many accesses, of one
 // element, of two or of more: what follows these takes as long for few.
@@ -237,17 +239,20 @@ class Chooser {
   }
 
   int LanesOfMany() const {
-    const double most =
-        static_cast<double>(wanted_threads_) *
-        (geometry_.vector == 1 ? kShareOfNarrow : kShareOfMany);
-    const int64_t columns = geometry_.view.outputs() / geometry_.vector;
     int lanes = 1;
     while (lanes < kMaxLanesOfMany &&
            lanes * 2 * kMaxAtOnce <= geometry_.view.steps() &&
-           static_cast<double>(columns * lanes * 2) <= most) {
+           HaveRoomForTwice(lanes)) {
       lanes *= 2;
     }
     return lanes;
+  }
+  // Whether many columns of so many lanes fill less than half of their share.
+  bool HaveRoomForTwice(int64_t lanes) const {
+    const double most = static_cast<double>(wanted_threads_) *
+                        (geometry_.vector == 1 ? kShareOfNarrow : kShareOfMany);
+    const int64_t columns = geometry_.view.outputs() / geometry_.vector;
+    return static_cast<double>(columns * lanes * 2) <= most;
   }
 
   int MostLanesOfColumn() const {
@@ -279,7 +284,11 @@ class Chooser {
   // As many as fill the device once; else those that leave the least of it
   // idle.
   int Splits() const {
-    if (HasManyColumns()) return 1;
+    const bool are_long =
+        geometry_.view.steps() >= kStepsToSplit * geometry_.lanes;
+    if (HasManyColumns() && !(are_long && HaveRoomForTwice(geometry_.lanes))) {
+      return 1;
+    }
     const int64_t slots =
         std::max<int64_t>(ThreadsInFlight() / geometry_.threads, 1);
     const int64_t blocks = geometry_.blocks();

@@ -12,20 +12,20 @@
 #include "jit/compile/conv_finish.h"
 #include "jit/compile/conv_fusion.h"
 #include "jit/compile/conv_problem.h"
+#include "jit/compile/conv_search.h"
 #include "jit/compile/conv_states.h"
 #include "jit/compile/conv_suppliers.h"
-#include "jit/compile/conv_windows.h"
 #include "jit/compile/depthwise_choice.h"
 #include "jit/compile/direct_conv.h"
 #include "jit/compile/fold_signals.h"
 #include "jit/compile/gather_pixels.h"
 #include "jit/compile/join_images.h"
-#include "jit/compile/kernel_traffic.h"
 #include "jit/compile/launch_overlap.h"
 #include "jit/compile/lay_results.h"
 #include "jit/compile/meet_reductions.h"
 #include "jit/compile/mosaic_images.h"
 #include "jit/compile/part_columns.h"
+#include "jit/compile/pooling_order.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/row_residency.h"
 #include "jit/compile/schedule_memory.h"
@@ -38,10 +38,6 @@
 
 namespace kiln {
 namespace {
-
-// Pooling behind a norm, and not in front of it, must take so much of the time,
-// of which the models are not sure.
-constexpr double kLatePoolingShare = 0.9;
 
 // Which kernels keep rows on chip.
 enum class RowUse : uint8_t {
@@ -65,8 +61,13 @@ int SpareRegisters(Room room) {
 class Scheduling {
  public:
   Scheduling(const CanonicalPlan& plan, const Target& target,
-             LoweredPlan lowered, Room room, const RefusedTiles& refused)
-      : plan_(plan), target_(target), room_(room), refused_(refused) {
+             LoweredPlan lowered, Room room, const RefusedTiles& refused,
+             KnownTiles* known)
+      : plan_(plan),
+        target_(target),
+        room_(room),
+        refused_(refused),
+        known_(known) {
     schedule_.lowered = std::move(lowered);
     FindRanges(&schedule_.lowered);
     FindDemands(plan.plan.grade, &schedule_.lowered);
@@ -122,9 +123,13 @@ class Scheduling {
 
  private:
   ConvFusion Fuse(int conv_rank, bool holds) const {
-    const ConvOptions options = {plan_.plan.grade,      target_,
-                                 SpareRegisters(room_), nullptr,
-                                 room_ == Room::kWarps, &refused_};
+    const ConvOptions options = {plan_.plan.grade,
+                                 target_,
+                                 SpareRegisters(room_),
+                                 nullptr,
+                                 room_ == Room::kWarps,
+                                 &refused_,
+                                 known_};
     ConvFusion fusion = FuseConvolutions(
         schedule_.lowered, GroupNodes(schedule_.lowered), options, conv_rank);
     if (room_ == Room::kTight) {
@@ -263,42 +268,10 @@ class Scheduling {
   const Target& target_;
   const Room room_;
   const RefusedTiles& refused_;
+  KnownTiles* const known_;
   Correlating correlating_ = Correlating::kNever;
   Schedule schedule_;
 };
-
-// Whether each pooling that was moved is part of a convolution: no other kernel
-// does it.
-bool PoolsEarlyInPlace(const Schedule& schedule) {
-  return std::none_of(
-      schedule.kernels.begin(), schedule.kernels.end(),
-      [&](const Kernel& kernel) {
-        return kernel.group.anchor >= 0 &&
-               IsEarlyPooling(schedule.lowered.nodes[kernel.group.anchor]);
-      });
-}
-
-// Whether a pooling that was moved has windows that overlap, of which tiles that
-// share some both compute these.
-bool PoolsWhatTilesShare(const LoweredPlan& plan) {
-  return std::any_of(plan.nodes.begin(), plan.nodes.end(),
-                     [&](const Node& node) {
-                       return IsEarlyPooling(node) &&
-                              WindowsOf(plan, node).lay_out_tiles();
-                     });
-}
-
-// Of all kernels but those that prepare weights.
-double CyclesOf(const Schedule& schedule, const Target& target) {
-  int64_t bytes = 0;
-  for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.conv || !kernel.computes()) continue;
-    bytes += BytesRead(schedule, kernel) + BytesWritten(schedule, kernel);
-  }
-  const int sm_count = std::max(target.sm_count, 1);
-  return ConvolutionCycles(schedule, target) +
-         static_cast<double>(bytes) / (kMovedBytesPerCycle * sm_count);
-}
 
 // Whether the models' choice has correlations, so that convolutions as they are
 // fastest are the second candidates.
@@ -336,28 +309,33 @@ struct Choices {
   Room room;
   const Tuning& tuning;
   const RefusedTiles& refused;
+  KnownTiles* known;
+  PoolingOrder pooling = PoolingOrder::kWhereFaster;
 };
 
-// With pooling in front of norms, if a convolution's kernel does that, and with
-// softmax split where registers hold its rows.
+// With pooling in front of norms, if a convolution's kernel does that and takes
+// less time so, and with softmax split where registers hold its rows.
 std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
                                const LoweredPlan& lowered,
                                const Choices& choices) {
   const auto make = [&](const LoweredPlan& values, const Tuning& tuning) {
-    return MakeFast(
-        Scheduling(plan, target, values, choices.room, choices.refused),
-        tuning);
+    return MakeFast(Scheduling(plan, target, values, choices.room,
+                               choices.refused, choices.known),
+                    tuning);
   };
-  LoweredPlan values = CommutePooling(lowered);
+  const bool stays = choices.pooling == PoolingOrder::kBehind;
+  LoweredPlan values = stays ? lowered : CommutePooling(lowered);
   std::vector<Schedule> schedules = make(values, choices.tuning);
   const bool is_early = PoolsEarlyInPlace(schedules.front());
-  if (!is_early || PoolsWhatTilesShare(values)) {
-    std::vector<Schedule> late = make(lowered, choices.tuning);
+  const bool compares = choices.pooling == PoolingOrder::kWhereFaster &&
+                        PoolsWhatTilesShare(values);
+  if (!is_early || compares) {
+    std::vector<Schedule> behind = make(lowered, choices.tuning);
     if (!is_early ||
-        CyclesOf(late.front(), target) <
-            kLatePoolingShare * CyclesOf(schedules.front(), target)) {
+        IsFasterBehind(schedules.front(), behind.front(), target)) {
       values = lowered;
-      schedules = std::move(late);
+      schedules = std::move(behind);
+      for (Schedule& schedule : schedules) schedule.pools_behind = is_early;
     }
   }
   Tuning first_rows = choices.tuning;
@@ -380,8 +358,10 @@ std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
 std::vector<Schedule> WithLaidResults(const CanonicalPlan& plan,
                                       const Target& target,
                                       const LoweredPlan& lowered,
-                                      const Choices& choices,
+                                      Choices choices,
                                       std::vector<Schedule> schedules) {
+  choices.pooling = schedules.front().pools_behind ? PoolingOrder::kBehind
+                                                   : PoolingOrder::kInFront;
   LaidValues laid;
   for (const auto& value : ResultsToLay(plan.plan, schedules.front())) {
     LaidValues values = laid;
@@ -424,9 +404,11 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
                                     const Tuning& tuning,
                                     const RefusedTiles& refused) {
   if (room == Room::kPlain) {
-    return {Scheduling(plan, target, Lower(plan), room, refused).Plain()};
+    return {
+        Scheduling(plan, target, Lower(plan), room, refused, nullptr).Plain()};
   }
-  const Choices choices = {room, tuning, refused};
+  KnownTiles known;
+  const Choices choices = {room, tuning, refused, &known};
   LoweredPlan lowered =
       DirectConvolutions(MeetReductions(Lower(plan)), plan.plan.grade, target);
   const bool is_hopper = target.arch == "sm_90a";

@@ -112,6 +112,8 @@ struct Schedule {
   int64_t prepared_bytes = 0;
   std::vector<ZeroRange> zero;
   Requirements requires_;  // of the device, for the whole schedule
+  // A pooling stays behind a norm, where it takes less time (pooling_order.h).
+  bool pools_behind = false;
 
   // Kernels whose statistics come from correlations.
   int64_t CountCorrelations() const;

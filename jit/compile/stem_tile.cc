@@ -189,10 +189,11 @@ class Tiling {
   }
   // Of a thread.
   int64_t bytes_ahead() const {
-    const int64_t accesses = CeilDiv(
-        patch_rows() * patch_columns() / work_.columns_at_once(), warps() * kWarp);
-    return accesses * work_.columns_at_once() * work_.input[1] * work_.rows_of_quad() *
-           work_.element_bytes;
+    const int64_t accesses =
+        CeilDiv(patch_rows() * patch_columns() / work_.columns_at_once(),
+                warps() * kWarp);
+    return accesses * work_.columns_at_once() * work_.input[1] *
+           work_.rows_of_quad() * work_.element_bytes;
   }
 
   // Of a warp: a row's products and what follows them.
@@ -283,6 +284,7 @@ std::optional<DirectTile> TileOf(const StemWork& work, const Target& target) {
   return best;
 }
 
+// Of signals others make images (fold_signals.h).
 bool IsStem(const StemWork& work) {
   return work.conv.groups == 1 && work.input[1] <= kOfQuad && work.taps() > 1 &&
          work.taps() <= kMostTaps && work.output[2] > 1 &&

@@ -36,6 +36,13 @@ std::vector<std::string> PairedPlans() {
            "f16"),
       Conv("2,3,40,40", "64,3,7,7", "stride=2, padding=3",
            "y = group_norm(c, num_groups=16)"),
+      Conv("1,6,38,44", "64,3,5,3", "stride=2, padding=[2,1], groups=2",
+           "y = relu(c)"),
+      Conv("1,3,36,40", "40,3,3,7",
+           "stride=[1,2], padding=[2,3], "
+           "dilation=[3,1]",
+           "y = tanh(c)", "bf16"),
+      Conv("1,3,6,10", "32,3,7,7", "stride=2, padding=[3,9]", "y = relu(c)"),
   };
 }
 

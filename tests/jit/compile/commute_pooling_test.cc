@@ -201,6 +201,23 @@ TEST(CommutePoolingTest, WindowsThatOverlapArePooledLaterWhereThatIsFaster) {
                               "kernel_size=3, stride=2, padding=1")));
 }
 
+// What else a plan computes is of no account.
+TEST(CommutePoolingTest, OtherConvolutionsDoNotHideWhatIsSaved) {
+  EXPECT_FALSE(PoolsEarly(Fastest(R"(
+input x: f16[8,128,64,64]
+param w: f16[256,128,3,3]
+input z: f16[32,256,128,128]
+param v: f16[256,256,3,3]
+c = conv2d(x, w, padding=1)
+n = group_norm(c, num_groups=32)
+r = relu(n)
+y = max_pool2d(r, kernel_size=2, stride=1)
+d = conv2d(z, v, padding=1)
+output y
+output d
+)")));
+}
+
 // A kernel without the statistics does not know which extreme decides.
 TEST(CommutePoolingTest, NoConvolutionPoolsEarlyWithoutStatistics) {
   for (int rank = 0; rank < 12; ++rank) {

@@ -126,6 +126,18 @@ TEST(ConvGeometryTest, TheFirstOfPairsOfColumnsIsAlone) {
   EXPECT_EQ(g.brought(), 2 * g.plane_height() * (g.pitch + 1));
 }
 
+// More of them are on their way than of octets, which have eight numbers.
+TEST(ConvGeometryTest, PairsOfColumnsAreManyAtOnce) {
+  ConvGeometry g = OfPairs(7, 3, DataType::kF32);
+  g.producers = 2;
+  g.resident_blocks = 1;
+  EXPECT_EQ(g.octets_at_once(), 6);
+  g.splits_input = true;
+  EXPECT_EQ(g.octets_at_once(), 5);
+  g.pairs_columns = false;
+  EXPECT_EQ(g.octets_at_once(), 4);
+}
+
 TEST(ConvGeometryTest, PairsOfColumnsBeginWhereAnAccessMay) {
   const auto pairs = [](int64_t width, int64_t padding, DataType type,
                         int64_t channels = 3, int64_t columns = 40) {

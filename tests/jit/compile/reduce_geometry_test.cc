@@ -162,6 +162,13 @@ TEST(ReduceGeometryTest, ManyColumnsHaveFewLanes) {
             8);
 }
 
+// Where lanes are as many as there may be, and have long ways, blocks share
+// them.
+TEST(ReduceGeometryTest, FewOfManyColumnsAreSplitIfTheyAreLong) {
+  EXPECT_EQ(ChooseReduceGeometry(Columns(16384, 8192), Of(2), kSms).splits, 4);
+  EXPECT_EQ(ChooseReduceGeometry(Columns(512, 8192), Of(2), kSms).splits, 1);
+}
+
 // Beside two tensors registers are for half as much of each.
 TEST(ReduceGeometryTest, ManyColumnsOfTwoTensorsLoadLessAtOnce) {
   const ReduceView images = Channels(64, 144, 36 * 36);

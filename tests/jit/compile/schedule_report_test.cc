@@ -222,6 +222,21 @@ TEST(ScheduleReportTest, ARewriteThatIsNotAppliedIsNamed) {
               ElementsAre(HasSubstr("could be moved in front of the norm")));
 }
 
+TEST(ScheduleReportTest, APoolingThatIsFasterBehindTheNormIsNamed) {
+  EXPECT_THAT(ReportOf(R"(
+input x: f16[8,128,64,64]
+param w: f16[256,128,3,3]
+c = conv2d(x, w, padding=1)
+n = group_norm(c, num_groups=16)
+y = max_pool2d(n, kernel_size=2, stride=1)
+output y
+)",
+                       kH100)
+                  .variants[0]
+                  .rewrites,
+              Contains(HasSubstr("behind it, it takes less time")));
+}
+
 TEST(ScheduleReportTest, WithoutAKnownDeviceThereAreCyclesOnly) {
   const ScheduleReport report = ReportOf(kResidualChain, {"sm_80", 100});
   EXPECT_EQ(report.device, "");

@@ -1,15 +1,21 @@
 #include "jit/compile/schedule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "fmt/format.h"
 #include "jit/compile/kernel_spec.h"
 #include "jit/compile/workspace.h"
 #include "jit/plan/plan_text.h"
+#include "tests/jit/compile/fastest_schedule.h"
 #include "tests/jit/plan/plan_generator.h"
 
 namespace kiln {
 namespace {
+
+using ::testing::HasSubstr;
 
 const Target kTarget = {"sm_90a", 132};
 
@@ -106,6 +112,42 @@ output p
   // A kernel of its own keeps rows, and reads them once.
   EXPECT_EQ(with(image, "softmax(x, dim=3)", 3, 2),
             "[| 35 | ][| | 35 ][| 20 | ]");
+}
+
+// Each further tensor is loaded as often.
+TEST(ScheduleTest, PoolingTakesAPrologueOfFewTensors) {
+  const auto with = [](const char* ops) {
+    return ShapeOf(ScheduleOf(fmt::format(R"(
+input x: f32[16,32,112,112]
+input z: f32[16,32,112,112]
+input u: f32[16,32,112,112]
+{}
+p = max_pool2d(t, kernel_size=5, stride=1)
+output p
+)",
+                                          ops)));
+  };
+  EXPECT_EQ(with("t = add(x, z)"), "[80 | 20 | ]");
+  EXPECT_EQ(with("a = add(x, z)\nt = add(a, u)"), "[| | 80 80 ][| 20 | ]");
+}
+
+// Also behind ops that are more than a few but short.
+TEST(ScheduleTest, PoolingHasRowsInFlightBehindShortOperations) {
+  const auto unit = [](const std::string& ops) {
+    return LastUnitOf(Fastest(fmt::format(R"(
+input x: f32[16,64,57,57]
+a = relu(x)
+b = mul(a, 2.0)
+c = add(b, 0.5)
+{}
+p = avg_pool2d(t, kernel_size=2)
+output p
+)",
+                                          ops)));
+  };
+  EXPECT_THAT(unit("t = clamp(c, min=0, max=1)"), HasSubstr("kRowsAtOnce = 2"));
+  EXPECT_THAT(unit("d = tanh(c)\ne = silu(d)\nf = mish(e)\nt = gelu(f)"),
+              HasSubstr("kRowsAtOnce = 1"));
 }
 
 TEST(ScheduleTest, PoolingOfASmallTensorComputesShortOperationsAgain) {
