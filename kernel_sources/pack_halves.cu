@@ -6,7 +6,7 @@
 // these the last eight may begin early; columns that two have count half in
 // each, so that no weight of 0 meets an infinity, and so do rows of the filter
 // that two parts of it have (conv_tile.cuh). Where columns come in pairs, the
-// first eight have one alone (conv_column_pairs.cuh). For the same reason, where
+// first eight have one alone (conv_column_pairs.cuh). For this reason, where
 // infinities lie among other numbers (lay_lines.cu), parts of a weight have its
 // sign and are not 0 unless it is. Only between groups that are joined there
 // are zeros, of which conv_joined.cuh takes care. Behind them stand the factors
