@@ -153,8 +153,8 @@ class ChannelPacker {
       const bool exists = filter_tap < kTaps && input < Tile::kInputs &&
                           right < (is_alone ? 1 : Spec::kOctetColumns) &&
                           output_ < Tile::kOutputs;
-      const bool is_in_two = !Spec::kPairsColumns && column >= kLastColumn &&
-                             column < kSecondEnd;
+      const bool is_in_two =
+          !Spec::kPairsColumns && column >= kLastColumn && column < kSecondEnd;
       const float share = (kHasColumns && is_in_two ? 0.5f : 1.0f) *
                           (Tile::IsInTwoParts(row) ? 0.5f : 1.0f);
       weights[k] =
