@@ -167,10 +167,11 @@ class JoinedGroups {
   // Scaled; zero outside.
   __device__ float InputAt(const Place& place, int channel, int row,
                            int column) const {
-    const int y =
-        place.y * Spec::kStrideH - Spec::kPaddingH + row * Spec::kDilationH;
-    const int x = place.x * Spec::kStrideW - (Spec::kPaddingW - Spec::kLead) +
-                  column * Spec::kDilationW;
+    // The padding is that of the first tile, which may begin before the output.
+    const int y = (place.y + Spec::kBeforeH) * Spec::kStrideH -
+                  Spec::kPaddingH + row * Spec::kDilationH;
+    const int x = (place.x + Spec::kBeforeW) * Spec::kStrideW -
+                  (Spec::kPaddingW - Spec::kLead) + column * Spec::kDilationW;
     const bool inside =
         y >= 0 && y < Spec::Input::kH && x >= 0 && x < Spec::Input::kW;
     if (!inside) return 0.0f;

@@ -59,6 +59,13 @@ std::vector<TemplatePlan> JoinedPlans() {
       Joined("windows",
              Conv("1,32,16,16", "32,8,3,3", "padding=1, groups=4",
                   "g = gelu(c)\ny = max_pool2d(g, kernel_size=2)", "f16")),
+      // Tiles that begin before the output.
+      Tuned(Joined("windows_past_edges",
+                   Conv("3,8,38,72", "48,4,3,3",
+                        "stride=[3,2], padding=[0,1], groups=2",
+                        "y = max_pool2d(c, kernel_size=3, stride=2, padding=1)",
+                        "f16")),
+            {.conv = 1}),
       Joined("images", Conv("2,64,8,8", "64,8,3,3", "padding=1, groups=8",
                             "r = relu(c)\ny = mean(r, dim=[2,3])", "f16")),
       Joined("beside", Conv("1,64,16,16", "64,8,3,3", "padding=1, groups=8",
