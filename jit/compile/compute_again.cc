@@ -160,12 +160,11 @@ class Again {
       return Fits(source, group.domain, false) ? &group.epilogue : nullptr;
     }
     const Node& anchor = NodeAt(group.anchor);
-    std::vector<int> prologue = source.epilogue;
-    prologue.insert(prologue.end(), group.prologue.begin(),
-                    group.prologue.end());
-    if (anchor.kind != NodeKind::kReduce &&
-        !PoolTakesPrologue(plan_, anchor, prologue)) {
-      return nullptr;
+    if (anchor.kind != NodeKind::kReduce) {
+      std::vector<int> prologue = source.epilogue;
+      prologue.insert(prologue.end(), group.prologue.begin(),
+                      group.prologue.end());
+      if (!PoolTakesPrologue(plan_, anchor, prologue)) return nullptr;
     }
     const Dims& input = plan_.values[ValueOf(anchor.operands[0])].desc.dims;
     const std::set<int> made = ValuesMade(plan_, source.epilogue);

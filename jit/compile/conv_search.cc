@@ -18,12 +18,13 @@ bool HaveOneLayout(const ConvGeometry& a, const ConvGeometry& b) {
 
 std::optional<ConvGeometry> Search(const ConvProblem& problem,
                                    const ConvDemands& demands,
-                                   ConvOptions options, int rank) {
+                                   const ConvOptions& options, int rank) {
   if (rank == 0) return ChooseConvGeometry(problem, demands, options);
   ConvSearch search;
-  options.search = &search;
+  ConvOptions listening = options;
+  listening.search = &search;
   std::optional<ConvGeometry> geometry =
-      ChooseConvGeometry(problem, demands, options);
+      ChooseConvGeometry(problem, demands, listening);
   for (const ConvLayout& layout : search.Layouts()) {
     if (!layout.best) break;
     geometry = layout.best;
@@ -90,7 +91,7 @@ void KnownTiles::Keep(const ConvProblem& problem, const ConvDemands& demands,
 
 std::optional<ConvGeometry> ChooseConvGeometryOfRank(const ConvProblem& problem,
                                                      const ConvDemands& demands,
-                                                     ConvOptions options,
+                                                     const ConvOptions& options,
                                                      int rank) {
   if (options.known == nullptr) {
     return Search(problem, demands, options, rank);

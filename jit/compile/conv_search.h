@@ -63,7 +63,7 @@ class KnownTiles {
 // 0 is the fastest, and beyond the last means the last.
 std::optional<ConvGeometry> ChooseConvGeometryOfRank(const ConvProblem& problem,
                                                      const ConvDemands& demands,
-                                                     ConvOptions options,
+                                                     const ConvOptions& options,
                                                      int rank);
 
 }  // namespace kiln

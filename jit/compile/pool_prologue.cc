@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <variant>
 
 #include "jit/compile/conv_cost.h"
+#include "jit/compile/fusion.h"
 #include "jit/compile/op_cost.h"
 #include "jit/compile/window_geometry.h"
 
@@ -37,22 +37,12 @@ bool HasSoftmax(const LoweredPlan& plan, const std::vector<int>& nodes) {
   });
 }
 
-// Values of these extents that `nodes` read and do not make.
-int64_t TensorsRead(const LoweredPlan& plan, const std::vector<int>& nodes,
+// Tensors as large as `dims` that the prologue is made of.
+int64_t TensorsRead(const LoweredPlan& plan, const std::vector<int>& prologue,
                     const Dims& dims) {
-  std::set<int> read;
-  for (const int node : nodes) {
-    for (const Operand& operand : plan.nodes[node].operands) {
-      const int value = ValueOf(operand);
-      if (value >= 0 && plan.values[value].desc.dims == dims) {
-        read.insert(value);
-      }
-    }
-  }
-  for (const int node : nodes) {
-    for (const int made : plan.nodes[node].results) read.erase(made);
-  }
-  return static_cast<int64_t>(read.size());
+  KernelGroup group;
+  group.prologue = prologue;
+  return static_cast<int64_t>(WholeValuesRead(plan, group, dims).size());
 }
 
 // Elements that pool2d.cu computes on for each output: neighbours of a thread
