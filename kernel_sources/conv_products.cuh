@@ -106,7 +106,8 @@ class StageProducts {
   static __device__ constexpr int PositionsTo(int m) {
     if constexpr (!Spec::kMergesPhases) return PositionOf(m * 64);
     return PositionOf(m / kPhases * 64) +
-           (m % kPhases + Spec::kPhaseStartW) / Spec::kPhasesW;
+           (m % Group::Tile::kPhasesAcross + Spec::kPhaseStartW) /
+               Spec::kPhasesW;
   }
   static __device__ constexpr int WeightsTo(int m) {
     return m % kPhases * Group::kPhaseWeights;

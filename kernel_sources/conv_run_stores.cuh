@@ -1,7 +1,8 @@
 // Stores elements from registers, where channels are the rows of the product
 // (Spec::kStoresSums): two neighbours of a row at once, or four where a tile
-// has both phases of its columns. Planes, by which whole lines of memory are
-// stored, need room that large tiles do not leave.
+// has both phases of its columns, of both rows if it has those of rows. Planes,
+// by which whole lines of memory are stored, need room that large tiles do not
+// leave.
 #ifndef KILN_KERNEL_SOURCES_CONV_RUN_STORES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_RUN_STORES_CUH_
 
@@ -44,7 +45,7 @@ class RunStores {
   using Index = typename Spec::Index;
   using Tile = ConvTile<Spec>;
   using Places = RunPlaces<Spec>;
-  static constexpr int kPhases = Tile::kTilePhases;
+  static constexpr int kPhases = Tile::kPhasesAcross;
   // Neighbours that a thread has; of these, those whose place is aligned to all
   // of them where the output is.
   static constexpr int kOfThread = 2 * kPhases;
@@ -52,7 +53,10 @@ class RunStores {
   static constexpr int kAtOnce = kAll & -kAll;
   static_assert(kAtOnce >= 2 && Tile::kColumnStep == 1 && Spec::kBeforeW == 0,
                 "Pairs are neighbours.");
-  using Sums = float[kPhases][Places::kCount];
+  static_assert(Tile::kPhasesDown == 1 ||
+                    Spec::Output::kH % Tile::kPhasesDown == 0,
+                "Phases have as many rows.");
+  using Sums = float[Tile::kTilePhases][Places::kCount];
 
   __device__ RunStores(const ConvBlock<Spec>& block, int tile)
       : block_(block), tile_(tile) {
@@ -78,7 +82,11 @@ class RunStores {
       T* const plane = result + places_.PointOfChannel(block_, half).i;
 #pragma unroll
       for (int row = 0; row < Places::kRows; ++row) {
-        StoreRow<kCount>(plane + OffsetOf(row), row, half, sums);
+#pragma unroll
+        for (int down = 0; down < Tile::kPhasesDown; ++down) {
+          StoreRow<kCount>(plane + OffsetOf(row) + down * Spec::Output::kW, row,
+                           half, sums, down * kPhases);
+        }
       }
     }
   }
@@ -96,8 +104,10 @@ class RunStores {
            block_.x(2 * places_.pair * kPhases);
   }
 
+  // Of the phases from `first` on.
   template <int kCount, typename T>
-  __device__ void StoreRow(T* to, int row, int half, const Sums& sums) const {
+  __device__ void StoreRow(T* to, int row, int half, const Sums& sums,
+                           int first) const {
 #pragma unroll
     for (int column = 0; column < Places::kPitch; column += 8) {
       const int i = (row * Places::kPitch + column) / 2;
@@ -109,7 +119,7 @@ class RunStores {
 #pragma unroll
         for (int n = 0; n < kCount; ++n) {
           numbers[n] =
-              sums[(k + n) % kPhases][i + 2 * half + (k + n) / kPhases];
+              sums[first + (k + n) % kPhases][i + 2 * half + (k + n) / kPhases];
         }
         StoreNeighbours(to + column * kPhases + k, numbers);
       }

@@ -16,7 +16,8 @@
 // the rows of a convolution of dilation kInterleave, with the same weights.
 // Tiles then count pixels of a phase. Where kMergesPhases, a tile has both
 // phases of its columns, for each of which its block has sums and weights, of
-// one patch: what it stores are whole rows.
+// one patch: what it stores are whole rows. Where kMergesRows, it has both
+// phases of its rows, too, and the patch is brought once for all four.
 //
 // A tile begins kStepH rows below the one above it and kStepW columns beside
 // the one on its left. That is less than it has where windows that are pooled
@@ -62,13 +63,17 @@ struct ConvTile {
 
   static constexpr int kPhases = Spec::kPhasesH * Spec::kPhasesW;
   static constexpr int kWeightPhases = kPhases / Spec::kInterleave;
-  // Of a tile, side by side; as far apart are its columns in the output.
-  static constexpr int kTilePhases = Spec::kMergesPhases ? Spec::kPhasesW : 1;
-  static constexpr int kColumnStep = Spec::kPhasesW / kTilePhases;
+  // Of a tile, side by side and below each other; as far apart are its columns
+  // and rows in the output.
+  static constexpr int kPhasesAcross = Spec::kMergesPhases ? Spec::kPhasesW : 1;
+  static constexpr int kPhasesDown = Spec::kMergesRows ? Spec::kPhasesH : 1;
+  static constexpr int kTilePhases = kPhasesAcross * kPhasesDown;
+  static constexpr int kColumnStep = Spec::kPhasesW / kPhasesAcross;
+  static constexpr int kRowStep = Spec::kPhasesH / kPhasesDown;
   // Of a tile's row in all of them: what products have of it, halo included or
   // not (kRunPitch; in the patch rows are kRowPitch apart), and the tile's own.
-  static constexpr int kRowLength = Spec::kRunPitch * kTilePhases;
-  static constexpr int kColumns = Spec::kTileW * kTilePhases;
+  static constexpr int kRowLength = Spec::kRunPitch * kPhasesAcross;
+  static constexpr int kColumns = Spec::kTileW * kPhasesAcross;
   static constexpr int kTilesAcross =
       (Spec::kExtentW + Spec::kStepW - 1) / Spec::kStepW;
   static constexpr int kTilesDown =
@@ -76,7 +81,7 @@ struct ConvTile {
   static constexpr int kStrips =
       (kTilesDown + Spec::kTilesPerBlock - 1) / Spec::kTilesPerBlock;
   static constexpr int kBlocksOfImage = kTilesAcross * kStrips *
-                                        kChannelBlocks * Spec::kPhasesH *
+                                        kChannelBlocks * kRowStep *
                                         kColumnStep * Spec::kGroups;
 
   static_assert(Spec::kRowParts == 1 || kPhases == Spec::kInterleave,
@@ -135,8 +140,8 @@ struct ConvBlock {
     rest /= Tile::kChannelBlocks;
     phase_w = rest % Tile::kColumnStep;
     rest /= Tile::kColumnStep;
-    phase_h = rest % Spec::kPhasesH;
-    rest /= Spec::kPhasesH;
+    phase_h = rest % Tile::kRowStep;
+    rest /= Tile::kRowStep;
     group = rest % Spec::kGroups;
     n = rest / Spec::kGroups * Spec::kImages + image;
   }

@@ -468,10 +468,13 @@ class ConvConsumer {
       const float2 factors =
           *reinterpret_cast<const float2*>(places.OfEight(pairs, j));
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float& sum = sums_.d[0][4 * j + i];
-        sum *= fminf(weight_factors_[i / 2], 1.0f);
-        sum *= i % 2 == 0 ? factors.x : factors.y;
+      for (int m = 0; m < Spec::kTilesM; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& sum = sums_.d[m][4 * j + i];
+          sum *= fminf(weight_factors_[i / 2], 1.0f);
+          sum *= i % 2 == 0 ? factors.x : factors.y;
+        }
       }
     }
   }

@@ -18,7 +18,8 @@ class PixelPlaces {
   // `part`: of the tile's pixels, a warp's.
   __device__ PixelPlaces(const ConvBlock<Spec>& block, int tile, int part)
       : first_(block.n * LaidLines<Spec>::kPlane +
-               block.y(tile, part * Spec::kPartStep) * kPitch + block.x(0)) {}
+               (block.top(tile) + part * Spec::kPartStep) * kPitch +
+               block.left()) {}
 
   // Of the first of eight, of sums 4 * i on, in `numbers`.
   template <typename T>

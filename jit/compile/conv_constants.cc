@@ -47,6 +47,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           PairText("Phases", {g.phases(0), g.phases(1)}),
           IntText("kInterleave", g.interleave()),
           BoolText("kMergesPhases", g.merges_phases),
+          BoolText("kMergesRows", g.merges_rows),
           PairText("Extent", {g.extent(0), g.extent(1)}),
           IntsText("kTileH", g.tile_h, "kTileW", g.tile_w),
           IntsText("kStepH", g.step(0), "kStepW", g.step(1)),

@@ -145,6 +145,14 @@ class GroupTiles {
            !demands_.all_channels_in_a_block;
   }
 
+  // And both of the rows, where results go to memory from registers.
+  bool CanMergeRows(const ConvGeometry& g) const {
+    const ConvProblem& p = g.problem;
+    return p.has_one_tap() && p.insert[0] == 2 && p.output[2] % 2 == 0 &&
+           g.channel_rows && demands_.leaves_one_value &&
+           !demands_.has_statistics;
+  }
+
   bool CanTakePairs() const {
     const ConvProblem& p = tiles_.base().problem;
     return p.takes_as_stored() && p.octet_columns() == 1 && p.stride[1] == 1 &&
@@ -231,6 +239,9 @@ class GroupTiles {
       TryRows(rows);
       if (!CanMergePhases(rows)) continue;
       rows.merges_phases = true;
+      TryRows(rows);
+      if (!CanMergeRows(rows)) continue;
+      rows.merges_rows = true;
       TryRows(rows);
     }
   }
@@ -395,7 +406,7 @@ class GroupTiles {
       g.stores_sums = g.CanStoreSums(demands_);
       if (g.stores_sums && !demands_.leaves_lines) TryDepths(g);
       g.stores_sums = false;
-      if (g.tiles_n * 8 > most_of_planes) continue;
+      if (g.tiles_n * 8 > most_of_planes || g.merges_rows) continue;
       g.rounds_sums = g.CanRoundSums(demands_);
       g.reads_beside = g.rounds_sums && demands_.reads > 0;
       // No other tail knows where images lie that are split, nor lines.
@@ -484,11 +495,17 @@ class GroupTiles {
 
   // Numbers of 32 bits, each of which is needed once. What is copied at once
   // lies in one row. Blocks that hold images took 1.02 to 1.28 times as long
-  // (nine tiles of two plans on an H200). Not in an attempt behind one that
+  // (nine tiles of two plans on an H200), and so did phases of `fp32` or of
+  // three chunks or more (26 plans there). Not in an attempt behind one that
   // lacked registers.
   static bool CanCopyAhead(const ConvGeometry& g) {
     constexpr int64_t kPixels = 4;
+    constexpr int64_t kMostChunksOfPhase = 2;
     const ConvProblem& p = g.problem;
+    if (p.has_insert() &&
+        (g.input_parts() > 1 || g.chunks() > kMostChunksOfPhase)) {
+      return false;
+    }
     const bool has_fours = p.input[3] % kPixels == 0 &&
                            g.padding(1) % kPixels == 0 &&
                            g.step(1) % kPixels == 0 && g.pitch % kPixels == 0;

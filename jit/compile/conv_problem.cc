@@ -86,7 +86,7 @@ bool MayLayLines(const ConvProblem& problem) {
   return !problem.takes_as_stored() && problem.has_one_tap() &&
          problem.groups == 1 && problem.joined == 1 && !problem.wraps_rows &&
          problem.split_pixels == 0 && problem.input[1] >= kFewestInputs &&
-         problem.output[1] >= kFewestOutputs;
+         problem.output[1] * problem.taps() >= kFewestOutputs;
 }
 
 bool SplitsImages(const LoweredPlan& plan, const Node& conv) {

@@ -43,10 +43,12 @@ struct ConvProblem {
   bool lies_apart() const {
     return wraps_rows || split_pixels > 0 || columns_apart > 1;
   }
-  // A filter of one tap, at every pixel.
+  // One for each result, at every pixel: a filter's, or that of each phase of a
+  // transposed filter as large as its stride.
   bool has_one_tap() const {
-    return kernel == Pair{1, 1} && !has_stride() && !has_insert() &&
-           padding == Pair{0, 0};
+    const bool is_dilated = taps() > 1 && dilation != Pair{1, 1};
+    return kernel == insert && !has_stride() && !is_dilated &&
+           padding == Pair{kernel[0] - 1, kernel[1] - 1};
   }
   // Of warpgroups: whether they multiply the operands as they are stored.
   bool takes_as_stored() const { return has_halves() && !scales_few_halves(); }

@@ -121,6 +121,27 @@ TEST(ConvPhasesTest, TilesHaveBothPhasesOfTheirColumns) {
             0);
 }
 
+// Then the input is brought once, not for each row of phases.
+TEST(ConvPhasesTest, TilesHaveAllPhasesOfOneTap) {
+  const auto geometry_of = [](const std::string& rest,
+                              const std::string& options = ", stride=2") {
+    return GeometryOf("grade tf32\n" +
+                      Upsampled("8,64,64,64", "64,64,2,2", options, rest));
+  };
+  const ConvGeometry g = geometry_of("y = relu(c)");
+  EXPECT_TRUE(g.merges_rows && g.stores_sums);
+  EXPECT_EQ(g.tile_phases(), 4);
+  EXPECT_EQ(g.tiles_m, 4);
+  EXPECT_EQ(g.phase_shift(), 0);
+  EXPECT_EQ(g.blocks(), 8 * g.strips() * g.tiles_across());
+  for (const char* rest :
+       {"y = group_norm(c, num_groups=8)", "y = mul(c, c)\noutput c"}) {
+    EXPECT_FALSE(geometry_of(rest).merges_rows) << rest;
+  }
+  const std::string odd = ", stride=2, output_padding=1";
+  EXPECT_FALSE(geometry_of("y = relu(c)", odd).merges_rows);
+}
+
 TEST(ConvPhasesTest, OtherTilesHaveOnePhase) {
   const std::vector<std::string> texts = {
       Upsampled("8,64,64,64", "64,64,3,3", ", stride=[2,1]", "y = relu(c)"),
