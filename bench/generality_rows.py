@@ -388,6 +388,8 @@ ROWS = {
     # Transposed convolutions.
     "transpose_k2_s2": Chain("f32", 8, 128, 64, 64).conv_transpose(
         64, 2, stride=2).relu(),
+    "unet_f16_upsample": Chain("f16", 16, 128, 64, 64).conv_transpose(
+        64, 2, stride=2),
     "transpose_k4_s2": Chain("f32", 8, 64, 64, 64).conv_transpose(
         32, 4, stride=2, padding=1, bias=False).batch_norm().relu(),
     "transpose_k3_s2": Chain("f32", 8, 128, 64, 64).conv_transpose(

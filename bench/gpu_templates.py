@@ -270,6 +270,12 @@ PLANS = {
     "transpose_merged_pixels": _conv("8,64,24,32", "64,3,4,4", transposed=1,
                                      stride=2, padding=1)
     + "y = tanh(c)\noutput y\n",
+    "transpose_all_phases": _conv("16,128,24,64", "128,64,2,2", transposed=1,
+                                  stride=2)
+    + "y = relu(c)\noutput y\n",
+    "transpose_all_phases_f16": _conv("16,64,24,64", "64,40,2,2", "f16",
+                                      transposed=1, stride=2)
+    + "y = relu(c)\noutput y\n",
     # Phases without some taps, or any, and those of the rows of a dilated filter.
     "transpose_k5_s3": _conv("1,48,14,14", "48,32,5,5", transposed=1, stride=3)
     + "y = group_norm(c, num_groups=4)\noutput y\n",

@@ -14,12 +14,13 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "client" / "python")]
 import gpu_templates
 import host_times
 
-# By the start of a plan's name: of the tile, and of why it is.
+# By the start of a plan's name: of the tile, of why it is, and of its details.
 _REASONS = {"conv_beside": "what ops read of other tensors",
             "conv_rounded": "rounded in registers",
             "conv_laid_results": "as the next convolution takes them"}
 _TILES = {"conv_apart": "pixels by rows", "conv_eights": "channels by eights",
           "conv_lines": "channels by lines"}
+_DETAILS = {"transpose_all_phases": "in all phases"}
 
 _KERNELS = {
     "narrow": "kiln_narrow_conv2d", "narrow_slices": "kiln_narrow_conv2d",
@@ -86,6 +87,12 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                     if name == "conv_rounded_images":
                         self.assertIn("rounds", kernels[-1]["candidates"][0][
                             "detail"])
+                    details = [candidate["detail"] for kernel in kernels
+                               for candidate in kernel["candidates"]
+                               if candidate["chosen"]]
+                    for start, detail in _DETAILS.items():
+                        if name.startswith(start):
+                            self.assertIn(detail, details[-1])
                     for start, tile in _TILES.items():
                         if name.startswith(start):
                             self.assertTrue(any(tile in one for one in chosen),
