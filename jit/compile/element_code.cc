@@ -179,7 +179,9 @@ std::string ElementCode::LoadAs(int value, const std::string& name,
                                 const std::string& index) {
   const std::string tensor = tensors_->Read(value, name);
   Note(tensor, index);
-  return fmt::format("kiln::Load({}, {})", tensor, index);
+  const bool is_once = streams_elements_ && index == "at.i";
+  return fmt::format("kiln::{}({}, {})", is_once ? "LoadOnce" : "Load", tensor,
+                     index);
 }
 
 void ElementCode::Note(const std::string& tensor, const std::string& index) {

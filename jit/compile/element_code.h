@@ -39,6 +39,9 @@ class ElementCode {
   // From here on, what is read of tensors at the element's own place is read
   // apart, and is a field of `beside`.
   void SeparateElements() { separates_elements_ = true; }
+  // From here on, what is read of tensors at the element's own place is read so
+  // that caches give it up first.
+  void StreamElements() { streams_elements_ = true; }
   struct ReadBeside {
     std::string name, tensor, type;
   };
@@ -124,6 +127,7 @@ class ElementCode {
   KernelTensors* const tensors_;
   bool separates_ = false;
   bool separates_elements_ = false;
+  bool streams_elements_ = false;
   std::vector<ReadBeside> read_beside_;
   FoldedFactors folded_;
   std::vector<std::string> lines_;

@@ -497,6 +497,10 @@ class SpecWriter {
   void AddRead(const Node& node, int width, const std::string& prefix) {
     const int input = ValueOf(node.operands[0]);
     ElementCode code(schedule_, DimsOf(input), &tensors_);
+    const bool are_single = width == 1;
+    if (are_single && kernel_.reduce && kernel_.reduce->streams) {
+      code.StreamElements();
+    }
     for (const int prologue : kernel_.group.prologue) {
       code.Compute(schedule_.lowered.nodes[prologue]);
     }

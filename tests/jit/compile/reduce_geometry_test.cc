@@ -226,7 +226,9 @@ bool Streams(const std::string& text) {
   const Kernel& kernel = schedule.kernels.front();
   EXPECT_TRUE(kernel.reduce.has_value()) << text;
   const std::string unit = WriteUnit(MakeKernelSpec(schedule, kernel));
-  const bool streams = unit.find("kiln::Fetch<true>(t.i0") != std::string::npos;
+  const bool streams =
+      unit.find("kiln::Fetch<true>(t.i0") != std::string::npos ||
+      unit.find("kiln::LoadOnce(t.i0, at.i)") != std::string::npos;
   EXPECT_EQ(streams, kernel.reduce->streams) << text;
   return streams;
 }
@@ -239,6 +241,14 @@ TEST(ReduceStreamTest, WhatIsReadOnceIsNotKept) {
   EXPECT_TRUE(
       Streams("input x: f32[64,256,56,56]\nq = mul(x, x)\n"
               "y = sum(q, dim=[2,3])\noutput y\n"));
+  EXPECT_TRUE(
+      Streams("input x: bf16[64,256,57,57]\ny = mean(x, dim=1)\noutput y\n"))
+      << "in single elements";
+}
+
+TEST(ReduceStreamTest, LinesThatOthersReadStay) {
+  EXPECT_FALSE(
+      Streams("input x: f32[128,2048,7,7]\ny = mean(x, dim=1)\noutput y\n"));
 }
 
 // Where a row's results are written, they take the place of what is read.
