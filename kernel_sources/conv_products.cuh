@@ -26,6 +26,10 @@ class StageProducts {
  public:
   using Group = GroupTile<Spec>;
   static constexpr int kPhases = Group::Tile::kTilePhases;
+  // Whether a tile has all phases of its columns, of which some lack taps or
+  // begin at another column; a part of them is alike.
+  static constexpr bool kHasAll =
+      Spec::kPhasesW > 1 && Spec::kPhasesAcross == Spec::kPhasesW;
   // Sums that a thread has of one product; it has them of kTilesM runs of
   // pixels, of which as many as there are phases in the tile are the same ones.
   static constexpr int kCount = Spec::kTilesN * 4;
@@ -104,7 +108,7 @@ class StageProducts {
   // From the first run to the m-th, in positions of the patch; of phases some
   // begin a column later (PatchPositions).
   static __device__ constexpr int PositionsTo(int m) {
-    if constexpr (!Spec::kMergesPhases) return PositionOf(m * 64);
+    if constexpr (!kHasAll) return PositionOf(m / kPhases * 64);
     return PositionOf(m / kPhases * 64) +
            (m % Group::Tile::kPhasesAcross + Spec::kPhaseStartW) /
                Spec::kPhasesW;
@@ -113,8 +117,9 @@ class StageProducts {
     return m % kPhases * Group::kPhaseWeights;
   }
   __device__ int AbsentOf(int m) const {
-    if constexpr (!Spec::kMergesPhases) return absent_;
-    return (absent_ & 1) | (LacksColumn<Spec>(m % kPhases) ? 2 : 0);
+    if constexpr (!kHasAll) return absent_;
+    return (absent_ & 1) |
+           (LacksColumn<Spec>(m % Group::Tile::kPhasesAcross) ? 2 : 0);
   }
 
   // Parts of the input and of the weights that are multiplied.

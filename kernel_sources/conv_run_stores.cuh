@@ -1,6 +1,6 @@
 // Stores elements from registers, where channels are the rows of the product
-// (Spec::kStoresSums): two neighbours of a row at once, or four where a tile
-// has both phases of its columns, of both rows if it has those of rows. Planes,
+// (Spec::kStoresSums): two neighbours of a row at once, or twice as many as a
+// tile has phases of its columns, of both rows if it has those of rows. Planes,
 // by which whole lines of memory are stored, need room that large tiles do not
 // leave.
 #ifndef KILN_KERNEL_SOURCES_CONV_RUN_STORES_CUH_
@@ -16,9 +16,12 @@ namespace kiln {
 // kCount neighbours, whose place is aligned to all of them.
 template <int kCount>
 __device__ void StoreNeighbours(float* to, const float (&numbers)[kCount]) {
-  if constexpr (kCount == 4) {
-    *reinterpret_cast<float4*>(to) =
-        make_float4(numbers[0], numbers[1], numbers[2], numbers[3]);
+  if constexpr (kCount % 4 == 0) {
+#pragma unroll
+    for (int k = 0; k < kCount; k += 4) {
+      *reinterpret_cast<float4*>(to + k) = make_float4(
+          numbers[k], numbers[k + 1], numbers[k + 2], numbers[k + 3]);
+    }
   } else if constexpr (kCount == 2) {
     *reinterpret_cast<float2*>(to) = make_float2(numbers[0], numbers[1]);
   } else {
@@ -28,7 +31,13 @@ __device__ void StoreNeighbours(float* to, const float (&numbers)[kCount]) {
 // Of Float16 and BFloat16.
 template <int kCount, typename T>
 __device__ void StoreNeighbours(T* to, const float (&numbers)[kCount]) {
-  if constexpr (kCount == 4) {
+  if constexpr (kCount == 8) {
+    *reinterpret_cast<uint4*>(to) =
+        make_uint4(RoundedPair(numbers[0], numbers[1], T()),
+                   RoundedPair(numbers[2], numbers[3], T()),
+                   RoundedPair(numbers[4], numbers[5], T()),
+                   RoundedPair(numbers[6], numbers[7], T()));
+  } else if constexpr (kCount == 4) {
     *reinterpret_cast<uint2*>(to) =
         make_uint2(RoundedPair(numbers[0], numbers[1], T()),
                    RoundedPair(numbers[2], numbers[3], T()));
@@ -46,13 +55,15 @@ class RunStores {
   using Tile = ConvTile<Spec>;
   using Places = RunPlaces<Spec>;
   static constexpr int kPhases = Tile::kPhasesAcross;
-  // Neighbours that a thread has; of these, those whose place is aligned to all
-  // of them where the output is.
+  // What a thread has, two pixels of each phase; how many of these lie side by
+  // side; and of them, those whose place is aligned to all of them where the
+  // output is.
   static constexpr int kOfThread = 2 * kPhases;
-  static constexpr int kAll = Spec::Output::kW | Tile::kColumns | kOfThread;
+  static constexpr int kTogether =
+      kPhases == Spec::kPhasesW ? kOfThread : kPhases;
+  static constexpr int kAll = Spec::Output::kW | Tile::kColumns | kTogether | 8;
   static constexpr int kAtOnce = kAll & -kAll;
-  static_assert(kAtOnce >= 2 && Tile::kColumnStep == 1 && Spec::kBeforeW == 0,
-                "Pairs are neighbours.");
+  static_assert(kAtOnce >= 2 && Spec::kBeforeW == 0, "Pairs are neighbours.");
   static_assert(Tile::kPhasesDown == 1 ||
                     Spec::Output::kH % Tile::kPhasesDown == 0,
                 "Phases have as many rows.");
@@ -101,7 +112,7 @@ class RunStores {
   __device__ Index OffsetOf(int row) const {
     const int y = block_.y(tile_, places_.part * Spec::kPartStep + row);
     return static_cast<Index>(block_.RowInside(y)) * Spec::Output::kW +
-           block_.x(2 * places_.pair * kPhases);
+           (block_.left() + 2 * places_.pair) * Spec::kPhasesW + block_.phase_w;
   }
 
   // Of the phases from `first` on.
@@ -121,7 +132,8 @@ class RunStores {
           numbers[n] =
               sums[first + (k + n) % kPhases][i + 2 * half + (k + n) / kPhases];
         }
-        StoreNeighbours(to + column * kPhases + k, numbers);
+        StoreNeighbours(to + (column + next) * Spec::kPhasesW + k % kPhases,
+                        numbers);
       }
     }
   }

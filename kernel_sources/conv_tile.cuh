@@ -14,10 +14,10 @@
 // A transposed convolution of stride s is s * s convolutions, one for each
 // phase: the pixels whose coordinates have the same remainders modulo s. So are
 // the rows of a convolution of dilation kInterleave, with the same weights.
-// Tiles then count pixels of a phase. Where kMergesPhases, a tile has both
-// phases of its columns, for each of which its block has sums and weights, of
-// one patch: what it stores are whole rows. Where kMergesRows, it has both
-// phases of its rows, too, and the patch is brought once for all four.
+// Tiles then count pixels of a phase. A tile has kPhasesAcross phases of its
+// columns, for each of which its block has sums and weights, of one patch: if
+// all, what it stores are whole rows. Where kMergesRows, it has those of its
+// rows, too, and the patch is brought once for all of them.
 //
 // A tile begins kStepH rows below the one above it and kStepW columns beside
 // the one on its left. That is less than it has where windows that are pooled
@@ -63,9 +63,10 @@ struct ConvTile {
 
   static constexpr int kPhases = Spec::kPhasesH * Spec::kPhasesW;
   static constexpr int kWeightPhases = kPhases / Spec::kInterleave;
-  // Of a tile, side by side and below each other; as far apart are its columns
-  // and rows in the output.
-  static constexpr int kPhasesAcross = Spec::kMergesPhases ? Spec::kPhasesW : 1;
+  // Of a tile, side by side and below each other; and tiles that share them.
+  // Where one tile has all of the columns or one phase, as far apart are its
+  // columns in the output.
+  static constexpr int kPhasesAcross = Spec::kPhasesAcross;
   static constexpr int kPhasesDown = Spec::kMergesRows ? Spec::kPhasesH : 1;
   static constexpr int kTilePhases = kPhasesAcross * kPhasesDown;
   static constexpr int kColumnStep = Spec::kPhasesW / kPhasesAcross;
@@ -138,7 +139,7 @@ struct ConvBlock {
     rest /= Tile::kStrips;
     channel_block = rest % Tile::kChannelBlocks;
     rest /= Tile::kChannelBlocks;
-    phase_w = rest % Tile::kColumnStep;
+    phase_w = rest % Tile::kColumnStep * Tile::kPhasesAcross;
     rest /= Tile::kColumnStep;
     phase_h = rest % Tile::kRowStep;
     rest /= Tile::kRowStep;

@@ -46,7 +46,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           BoolText("kWrapsRows", p.wraps_rows),
           PairText("Phases", {g.phases(0), g.phases(1)}),
           IntText("kInterleave", g.interleave()),
-          BoolText("kMergesPhases", g.merges_phases),
+          IntText("kPhasesAcross", g.column_phases),
           BoolText("kMergesRows", g.merges_rows),
           PairText("Extent", {g.extent(0), g.extent(1)}),
           IntsText("kTileH", g.tile_h, "kTileW", g.tile_w),

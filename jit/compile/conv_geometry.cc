@@ -85,10 +85,7 @@ int64_t ConvGeometry::weight_phases(size_t axis) const {
   return has_groups() ? problem.insert[axis] : 1;
 }
 int64_t ConvGeometry::tile_phases() const {
-  return phases_across() * (merges_rows ? phases(0) : 1);
-}
-int64_t ConvGeometry::phases_across() const {
-  return merges_phases ? phases(1) : 1;
+  return column_phases * (merges_rows ? phases(0) : 1);
 }
 double ConvGeometry::present_taps(size_t axis) const {
   if (!has_uneven_phases(axis)) return 1.0;
@@ -96,7 +93,8 @@ double ConvGeometry::present_taps(size_t axis) const {
   return static_cast<double>(problem.kernel[axis]) / static_cast<double>(room);
 }
 int64_t ConvGeometry::phase_shift() const {
-  return merges_phases ? (phase_start(1) + phases(1) - 1) / phases(1) : 0;
+  const int64_t last = phase_start(1) % column_phases + column_phases - 1;
+  return merges_phases() ? last / phases(1) : 0;
 }
 int64_t ConvGeometry::dilation(size_t axis) const {
   return axis == 0 && interleaves ? 1 : problem.dilation[axis];
@@ -410,9 +408,9 @@ bool ConvGeometry::shares_chunks() const {
   return turns_lines || chunks() > 1 || octets() > 128 * octets_at_once();
 }
 int64_t ConvGeometry::plane_pitch() const {
-  const int64_t laid = 8 * phases_across();  // at once
+  const int64_t laid = 8 * column_phases;  // at once
   const int64_t banks = holds_images() ? 16 : 32;
-  return (phases_across() * tiles_n * 8 + banks - 1 - laid) / banks * banks +
+  return (column_phases * tiles_n * 8 + banks - 1 - laid) / banks * banks +
          laid;
 }
 int64_t ConvGeometry::plane_bytes() const {
@@ -469,12 +467,13 @@ bool ConvGeometry::CanStoreSums(const ConvDemands& demands) const {
          problem.split_pixels == 0;
 }
 bool ConvGeometry::HasPairs() const {
-  return has_groups() && channel_rows && tile_w * phases_across() % 2 == 0 &&
-         problem.output[3] % 2 == 0 && phases(1) == phases_across();
+  return has_groups() && channel_rows && tile_w * column_phases % 2 == 0 &&
+         problem.output[3] % 2 == 0 &&
+         (phases(1) == column_phases || merges_phases());
 }
 int64_t ConvGeometry::BesideRegisters(const ConvDemands& demands) const {
   if (!reads_beside || rounds_sums) return 0;
-  const int64_t pairs_of_lane = CeilDiv(tiles_n * 8 * phases_across(), 64);
+  const int64_t pairs_of_lane = CeilDiv(tiles_n * 8 * column_phases, 64);
   return 2 * ChannelsAhead(demands) * pairs_of_lane * demands.pair_words;
 }
 int64_t ConvGeometry::StagedWords(const ConvDemands& demands) const {

@@ -175,9 +175,10 @@ struct ConvGeometry {
   // Elements are stored from registers (conv_run_stores.cuh).
   bool stores_sums = false;
   bool channel_rows = false;  // of the product, instead of pixels
-  // Whether a tile has both phases of the columns of a transposed convolution,
-  // and then of its rows, too; they count in tiles_m.
-  bool merges_phases = false;
+  // Of the columns of a transposed convolution, phases side by side that a tile
+  // has; whether it then has both phases of its rows, too. They count in
+  // tiles_m.
+  int column_phases = 1;
   bool merges_rows = false;
   int pitch = 0;  // of the patch's rows
   // What products have of each of a tile's rows: 0: all that the patch has,
@@ -221,7 +222,7 @@ struct ConvGeometry {
   int64_t phases(size_t axis) const;         // of the output
   int64_t weight_phases(size_t axis) const;  // of these, with weights of theirs
   int64_t tile_phases() const;               // of a tile
-  int64_t phases_across() const;             // side by side in a tile
+  bool merges_phases() const { return column_phases > 1; }
   // The part of taps(axis) that a phase has, in the mean.
   double present_taps(size_t axis) const;
   // Where tiles have both phases: by how many columns of the patch the first

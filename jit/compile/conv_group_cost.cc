@@ -226,7 +226,7 @@ double OpsOfIdleLanes(const ConvGeometry& g, const ConvDemands& demands) {
   const bool in_pairs = demands.stores && demands.reads == 0 &&
                         g.tile_w % 2 == 0 && g.problem.output[3] % 2 == 0;
   const int64_t at_once = in_pairs ? 64 : 32;
-  const int64_t run = g.tiles_n * 8 * g.phases_across();
+  const int64_t run = g.tiles_n * 8 * g.column_phases;
   const auto idle = static_cast<double>(RoundUp(run, at_once) - run);
   return idle / static_cast<double>(run) *
          static_cast<double>(demands.instructions - kFewInstructionsOfOps);
@@ -265,7 +265,7 @@ double TailInstructions(const ConvGeometry& g, const ConvDemands& demands) {
 // How often a sector of the results is stored: once for each phase of its
 // columns that is not in the tile.
 double StoresOfSector(const ConvGeometry& g) {
-  const int64_t phases = g.phases(1) / g.phases_across();
+  const int64_t phases = g.phases(1) / g.column_phases;
   return static_cast<double>(phases);
 }
 
@@ -302,7 +302,7 @@ int64_t RowsInARow(const ConvGeometry& g) {
 // The part of a tile's columns of taps that are multiplied: all in the phase
 // that takes longest.
 double ColumnsPresent(const ConvGeometry& g) {
-  return g.merges_phases ? g.present_taps(1) : 1.0;
+  return g.merges_phases() ? g.present_taps(1) : 1.0;
 }
 
 // The part of a block's tiles that have others above them.
@@ -354,7 +354,7 @@ class GroupTileCost {
     if (demands.stores) {
       const auto size = static_cast<double>(ElementSize(demands.stored_type));
       const double of_row =
-          static_cast<double>(g.tile_w * g.phases_across() * RowsInARow(g)) *
+          static_cast<double>(g.tile_w * g.column_phases * RowsInARow(g)) *
           size;
       bytes_ = elements_ * ShareStored(g) * 128 * groups_ * size *
                (StoresOfSector(g) * StoringApart(g, demands) +
@@ -497,7 +497,7 @@ class GroupTileCost {
     return InLong(g_, kRawShareOfOthers, kRawShareOfOthersInLong);
   }
   double Slowed() const {
-    const bool is_plain = !g_.merges_phases && !g_.problem.has_stride();
+    const bool is_plain = !g_.merges_phases() && !g_.problem.has_stride();
     const double storing =
         g_.stores_sums && is_plain ? kSlowedByStoringSums : 1.0;
     const bool are_late = g_.reduces_runs(demands_) && g_.producers > 1;
@@ -522,7 +522,7 @@ class GroupTileCost {
                          !g_.takes_lines && !g_.turns_lines;
     const double of_groups =
         groups_ < kManyGroups ? kFewGroupsRounded : kManyGroupsRounded;
-    const bool has_both = g_.merges_phases && g_.channel_rows;
+    const bool has_both = g_.merges_phases() && g_.channel_rows;
     return (is_late ? kSlowedByOneRawProducer : 1.0) *
            (has_both ? kRawBothPhases : 1.0) *
            (g_.rounds_sums ? of_groups : 1.0);
@@ -574,7 +574,7 @@ double InLong(const ConvGeometry& g, double in_short, double in_long) {
 
 double CyclesOfTurn(const ConvGeometry& g) {
   const double columns = g.tiles_n * 8;
-  const double before = g.merges_phases ? kCyclesBeforeProduct : 0.0;
+  const double before = g.merges_phases() ? kCyclesBeforeProduct : 0.0;
   const double pixels = g.taps(1) > 1 ? ReadingOfMoved(g) : 1.0;
   const double reading =
       g.channel_rows ? 16 + columns / 4 * pixels : 16 * pixels + columns / 4;

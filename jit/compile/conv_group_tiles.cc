@@ -18,6 +18,7 @@ constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kMaxColumnsOfWindows = 192;  // in planes
 constexpr int kRowsOfGroup = 64;           // of a warpgroup's product
 constexpr int kWideTile = 64;              // images are cut into narrower ones
+constexpr int64_t kMostPhases = 8;         // of a tile
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int kBatchesAhead = 2;      // with three, 32 plans took as long
@@ -135,9 +136,11 @@ class GroupTiles {
   }
 
   // Both of the columns, where results go to memory by way of shared memory.
-  // Statistics are then taken from registers, where channels are rows.
+  // Statistics are then taken from registers, where channels are rows. Where
+  // there are more than two, an even number, from registers.
   bool CanMergePhases(const ConvGeometry& g) const {
-    if (g.problem.insert[1] != 2 || !demands_.stores) return false;
+    if (g.problem.insert[1] > 2) return CanMergePartOfPhases(g);
+    if (!demands_.stores) return false;
     if (g.channel_rows) {
       return !demands_.has_statistics || demands_.in_registers();
     }
@@ -145,11 +148,29 @@ class GroupTiles {
            !demands_.all_channels_in_a_block;
   }
 
+  // A part begins at the same column of the patch in each of its phases, and is
+  // stored by accesses of 8 bytes at least (of 4, f16 took 1.5 times as long as
+  // in all phases).
+  bool CanMergePartOfPhases(const ConvGeometry& g) const {
+    constexpr int64_t kFewestBytes = 8;
+    const ConvProblem& p = g.problem;
+    const bool has_all = g.column_phases == p.insert[1];
+    const bool is_even =
+        !g.has_uneven_phases() && g.phase_start(1) % g.column_phases == 0;
+    const int64_t bytes = g.column_phases * ElementSize(demands_.stored_type);
+    return g.channel_rows && OnlyStoresSums() && g.column_phases % 2 == 0 &&
+           g.column_phases <= kMostPhases && p.output[3] % p.insert[1] == 0 &&
+           (has_all || (is_even && bytes >= kFewestBytes));
+  }
+
   // And both of the rows, where results go to memory from registers.
   bool CanMergeRows(const ConvGeometry& g) const {
     const ConvProblem& p = g.problem;
-    return p.has_one_tap() && p.insert[0] == 2 && p.output[2] % 2 == 0 &&
-           g.channel_rows && demands_.leaves_one_value &&
+    return p.has_one_tap() && p.insert == Pair{2, 2} && p.output[2] % 2 == 0 &&
+           g.channel_rows && OnlyStoresSums();
+  }
+  bool OnlyStoresSums() const {
+    return demands_.stores && demands_.leaves_one_value &&
            !demands_.has_statistics;
   }
 
@@ -237,13 +258,19 @@ class GroupTiles {
         rows.teams = 1;  // as many as fit, once the tile is known
       }
       TryRows(rows);
-      if (!CanMergePhases(rows)) continue;
-      rows.merges_phases = true;
-      TryRows(rows);
-      if (!CanMergeRows(rows)) continue;
-      rows.merges_rows = true;
-      TryRows(rows);
+      TryMerged(rows);
     }
+  }
+  // Several phases of columns in a tile: all, or a part that divides them.
+  void TryMerged(ConvGeometry g) {
+    for (int64_t phases = g.problem.insert[1]; phases > 1; phases /= 2) {
+      g.column_phases = static_cast<int>(phases);
+      if (CanMergePhases(g)) TryRows(g);
+      if (phases % 2 != 0) break;
+    }
+    g.column_phases = static_cast<int>(g.problem.insert[1]);
+    g.merges_rows = true;
+    if (CanMergeRows(g)) TryRows(g);
   }
   static bool NeedsChannelRows(const ConvGeometry& g) {
     return g.takes_lines || g.problem.split_pixels > 0;
@@ -275,10 +302,11 @@ class GroupTiles {
   // more than twelve only where that many would still be wide.
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = g.extent(1);
+    const int64_t wide = kWideTile / std::max<int64_t>(g.tile_phases() / 2, 1);
     std::vector<int> widths;
     for (int64_t across = 1; across <= width; across = CutFiner(across)) {
       if (!g.takes_lines && (across == 5 || across == 7)) continue;
-      if (across > 12 && widths.back() < kWideTile) break;
+      if (across > 12 && widths.back() < wide) break;
       const int64_t each = RoundUp(CeilDiv(width, across), StepsOf(g));
       const int tile_w = static_cast<int>((across == 1 ? width : each) +
                                           demands_.windows.overlap(1));
@@ -406,7 +434,9 @@ class GroupTiles {
       g.stores_sums = g.CanStoreSums(demands_);
       if (g.stores_sums && !demands_.leaves_lines) TryDepths(g);
       g.stores_sums = false;
-      if (g.tiles_n * 8 > most_of_planes || g.merges_rows) continue;
+      const bool is_of_registers = g.merges_rows || g.phases(1) > 2;
+      if (g.tiles_n * 8 > most_of_planes) continue;
+      if (g.merges_phases() && is_of_registers) continue;
       g.rounds_sums = g.CanRoundSums(demands_);
       g.reads_beside = g.rounds_sums && demands_.reads > 0;
       // No other tail knows where images lie that are split, nor lines.

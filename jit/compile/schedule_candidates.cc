@@ -36,14 +36,18 @@ std::string KindOf(const ConvGeometry& g) {
   return kind;
 }
 
+std::string PhasesText(const ConvGeometry& g) {
+  if (g.merges_rows) return " in all phases";
+  if (!g.merges_phases()) return "";
+  if (g.phases(1) == 2) return " in both phases";
+  return fmt::format(" in {} of {} phases", g.column_phases, g.phases(1));
+}
+
 std::string DetailOf(const ConvGeometry& g) {
   return fmt::format(
       "tile {} x {}{}{}, {} of {} channels, chunks of {} of {}, {} blocks "
       "of {} tile{}, {} resident{}",
-      g.tile_h, g.tile_w,
-      g.merges_rows     ? " in all phases"
-      : g.merges_phases ? " in both phases"
-                        : "",
+      g.tile_h, g.tile_w, PhasesText(g),
       g.images == 1 ? "" : fmt::format(" of {} images", g.images),
       std::min(g.block_channels(), g.problem.group_outputs()),
       g.problem.group_outputs(), g.chunk, g.problem.group_inputs(), g.blocks(),

@@ -179,7 +179,7 @@ void ExpectOfPlansNamed(const std::string& prefix,
 
 TEST(PtxSchedulesTest, SomeTilesHaveBothPhasesOfTheirColumns) {
   ExpectOfPlansNamed("transpose_merged",
-                     [](const Kernel& k) { return k.conv->merges_phases; });
+                     [](const Kernel& k) { return k.conv->merges_phases(); });
 }
 
 TEST(PtxSchedulesTest, SomeTilesKeepWindowsOnTheirWayToMemory) {

@@ -51,7 +51,7 @@ TEST(PtxRunStoresTest, AgreeWithTheReference) {
     SCOPED_TRACE(plan.name);
     ExpectAgreementAnyway(plan.text, "sm_90a/4", [&](const ConvGeometry& g) {
       EXPECT_TRUE(g.stores_sums);
-      EXPECT_EQ(g.merges_phases, plan.merges_phases);
+      EXPECT_EQ(g.merges_phases(), plan.merges_phases);
     });
   }
 }

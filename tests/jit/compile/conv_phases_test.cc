@@ -107,7 +107,7 @@ TEST(ConvPhasesTest, TilesHaveBothPhasesOfTheirColumns) {
   for (const std::string& rest : {std::string("y = relu(c)"), norm}) {
     const ConvGeometry g = GeometryOf(
         Upsampled("8,64,64,64", "64,64,3,3", ", stride=2, padding=1", rest));
-    EXPECT_TRUE(g.merges_phases) << rest;
+    EXPECT_TRUE(g.merges_phases()) << rest;
     EXPECT_EQ(g.tile_phases(), 2);
     EXPECT_EQ(g.phase_shift(), 1) << "the second phase begins a column later";
     EXPECT_EQ(g.halo(1), 2);
@@ -142,6 +142,25 @@ TEST(ConvPhasesTest, TilesHaveAllPhasesOfOneTap) {
   EXPECT_FALSE(geometry_of("y = relu(c)", odd).merges_rows);
 }
 
+// Of an even number of them, or a part that begins at one column of the patch.
+TEST(ConvPhasesTest, TilesHaveSeveralPhasesOfLargeStrides) {
+  const auto phases_of = [](const std::string& type, const std::string& weight,
+                            const std::string& options) {
+    return GeometryOf("input x: " + type + "[16,256,1,1024]\nparam w: " + type +
+                      weight + "\nc = conv_transpose2d(x, w, " + options +
+                      ")\ny = relu(c)\noutput y\n")
+        .column_phases;
+  };
+  const std::string by_eight = "stride=[1,8], padding=[0,4]";
+  EXPECT_EQ(phases_of("f16", "[256,128,1,16]", by_eight), 8);
+  EXPECT_EQ(phases_of("f32", "[256,128,1,16]", by_eight), 4) << "registers";
+  EXPECT_EQ(phases_of("f16", "[256,128,1,8]", "stride=[1,4], padding=[0,2]"),
+            4);
+  EXPECT_EQ(phases_of("f16", "[256,128,1,6]",
+                      "stride=[1,3], padding=[0,1], output_padding=[0,1]"),
+            1);
+}
+
 TEST(ConvPhasesTest, OtherTilesHaveOnePhase) {
   const std::vector<std::string> texts = {
       Upsampled("8,64,64,64", "64,64,3,3", ", stride=[2,1]", "y = relu(c)"),
@@ -151,7 +170,7 @@ TEST(ConvPhasesTest, OtherTilesHaveOnePhase) {
       Upsampled("8,64,64,64", "64,64,4,4", ", stride=2", "y = mean(c, dim=1)"),
   };
   for (const std::string& text : texts) {
-    EXPECT_FALSE(GeometryOf(text).merges_phases) << text;
+    EXPECT_FALSE(GeometryOf(text).merges_phases()) << text;
   }
 }
 

@@ -347,7 +347,7 @@ TEST(MosaicImagesTest, TilesOfATransposedMosaicHaveBothPhases) {
   const auto conv = std::ranges::find_if(
       schedule.kernels, [](const Kernel& k) { return k.conv.has_value(); });
   ASSERT_NE(conv, schedule.kernels.end());
-  EXPECT_TRUE(conv->conv->merges_phases);
+  EXPECT_TRUE(conv->conv->merges_phases());
   EXPECT_TRUE(conv->conv->channel_rows);
 }
 

@@ -1,7 +1,7 @@
 // Transposed filters as large as their stride, of whose phases each has one
-// tap: lines, laid lines and copies, and tiles that have all phases. Prevents
-// rows and columns of other phases, scales of other pixels, and rows that end
-// within an access.
+// tap: lines, laid lines and copies, and tiles that have all phases; and larger
+// strides, of whose phases tiles have several. Prevents rows and columns of
+// other phases, scales of other pixels, and rows that end within an access.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -39,6 +39,10 @@ bool HasAllPhases(const ConvGeometry& g) {
   return g.merges_rows && !g.takes_lines && g.batches_ahead == 0;
 }
 
+bool HasEight(const ConvGeometry& g) { return g.column_phases == 8; }
+bool HasFour(const ConvGeometry& g) { return g.column_phases == 4; }
+bool HasFourOrMore(const ConvGeometry& g) { return g.column_phases >= 4; }
+
 struct UpsamplingPlan {
   std::string name;
   Kind kind;
@@ -65,6 +69,21 @@ std::vector<UpsamplingPlan> Plans() {
        tf32 + Transpose("2,64,9,20", "64,40,2,2", "stride=2", "y = gelu(c)")},
       {"all_phases_by_copies", HasAllPhasesByCopies,
        tf32 + Transpose("2,72,9,20", "72,40,2,2", "stride=2", "y = gelu(c)")},
+      {"all_phases_by_laid_lines", HasAllPhasesByLaidLines,
+       tf32 + Transpose("2,136,9,18", "136,72,2,2", "stride=2", "y = gelu(c)")},
+      {"eight_of_eight", HasEight,
+       Transpose("2,40,1,50", "40,72,1,16", "stride=[1,8], padding=[0,4]",
+                 "y = leaky_relu(c)", "f16")},
+      {"eight_of_eight_tf32", HasEight,
+       tf32 + Transpose("2,24,2,22", "24,40,3,16",
+                        "stride=[2,8], padding=[1,4]", "y = gelu(c)")},
+      {"four_of_eight", HasFour,
+       Transpose("2,40,1,50", "40,72,1,16", "stride=[1,8], padding=[0,4]",
+                 "y = leaky_relu(c)", "bf16")},
+      {"four_of_four_without_some_taps", HasFour,
+       Transpose("2,40,1,50", "40,72,1,7",
+                 "stride=[1,4], padding=[0,2], output_padding=[0,1]",
+                 "y = relu(c)", "f16")},
   };
 }
 
@@ -73,13 +92,13 @@ std::vector<UpsamplingPlan> GradedPlans() {
   return {
       {"all_phases", HasAllPhases,
        Transpose("2,40,7,18", "40,72,2,2", "stride=2", "y = relu(c)")},
+      {"four_or_more_of_eight", HasFourOrMore,
+       Transpose("2,40,3,22", "40,72,1,8", "stride=[1,8]", "y = relu(c)")},
       {"all_phases_stored_in_16_bits", HasAllPhases,
        Transpose("2,40,7,18", "40,72,2,2", "stride=2",
                  "y = cast(c, dtype=bf16)")},
       {"laid_lines", LaysLines,
        Transpose("2,136,9,18", "136,72,2,2", "stride=2", "y = relu(c)")},
-      {"all_phases_by_laid_lines", HasAllPhasesByLaidLines,
-       Transpose("2,136,9,18", "136,72,2,2", "stride=2", "y = gelu(c)")},
   };
 }
 
@@ -94,14 +113,14 @@ void ExpectAgreementOf(const UpsamplingPlan& plan, const std::string& text) {
                               {}, {{}}, {Interrupted(), OffGrid()});
 }
 
-TEST(PtxPhasesOfOneTapTest, AgreeWithTheReference) {
+TEST(PtxPhasesOfTilesTest, AgreeWithTheReference) {
   for (const UpsamplingPlan& plan : Plans()) {
     SCOPED_TRACE(plan.name);
     ExpectAgreementOf(plan, plan.text);
   }
 }
 
-TEST(PtxPhasesOfOneTapTest, AgreeWithTheReferenceInEachGrade) {
+TEST(PtxPhasesOfTilesTest, AgreeWithTheReferenceInEachGrade) {
   size_t turn = 0;
   for (const UpsamplingPlan& plan : GradedPlans()) {
     for (const std::string& grade : GradesInTurn(turn++)) {
