@@ -276,6 +276,11 @@ std::vector<TemplatePlan> SmallDevicePlans() {
                                            "a = add(c, z)\ny = silu(a)"),
        "sm_90a/4", true},
       {"conv_beside_phases", file,
+       "input z: f16[2,128,24,60]\n" +
+           Transpose("2,64,12,30", "64,128,2,2", "stride=2",
+                     "a = add(c, z)\ny = relu(a)", "f16"),
+       target, true},
+      {"conv_beside_phases_of_lines", file,
        "input z: f16[2,128,24,56]\n" +
            Transpose("2,64,12,28", "64,128,2,2", "stride=2",
                      "a = add(c, z)\ny = relu(a)", "f16"),
