@@ -267,6 +267,11 @@ ROWS = {
         256, 7, dilation=3).leaky_relu(),
     "signal_f16_norm": Chain("f16", 8, 64, 1, 32768).conv_signal(
         64, 3).group_norm(8).silu(),
+    # As vocoders make sound of features.
+    "vocoder_f16_upsample_8": Chain("f16", 16, 256, 1, 1024).leaky_relu()
+    .transpose_signal(128, 8),
+    "vocoder_f32_upsample_8": Chain("f32", 16, 256, 1, 1024).leaky_relu()
+    .transpose_signal(128, 8),
     # Of one or two images deep in a network: few tiles, of many channels.
     "deep_f16_resnet_batch_1": Chain("f16", 1, 512, 7, 7).conv(
         512, 3, padding=1, bias=False).batch_norm().relu(),

@@ -67,6 +67,14 @@ class Chain:
                         [weight] + self._bias(channels, bias), stride=stride,
                         padding=padding)
 
+    def transpose_signal(self, channels, stride):
+        """Of an image of one row, which becomes `stride` times as long."""
+        n, c, _, length = self.dims
+        weight = self.param(c, channels, 1, 2 * stride)
+        return self._op("conv_transpose2d", (n, channels, 1, length * stride),
+                        [weight] + self._bias(channels, True),
+                        stride=[1, stride], padding=[0, stride // 2])
+
     def group_norm(self, groups):
         c = self.dims[1]
         return self._op("group_norm", self.dims, [self.param(c), self.param(c)],
