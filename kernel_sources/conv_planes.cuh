@@ -24,7 +24,7 @@ class Planes {
   using Output = typename Spec::Output;
   using Tile = ConvTile<Spec>;
   static constexpr int kChannels = 8;
-  static constexpr int kPhases = Tile::kTilePhases;
+  static constexpr int kPhases = Tile::kPhasesAcross;
   static constexpr int kRun = Spec::kTilesN * 8 * kPhases;
   static constexpr int kRows = kRun / Tile::kRowLength;
   static_assert(kRun % Tile::kRowLength == 0, "Runs are whole rows.");

@@ -65,8 +65,9 @@ class RunStores {
   static constexpr int kAtOnce = kAll & -kAll;
   static_assert(kAtOnce >= 2 && Spec::kBeforeW == 0, "Pairs are neighbours.");
   static_assert(Tile::kPhasesDown == 1 ||
-                    Spec::Output::kH % Tile::kPhasesDown == 0,
-                "Phases have as many rows.");
+                    (Spec::Output::kH % Tile::kPhasesDown == 0 &&
+                     !Spec::kHasUnevenPhases),
+                "Phases have as many rows, and taps.");
   using Sums = float[Tile::kTilePhases][Places::kCount];
 
   __device__ RunStores(const ConvBlock<Spec>& block, int tile)

@@ -63,9 +63,8 @@ struct ConvTile {
 
   static constexpr int kPhases = Spec::kPhasesH * Spec::kPhasesW;
   static constexpr int kWeightPhases = kPhases / Spec::kInterleave;
-  // Of a tile, side by side and below each other; and tiles that share them.
-  // Where one tile has all of the columns or one phase, as far apart are its
-  // columns in the output.
+  // Of a tile, side by side and below each other; and how many tiles have the
+  // phases of a place.
   static constexpr int kPhasesAcross = Spec::kPhasesAcross;
   static constexpr int kPhasesDown = Spec::kMergesRows ? Spec::kPhasesH : 1;
   static constexpr int kTilePhases = kPhasesAcross * kPhasesDown;
@@ -175,6 +174,9 @@ struct ConvBlock {
     return (top(tile) + row) * Spec::kPhasesH + phase_h - Spec::kBeforeH;
   }
   __device__ int x(int column_of_tile) const {
+    static_assert(
+        Spec::kPhasesAcross == 1 || Spec::kPhasesAcross == Spec::kPhasesW,
+        "A tile's columns are as far apart as each other.");
     return left() * Spec::kPhasesW + column_of_tile * Tile::kColumnStep +
            phase_w - Spec::kBeforeW;
   }

@@ -10,7 +10,8 @@
 
 namespace kiln {
 
-// Of the input or, as one tap has as many pixels, of the results.
+// Of the input or, as one tap has as many pixels, of the results (of transposed
+// convolutions none are laid down).
 template <typename Spec>
 struct LaidLines {
   using Index = typename Spec::Index;

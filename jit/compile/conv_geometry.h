@@ -225,8 +225,8 @@ struct ConvGeometry {
   bool merges_phases() const { return column_phases > 1; }
   // The part of taps(axis) that a phase has, in the mean.
   double present_taps(size_t axis) const;
-  // Where tiles have both phases: by how many columns of the patch the first
-  // begins before another.
+  // Where tiles have several phases: by how many columns of the patch the first
+  // begins before the last.
   int64_t phase_shift() const;
   // Between the filter's taps, in pixels of a phase.
   int64_t dilation(size_t axis) const;

@@ -18,7 +18,7 @@ constexpr int kMaxColumnsOfPlanes = 128;
 constexpr int kMaxColumnsOfWindows = 192;  // in planes
 constexpr int kRowsOfGroup = 64;           // of a warpgroup's product
 constexpr int kWideTile = 64;              // images are cut into narrower ones
-constexpr int64_t kMostPhases = 8;         // of a tile
+constexpr int64_t kMostPhases = 8;         // of a tile: what registers hold
 constexpr int kMaxGroups = 5;
 constexpr int kMaxStages = 4;
 constexpr int kBatchesAhead = 2;      // with three, 32 plans took as long
@@ -135,9 +135,8 @@ class GroupTiles {
            p.output[1] == kRowsOfGroup && !p.has_insert();
   }
 
-  // Both of the columns, where results go to memory by way of shared memory.
-  // Statistics are then taken from registers, where channels are rows. Where
-  // there are more than two, an even number, from registers.
+  // Both of the columns, where whole rows are stored. Statistics are then taken
+  // from registers, where channels are rows.
   bool CanMergePhases(const ConvGeometry& g) const {
     if (g.problem.insert[1] > 2) return CanMergePartOfPhases(g);
     if (!demands_.stores) return false;
@@ -148,19 +147,21 @@ class GroupTiles {
            !demands_.all_channels_in_a_block;
   }
 
-  // A part begins at the same column of the patch in each of its phases, and is
-  // stored by accesses of 8 bytes at least (of 4, f16 took 1.5 times as long as
-  // in all phases).
+  // All of more than two, or a part of them: an even number, as two pixels of
+  // them are stored at once. A part begins at the same column of the patch in
+  // each of its phases, and is stored by accesses of 8 bytes at least (of 4,
+  // f16 took 1.5 times as long as in all phases).
   bool CanMergePartOfPhases(const ConvGeometry& g) const {
     constexpr int64_t kFewestBytes = 8;
     const ConvProblem& p = g.problem;
     const bool has_all = g.column_phases == p.insert[1];
-    const bool is_even =
-        !g.has_uneven_phases() && g.phase_start(1) % g.column_phases == 0;
-    const int64_t bytes = g.column_phases * ElementSize(demands_.stored_type);
+    const bool is_alike =
+        !g.has_uneven_phases(1) && g.phase_start(1) % g.column_phases == 0;
+    const int64_t bytes = (g.column_phases & -g.column_phases) *
+                          ElementSize(demands_.stored_type);
     return g.channel_rows && OnlyStoresSums() && g.column_phases % 2 == 0 &&
            g.column_phases <= kMostPhases && p.output[3] % p.insert[1] == 0 &&
-           (has_all || (is_even && bytes >= kFewestBytes));
+           (has_all || (is_alike && bytes >= kFewestBytes));
   }
 
   // And both of the rows, where results go to memory from registers.
@@ -302,6 +303,7 @@ class GroupTiles {
   // more than twelve only where that many would still be wide.
   std::vector<int> TileWidths(const ConvGeometry& g) const {
     const int64_t width = g.extent(1);
+    // As many sums as a tile of both phases has.
     const int64_t wide = kWideTile / std::max<int64_t>(g.tile_phases() / 2, 1);
     std::vector<int> widths;
     for (int64_t across = 1; across <= width; across = CutFiner(across)) {

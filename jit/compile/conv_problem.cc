@@ -83,7 +83,10 @@ std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem) {
 bool MayLayLines(const ConvProblem& problem) {
   constexpr int64_t kFewestInputs = 64;
   constexpr int64_t kFewestOutputs = 128;
-  return !problem.takes_as_stored() && problem.has_one_tap() &&
+  const bool is_covered =
+      problem.output[2] == problem.input[2] * problem.insert[0] &&
+      problem.output[3] == problem.input[3] * problem.insert[1];
+  return !problem.takes_as_stored() && problem.has_one_tap() && is_covered &&
          problem.groups == 1 && problem.joined == 1 && !problem.wraps_rows &&
          problem.split_pixels == 0 && problem.input[1] >= kFewestInputs &&
          problem.output[1] * problem.taps() >= kFewestOutputs;

@@ -43,8 +43,8 @@ struct ConvProblem {
   bool lies_apart() const {
     return wraps_rows || split_pixels > 0 || columns_apart > 1;
   }
-  // One for each result, at every pixel: a filter's, or that of each phase of a
-  // transposed filter as large as its stride.
+  // One for each result, a filter's or that of each phase of a transposed
+  // filter as large as its stride, at every pixel that there is.
   bool has_one_tap() const {
     const bool is_dilated = taps() > 1 && dilation != Pair{1, 1};
     return kernel == insert && !has_stride() && !is_dilated &&
@@ -74,8 +74,9 @@ struct ConvProblem {
 std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem);
 
 // Whether a convolution's input may be laid down before it (lay_lines.cu): it
-// is not multiplied as it is stored, by a filter of one tap, and has so many
-// channels, as the result has, that blocks would bring it several times.
+// is not multiplied as it is stored, by a filter of one tap, has a pixel for
+// each result, for scales of others are not laid down, and so many channels, as
+// the results of a pixel are, that blocks would bring it several times.
 bool MayLayLines(const ConvProblem& problem);
 
 ConvProblem ConvProblemOf(const LoweredPlan& plan, const Node& conv);

@@ -142,6 +142,23 @@ TEST(ConvPhasesTest, TilesHaveAllPhasesOfOneTap) {
   EXPECT_FALSE(geometry_of("y = relu(c)", odd).merges_rows);
 }
 
+// Results without a pixel of the input would be scaled by what nobody wrote.
+TEST(ConvPhasesTest, LinesAreLaidOfPixelsOfAllResults) {
+  const auto lays_lines = [](const std::string& options) {
+    return GeometryOf(
+               "grade tf32\ninput x: f32[4,1024,32,32]\n"
+               "param w: f32[1024,512,2,2]\n"
+               "y = conv_transpose2d(x, w, stride=2" +
+               options + ")\noutput y\n")
+        .lays_lines;
+  };
+  EXPECT_TRUE(lays_lines(""));
+  for (const char* padding : {"[1,1]", "[0,1]", "[1,0]"}) {
+    EXPECT_FALSE(lays_lines(std::string(", output_padding=") + padding))
+        << padding;
+  }
+}
+
 // Of an even number of them, or a part that begins at one column of the patch.
 TEST(ConvPhasesTest, TilesHaveSeveralPhasesOfLargeStrides) {
   const auto phases_of = [](const std::string& type, const std::string& weight,
