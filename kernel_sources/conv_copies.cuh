@@ -1,8 +1,8 @@
 // What producers' warps have on its way where Spec::kBatchesAhead > 0: f32 of a
 // filter with one tap, or one in each phase, copied as they lie behind the
 // threads' backs, four pixels at once, to places of the warp's own in shared
-// memory. So no register waits for memory, and a batch is on its way for as long
-// as those before it take.
+// memory. So no register waits for memory, and a batch is on its way for as
+// long as those before it take.
 //
 //   copies.Start(chunk);
 //   copies.Take(values);  // of the oldest batch

@@ -2,9 +2,9 @@
 // of it, has one tap and halves lie in memory (Spec::kTakesLines), as the input
 // itself or laid down before (Spec::kLaysLines, laid_lines.cuh): eight
 // neighbouring pixels of a channel are a unit of 16 bytes, which goes from
-// memory to a stage as it lies, behind the threads' backs; in halves, where rows
-// begin between units. The tensor cores then read pixels side by side instead of
-// channels (wgmma.cuh).
+// memory to a stage as it lies, behind the threads' backs; in halves, where
+// rows begin between units. The tensor cores then read pixels side by side
+// instead of channels (wgmma.cuh).
 //
 // So nothing is on its way in registers, and as many chunks may be as there are
 // stages: threads wait for free ones alone. Who multiplies makes visible to the

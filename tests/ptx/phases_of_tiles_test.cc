@@ -106,7 +106,7 @@ std::vector<UpsamplingPlan> GradedPlans() {
 }
 
 // Also with an infinity and a NaN among the inputs.
-void ExpectAgreementOf(const UpsamplingPlan& plan, const std::string& text) {
+void ExpectKindAgrees(const UpsamplingPlan& plan, const std::string& text) {
   const std::optional<Tuning> tuning =
       FindConvRank(text, {"sm_90a", 4}, [&](const Kernel& kernel) {
         return kernel.conv && plan.kind(*kernel.conv);
@@ -119,7 +119,7 @@ void ExpectAgreementOf(const UpsamplingPlan& plan, const std::string& text) {
 TEST(PtxPhasesOfTilesTest, AgreeWithTheReference) {
   for (const UpsamplingPlan& plan : Plans()) {
     SCOPED_TRACE(plan.name);
-    ExpectAgreementOf(plan, plan.text);
+    ExpectKindAgrees(plan, plan.text);
   }
 }
 
@@ -128,7 +128,7 @@ TEST(PtxPhasesOfTilesTest, AgreeWithTheReferenceInEachGrade) {
   for (const UpsamplingPlan& plan : GradedPlans()) {
     for (const std::string& grade : GradesInTurn(turn++)) {
       SCOPED_TRACE(plan.name + " in " + grade);
-      ExpectAgreementOf(plan, "grade " + grade + "\n" + plan.text);
+      ExpectKindAgrees(plan, "grade " + grade + "\n" + plan.text);
     }
   }
 }
