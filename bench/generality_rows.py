@@ -1,8 +1,9 @@
 """The plans of bench/generality.py: what users do beyond the four chains.
 
 Each row is the last value of a plan. Names say what is special; sizes are such
-that eager takes 0.02 to 5 ms on an H100. Longer than 400 lines because one
-table has all rows.
+that eager takes 0.02 to 5 ms on an H100.
+
+Longer than 400 lines because one table has all rows.
 """
 
 from plan_chain import Chain

@@ -1,5 +1,8 @@
 """Small plans that together run every kernel template of an sm_90a device, for
-compute-sanitizer. Longer than 400 lines because one table has all of them."""
+compute-sanitizer.
+
+Longer than 400 lines because one table has all of them.
+"""
 
 def _conv(x, w, dtype="f32", **options):
     """The head of a plan: a convolution of inputs of these extents."""

@@ -68,7 +68,8 @@ class Chain:
                         padding=padding)
 
     def transpose_signal(self, channels, stride):
-        """Of an image of one row, which becomes `stride` times as long."""
+        """Of an image of one row, which becomes `stride` times as long, an even
+        number."""
         n, c, _, length = self.dims
         weight = self.param(c, channels, 1, 2 * stride)
         return self._op("conv_transpose2d", (n, channels, 1, length * stride),

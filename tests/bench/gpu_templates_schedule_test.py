@@ -67,9 +67,10 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                     symbols = [kernel["symbol"] for kernel in kernels]
                     if name in _KERNELS:
                         self.assertIn(_KERNELS[name], symbols)
-                    chosen = [candidate["kind"] for kernel in kernels
-                              for candidate in kernel["candidates"]
-                              if candidate["chosen"]]
+                    candidates = [candidate for kernel in kernels
+                                  for candidate in kernel["candidates"]
+                                  if candidate["chosen"]]
+                    chosen = [candidate["kind"] for candidate in candidates]
                     if name.startswith("conv_shared_sums"):
                         self.assertTrue(any("share sums" in kind
                                             for kind in chosen))
@@ -87,12 +88,9 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                     if name == "conv_rounded_images":
                         self.assertIn("rounds", kernels[-1]["candidates"][0][
                             "detail"])
-                    details = [candidate["detail"] for kernel in kernels
-                               for candidate in kernel["candidates"]
-                               if candidate["chosen"]]
                     for start, detail in _DETAILS.items():
                         if name.startswith(start):
-                            self.assertIn(detail, details[-1])
+                            self.assertIn(detail, candidates[-1]["detail"])
                     for start, tile in _TILES.items():
                         if name.startswith(start):
                             self.assertTrue(any(tile in one for one in chosen),

@@ -63,22 +63,14 @@ std::vector<LaidPlan> LaidPlans() {
   };
 }
 
-// The fastest candidate whose convolution takes laid lines.
-std::optional<Tuning> FindTuning(const std::string& text,
-                                 const Target& target) {
-  return FindConvRank(text, target,
-                      [](const Kernel& kernel) { return kernel.lays(); });
-}
+bool IsLaidDownFor(const Kernel& kernel) { return kernel.lays(); }
 
 // Also with an infinity and a NaN among the inputs.
 void ExpectAgreementOf(const LaidPlan& plan, const std::string& grade) {
-  const std::string text = "grade " + grade + "\n" + plan.text;
-  const std::optional<Tuning> tuning = FindTuning(text, {"sm_90a", 1});
-  ASSERT_TRUE(tuning.has_value());
   InputOptions inputs;
   inputs.row_factors = plan.row_factors;
-  ExpectAgreementWithSpecials(Compiled(text, "sm_90a/1", {.tuning = *tuning}),
-                              inputs, {{}}, {Interrupted(), OffGrid()});
+  ExpectAgreementOfKind("grade " + grade + "\n" + plan.text, 1, inputs,
+                        IsLaidDownFor);
 }
 
 TEST(PtxLaidLinesTest, AgreeWithTheReference) {
@@ -94,7 +86,8 @@ TEST(PtxLaidLinesTest, AgreeWithTheReference) {
 TEST(PtxLaidLinesTest, ImagesHaveScalesOfTheirOwn) {
   const std::string text =
       "grade tf32\n" + Conv("8,264,14,14", "384,264,1,1", "", "y = gelu(c)");
-  const std::optional<Tuning> tuning = FindTuning(text, {"sm_90a", 4});
+  const std::optional<Tuning> tuning =
+      FindConvRank(text, {"sm_90a", 4}, IsLaidDownFor);
   ASSERT_TRUE(tuning.has_value());
   const PlanKernels kernels = Compiled(text, "sm_90a/4", {.tuning = *tuning});
   InputOptions inputs;

@@ -70,6 +70,11 @@ std::vector<TemplatePlan> PhasePlans() {
                                                  "stride=[1,2]",
                                                  "y = add(c, z)", "bf16"),
        target, true},
+      {"conv_beside_phases_of_lines", file,
+       "input z: f16[2,128,24,56]\n" +
+           Transpose("2,64,12,28", "64,128,2,2", "stride=2",
+                     "a = add(c, z)\ny = relu(a)", "f16"),
+       target, true},
       {"transpose_merged_pixel_rows", file,
        Transpose("2,24,11,19", "24,12,4,4", "stride=2, padding=1",
                  "y = silu(c)"),

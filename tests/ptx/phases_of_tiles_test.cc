@@ -5,12 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/full_matrix.h"
-#include "tests/jit/compile/fastest_schedule.h"
 #include "tests/ptx/conv_plan_text.h"
 #include "tests/ptx/plan_testing.h"
 
@@ -107,13 +105,9 @@ std::vector<UpsamplingPlan> GradedPlans() {
 
 // Also with an infinity and a NaN among the inputs.
 void ExpectKindAgrees(const UpsamplingPlan& plan, const std::string& text) {
-  const std::optional<Tuning> tuning =
-      FindConvRank(text, {"sm_90a", 4}, [&](const Kernel& kernel) {
-        return kernel.conv && plan.kind(*kernel.conv);
-      });
-  ASSERT_TRUE(tuning.has_value());
-  ExpectAgreementWithSpecials(Compiled(text, "sm_90a/4", {.tuning = *tuning}),
-                              {}, {{}}, {Interrupted(), OffGrid()});
+  ExpectAgreementOfKind(text, 4, {}, [&](const Kernel& kernel) {
+    return kernel.conv && plan.kind(*kernel.conv);
+  });
 }
 
 TEST(PtxPhasesOfTilesTest, AgreeWithTheReference) {

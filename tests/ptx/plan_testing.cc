@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <utility>
 
 #include "tests/jit/compile/compile_testing.h"
+#include "tests/jit/compile/fastest_schedule.h"
 
 namespace kiln::ptx {
 
@@ -72,6 +74,18 @@ void ExpectAgreementAnyway(
   check(*geometry);
   const std::vector<PlanRunOptions> ways = {{}, Interrupted(), OffGrid()};
   ExpectAgreementWithSpecials(kernels, {}, ways, ways);
+}
+
+void ExpectAgreementOfKind(const std::string& text, int sm_count,
+                           const InputOptions& inputs,
+                           const std::function<bool(const Kernel&)>& is) {
+  const std::optional<Tuning> tuning =
+      FindConvRank(text, {"sm_90a", sm_count}, is);
+  ASSERT_TRUE(tuning.has_value());
+  const PlanKernels kernels =
+      Compiled(text, "sm_90a/" + std::to_string(sm_count), {.tuning = *tuning});
+  ExpectAgreementWithSpecials(kernels, inputs, {{}},
+                              {Interrupted(), OffGrid()});
 }
 
 }  // namespace kiln::ptx

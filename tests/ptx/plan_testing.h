@@ -41,6 +41,13 @@ void ExpectAgreementAnyway(
     const std::string& text, const std::string& target,
     const std::function<void(const ConvGeometry&)>& check);
 
+// The same of the fastest candidate that has a kernel which `is` so, on a
+// device of so many multiprocessors; a failure of the test if none has.
+// Interrupted and off the grid with the infinity and the NaN alone.
+void ExpectAgreementOfKind(const std::string& text, int sm_count,
+                           const InputOptions& inputs,
+                           const std::function<bool(const Kernel&)>& is);
+
 }  // namespace kiln::ptx
 
 #endif  // KILN_TESTS_PTX_PLAN_TESTING_H_

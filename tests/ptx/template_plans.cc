@@ -280,11 +280,6 @@ std::vector<TemplatePlan> SmallDevicePlans() {
            Transpose("2,64,12,30", "64,128,2,2", "stride=2",
                      "a = add(c, z)\ny = relu(a)", "f16"),
        target, true},
-      {"conv_beside_phases_of_lines", file,
-       "input z: f16[2,128,24,56]\n" +
-           Transpose("2,64,12,28", "64,128,2,2", "stride=2",
-                     "a = add(c, z)\ny = relu(a)", "f16"),
-       target, true},
       // Sums whose scales change within a block.
       {"conv_scales_channels", file,
        Conv("16,16,48,40", "32,16,1,1", "", "y = amax(c, dim=1)"), target, true,
