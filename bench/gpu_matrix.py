@@ -38,8 +38,9 @@ def run(daemon, names, scratch, budget_s, worker_file="gpu_worker.py",
     is called as gpu_worker.py says, with `options` after it."""
     results_path = scratch / "results.jsonl"
     give_up = time.monotonic() + budget_s
-    if set(names) <= _read(results_path)[0].keys():
-        results_path.unlink()
+    found = _read(results_path)[0]
+    if set(names) <= found.keys():
+        leave_kept(results_path, found)
     for _ in range(_RESTARTS):
         results, started = _read(results_path)
         if started is not None:
@@ -81,6 +82,13 @@ def run_part(part, names, scratch, budget_s, worker_file, counts, summarise,
             report = gpu_report.report(part, client, ok,
                                        {**facts, **counts(names, results)})
     return lines, ok, report
+
+
+def leave_kept(path, results):
+    """Of a run that came to its end, what same_kernels.py kept before it."""
+    path.write_text("".join(json.dumps(fact) + "\n"
+                            for fact in results.values()
+                            if "compiler" in fact))
 
 
 def _read(path):

@@ -5,9 +5,9 @@ needs nothing.
 """
 
 import dataclasses
-import hashlib
 import shutil
 
+import compiler_digest
 import gpu_daemon
 
 MATRIX_PARTS = 4
@@ -16,6 +16,7 @@ CHAINS = ("P1", "P2", "P3", "P4")
 TF32_CHAINS = CHAINS[1:]
 GENERALITY_PARTS = 4
 BOTH = "both"  # grades, in one part
+STAMP = "compiler"  # a file that says of which compiler a scratch folder is
 _NATIVE_TIMEOUT_S = 120
 
 
@@ -86,16 +87,17 @@ def _meaning(word, grade):
 
 
 def scratch_folder(name):
-    """Where the part of that name keeps what it needs to go on; empty for a new
-    bundle."""
+    """Where the part of that name keeps what it needs to go on. Begins anew, and
+    says so, where what is kept is of another compiler than this tree's."""
     folder = gpu_daemon.ROOT / "build-gpu" / "scratch" / name
-    kilnd = (gpu_daemon.BUNDLE / "bin" / "kilnd").read_bytes()
-    digest = hashlib.sha256(kilnd).hexdigest()
-    stamp = folder / "kilnd.sha256"
-    if not stamp.exists() or stamp.read_text() != digest:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        stamp.write_text(digest)
+    digest = compiler_digest.of_tree(gpu_daemon.ROOT)
+    stamp = folder / STAMP
+    if folder.exists() and not (stamp.exists() and stamp.read_text() == digest):
+        print(f"{name}: begins anew, for what was kept is of another compiler",
+              flush=True)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(digest)
     return folder
 
 

@@ -260,23 +260,35 @@ def _launch_alike(one, other):
     return {code.launches for code in one} == {code.launches for code in other}
 
 
-def keep_rows(report, differing, folder):
-    """Leaves rows of a part of generality in `folder`, each with the compiler
-    that it was measured with, but for those of plans that differ."""
-    with open(folder / "results.jsonl", "w") as file:
-        for name, facts in report["results"].items():
-            if not _is_among(differing, name):
-                file.write(json.dumps({"compiler": report["compiler"],
-                                       **facts}) + "\n")
+def keep_rows(reports, differing, part):
+    """Leaves rows of a part of generality where gpu_check goes on with it, each
+    with the compiler that it was measured with, but for those of plans that
+    differ. Rows go from part to part as others come: any file may have them."""
+    rows = {name: {"compiler": report["compiler"], **facts}
+            for report in reports for name, facts in report["results"].items()}
+    names = generality.names_of(_GENERALITY.index(part))
+    with open(_kept_in(part) / "results.jsonl", "w") as file:
+        for name in names:
+            if name in rows and not _is_among(differing, name):
+                file.write(json.dumps(rows[name]) + "\n")
 
 
-def keep_plans(report, differing, folder):
-    """The same of the survey, in `folder`."""
+def keep_plans(report, differing):
+    """The same of the survey."""
     found = report["results"]
-    gpu_survey.keep(folder, {
+    gpu_survey.keep(_kept_in("survey"), {
         int(seed): {"compiler": report["compiler"],
                     **survey_summary.fact_of(found, seed)}
         for seed in found["timed"] if not _is_among(differing, seed)})
+
+
+def _kept_in(part):
+    """The folder, empty."""
+    folder = gpu_parts.scratch_folder(part)
+    for path in folder.iterdir():
+        if path.name != gpu_parts.STAMP:
+            path.unlink()
+    return folder
 
 
 def _is_among(differing, name):
@@ -287,14 +299,22 @@ def _is_among(differing, name):
 def keep_rows_of_parts(same):
     """Of the parts that gpu_check goes on with plan by plan and that `same`,
     what a file of this program says, was asked for and does not speak for, if
-    they were measured with its compiler: what does not differ."""
-    reports = result_files.ResultFiles(RESULTS).reports
-    keepers = {**dict.fromkeys(_GENERALITY, keep_rows), "survey": keep_plans}
-    for part in set(keepers) & set(same["asked"]) - set(same["kinds"]):
-        report = reports.get(part)
-        if report is not None and report["compiler"] == same["measured"]:
-            keepers[part](report, same["results"]["differing"],
-                          gpu_parts.scratch_folder(part))
+    they were measured with its compiler: what does not differ. A part of
+    generality whose file lacks some of its rows is left, too."""
+    measured = {
+        name: report for name, report in
+        result_files.ResultFiles(RESULTS).reports.items()
+        if report.get("compiler") == same["measured"]}
+    differing = same["results"]["differing"]
+    rows = [measured[part] for part in _GENERALITY if part in measured]
+    for index, part in enumerate(_GENERALITY):
+        if rows and part in same["asked"] and not (
+                part in same["kinds"] and part in measured and
+                set(generality.names_of(index)) <=
+                measured[part]["results"].keys()):
+            keep_rows(rows, differing, part)
+    if "survey" in set(same["asked"]) - set(same["kinds"]) & set(measured):
+        keep_plans(measured["survey"], differing)
 
 
 def renewed(earlier, same, wanted):

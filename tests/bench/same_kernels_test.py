@@ -145,30 +145,36 @@ class KeepTest(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def keep(self, compiler, kinds=()):
+    def keep(self, compiler, kinds=(), names=("norm_after_mish", "norm_layer")):
+        """`names` are rows of the file of the second part; "norm_layer" differs."""
         (self.root / "generality-1.json").write_text(json.dumps(
             {"part": "generality-1", "compiler": compiler,
-             "results": {"one": {"name": "one", "fp32": {}},
-                         "two": {"name": "two", "fp32": {}}}}))
+             "results": {name: {"name": name, "fp32": {}} for name in names}}))
         same_kernels.keep_rows_of_parts(
             {"measured": "abc", "asked": ["generality-1", "generality-2"],
-             "kinds": kinds, "results": {"differing": ["tf32/two"]}})
+             "kinds": kinds, "results": {"differing": ["tf32/norm_layer"]}})
 
-    def kept(self):
+    def kept(self, part="generality-1"):
         """What gpu_check goes on with."""
-        path = (same_kernels.gpu_parts.scratch_folder("generality-1") /
-                "results.jsonl")
+        path = (same_kernels.gpu_parts.scratch_folder(part) / "results.jsonl")
         return [json.loads(line) for line in path.read_text().splitlines()
                 ] if path.exists() else []
 
     def test_rows_that_do_not_differ_know_their_compiler(self):
         self.keep("abc")
-        self.assertEqual(self.kept(),
-                         [{"compiler": "abc", "name": "one", "fp32": {}}])
+        self.assertEqual(
+            self.kept(),
+            [{"compiler": "abc", "name": "norm_after_mish", "fp32": {}}])
 
     def test_rows_of_another_compiler_are_not_kept(self):
         self.keep("other")
         self.assertEqual(self.kept(), [])
+
+    def test_rows_that_are_of_another_part_now_are_kept_for_it(self):
+        moved = same_kernels.generality.names_of(2)[0]
+        self.keep("abc", names=[moved])
+        self.assertEqual([row["name"] for row in self.kept("generality-2")],
+                         [moved])
 
     def test_plans_of_the_survey_are_kept_in_the_same_way(self):
         times = {"kiln_us": 1.0, "compile_us": 2.0, "eager_us": 3.0}
@@ -186,8 +192,20 @@ class KeepTest(unittest.TestCase):
                  "us": {"eager": 3.0, "compile": 2.0, "fp32": 1.0}}})
 
     def test_a_part_that_need_not_be_measured_is_left_alone(self):
-        self.keep("abc", kinds=["generality-1"])
+        self.keep("abc", kinds=["generality-1"],
+                  names=same_kernels.generality.names_of(1))
         self.assertEqual(self.kept(), [])
+
+    def test_a_part_whose_file_lacks_rows_is_not(self):
+        self.keep("abc", kinds=["generality-1"])
+        self.assertEqual(len(self.kept()), 1)
+
+    def test_a_part_of_which_all_is_kept_is_not_measured_again(self):
+        path = self.root / "results.jsonl"
+        facts = {"one": {"name": "one", "compiler": "abc"},
+                 "two": {"name": "two"}}
+        same_kernels.gpu_matrix.leave_kept(path, facts)
+        self.assertEqual(path.read_text(), json.dumps(facts["one"]) + "\n")
 
 
 class PlansTest(unittest.TestCase):
