@@ -22,10 +22,21 @@ namespace kiln {
 namespace ptx {
 
 // Copies 4, 8 or 16 bytes, or zeros unless `read`; both addresses are multiples
-// of as many, and valid in either case. 16 go past the L1.
-template <int kBytes>
+// of as many, and valid in either case. 16 go past the L1; where kStreams,
+// the L2 brings whole lines and gives them up first.
+template <int kBytes, bool kStreams = false>
 __device__ void CopyAsync(void* shared, const void* global, bool read) {
-  if constexpr (kBytes == 16) {
+  if constexpr (kBytes == 16 && kStreams) {
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+    asm volatile(
+        "cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, "
+        "%3;"
+        :
+        : "r"(SharedAddress(shared)), "l"(global), "r"(read ? 16 : 0),
+          "l"(policy)
+        : "memory");
+  } else if constexpr (kBytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :
                  : "r"(SharedAddress(shared)), "l"(global), "r"(read ? 16 : 0)

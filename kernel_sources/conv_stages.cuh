@@ -5,6 +5,7 @@
 
 #include "conv_tile.cuh"
 #include "ptx_bulk.cuh"
+#include "stage_cursor.cuh"
 #include "wgmma.cuh"
 
 namespace kiln {
@@ -233,26 +234,6 @@ class ConvStages {
   }
 
   uint4* const units_;
-};
-
-// The stage that comes next, for producer and consumers alike.
-template <int kStages>
-struct StageCursor {
-  int stage;
-  unsigned rounds = 0;  // a bit for each stage: how often used, modulo 2
-
-  __device__ explicit StageCursor(int first) : stage(first) {}
-
-  __device__ unsigned round() const { return rounds >> stage & 1; }
-  // The stage of `count` chunks before, fewer than there are stages.
-  __device__ int Before(int count) const {
-    return stage < count ? stage - count + kStages : stage - count;
-  }
-  __device__ void Use() { rounds ^= 1u << stage; }
-  __device__ void Advance(int step) {
-    stage += step;
-    if (stage >= kStages) stage -= kStages;
-  }
 };
 
 }  // namespace kiln

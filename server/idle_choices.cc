@@ -29,10 +29,12 @@ std::vector<std::string> IdleChoices(const CompileRequest& request) {
   for (const Tuning& part :
        {Tuning{.conv = tuning.conv}, Tuning{.rows = tuning.rows},
         Tuning{.images = tuning.images},
-        Tuning{.correlations = tuning.correlations}}) {
+        Tuning{.correlations = tuning.correlations},
+        Tuning{.linear = tuning.linear}}) {
     const Tuning rest = {tuning.conv - part.conv, tuning.rows - part.rows,
                          tuning.images - part.images,
-                         tuning.correlations - part.correlations};
+                         tuning.correlations - part.correlations,
+                         tuning.linear - part.linear};
     if (part != Tuning{} && ScheduleBytes(request, rest) == schedule) {
       idle.push_back(ToString(part));
     }

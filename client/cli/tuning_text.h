@@ -11,7 +11,7 @@ namespace kiln::cli {
 // The help of `--variant`.
 inline constexpr char kVariantHelp[] =
     "Other candidates than the fastest known: conv1, rows2, images1, "
-    "correlations1, eager (docs/tuning.md)";
+    "correlations1, linear1, eager (docs/tuning.md)";
 
 // Where the choice of a schedule came from: the winner, what it was measured on
 // and when, and each candidate; indented to stand below the line of a target.

@@ -1,10 +1,11 @@
 #include "jit/compile/direct_conv.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "jit/compile/dense_tile.h"
 #include "jit/compile/head_tile.h"
+#include "jit/compile/linear_tile.h"
 #include "jit/compile/narrow_conv.h"
 #include "jit/compile/narrow_windows.h"
 #include "jit/compile/stem_tile.h"
@@ -13,9 +14,14 @@ namespace kiln {
 namespace {
 
 std::optional<DirectTile> TileOf(const LoweredPlan& plan, const Node& node,
-                                 Grade grade, const Target& target) {
+                                 Grade grade, const Target& target,
+                                 int linear) {
   if (node.kind != NodeKind::kConv2d) return std::nullopt;
-  if (const auto tile = DenseTileOf(plan, node, target)) return tile;
+  const std::vector<LinearWay> ways = LinearWays(plan, node, target);
+  if (!ways.empty()) {
+    const auto rank = std::min(static_cast<size_t>(linear), ways.size() - 1);
+    return ways[rank].tile;
+  }
   if (const auto tile = NarrowConvTile(plan, node, target)) return tile;
   if (const auto tile = HeadTileOf(plan, node, target)) return tile;
   if (const auto tile = NarrowWindowTile(plan, node, grade, target)) {
@@ -27,10 +33,10 @@ std::optional<DirectTile> TileOf(const LoweredPlan& plan, const Node& node,
 }  // namespace
 
 LoweredPlan DirectConvolutions(LoweredPlan plan, Grade grade,
-                               const Target& target) {
+                               const Target& target, int linear) {
   std::vector<std::optional<DirectTile>> tiles;
   for (const Node& node : plan.nodes) {
-    tiles.push_back(TileOf(plan, node, grade, target));
+    tiles.push_back(TileOf(plan, node, grade, target, linear));
   }
   for (size_t i = 0; i < tiles.size(); ++i) plan.nodes[i].direct = tiles[i];
   return plan;

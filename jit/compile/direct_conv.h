@@ -9,10 +9,11 @@ namespace kiln {
 
 // Gives convolutions that kernels of their own do faster than those which take
 // any (Node::direct) a tile: of few results head_tile.h, narrow_conv.h and
-// narrow_windows.h, of few single pixels dense_tile.h, of few channels
-// stem_tile.h.
+// narrow_windows.h, of single pixels dense_tile.h and linear_tile.h, of few
+// channels stem_tile.h.
+// `linear`: the rank of linear layers' ways (Tuning::linear).
 LoweredPlan DirectConvolutions(LoweredPlan plan, Grade grade,
-                               const Target& target);
+                               const Target& target, int linear);
 
 }  // namespace kiln
 

@@ -1,6 +1,7 @@
 #include "jit/compile/direct_spec.h"
 
 #include "fmt/format.h"
+#include "jit/compile/linear_tile.h"
 
 namespace kiln {
 namespace {
@@ -54,6 +55,13 @@ DirectKernel KernelOf(const HeadTile& tile) {
           {fmt::format("static constexpr int kTileW = {};", tile.width)}};
 }
 
+DirectKernel KernelOf(const LinearTile& tile) {
+  DirectKernel kernel = {"linear.cu", "kiln_linear", "kiln::Linear",
+                         LinearConstants(tile)};
+  kernel.cluster = static_cast<uint32_t>(tile.parts);
+  return kernel;
+}
+
 std::string WhyNarrow(const char* taps, int slices, int pixels) {
   return fmt::format(
       "few results of {}: {} of a block {} all of {} pixels", taps,
@@ -86,6 +94,15 @@ std::string Why(const HeadTile& part, const DirectTile& tile) {
       "few results: warps of tensor cores have a filter's columns apart, of "
       "tiles of {} x {}",
       tile.threads / 32, part.width);
+}
+
+std::string Why(const LinearTile& part, const DirectTile& tile) {
+  return fmt::format(
+      "a linear layer: tiles of {} channels of {} images, {} chunks of 64 on "
+      "their way, {} blocks, {} resident{}",
+      part.warpgroups * 64, part.images, part.stages, tile.blocks,
+      tile.min_blocks,
+      part.parts > 1 ? fmt::format(", {} blocks share sums", part.parts) : "");
 }
 
 }  // namespace

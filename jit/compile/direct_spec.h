@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_DIRECT_SPEC_H_
 #define KILN_JIT_COMPILE_DIRECT_SPEC_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct DirectKernel {
   std::string name;
   std::string function;
   std::vector<std::string> constants;  // of its Spec, one line each
+  uint32_t cluster = 1;                // blocks
 };
 
 DirectKernel DirectKernelOf(const DirectTile& tile);

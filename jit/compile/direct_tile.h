@@ -53,6 +53,19 @@ struct HeadTile {
   friend bool operator==(const HeadTile&, const HeadTile&) = default;
 };
 
+// Of linear.cu: one of 16-bit numbers that is as large as the filter. A
+// warpgroup has 64 channels of all images of a tile.
+struct LinearTile {
+  int warpgroups = 2;
+  int images = 128;
+  int stages = 3;        // of chunks, in shared memory
+  int parts = 1;         // blocks of a cluster that share the inputs of a tile
+  int copied = 8;        // numbers, at once
+  bool streams = false;  // weights, which are read once
+  bool is_bfloat16 = false;
+  friend bool operator==(const LinearTile&, const LinearTile&) = default;
+};
+
 // How a kernel that reads a convolution's operands as they lie, and packs no
 // weights, divides it.
 struct DirectTile {
@@ -61,7 +74,9 @@ struct DirectTile {
   int64_t blocks = 1;        // of the launch
   int min_blocks = 4;        // on a multiprocessor at once
   int64_t shared_bytes = 0;  // of a block
-  std::variant<OneTapTile, WindowTile, DenseTile, StemTile, HeadTile> part;
+  std::variant<OneTapTile, WindowTile, DenseTile, StemTile, HeadTile,
+               LinearTile>
+      part;
 
   // The part, if it is of this kernel.
   template <typename Part>

@@ -35,7 +35,7 @@ absl::Status UnknownVariant(std::string_view variant) {
   return InvalidField(
       "variant", "is not a schedule", variant,
       "auto, eager, or any of conv<1 to 15>, rows<1 to 15>, images<1 to 2>, "
-      "correlations1 in this order with + between them");
+      "correlations1, linear<1 to 15> in this order with + between them");
 }
 
 absl::Status UnknownArchitecture(const AskedArchitecture& arch) {

@@ -327,6 +327,7 @@ class SpecWriter {
     entry.dynamic_shared_bytes = tile.shared_bytes;
     entry.min_blocks = tile.min_blocks;
     entry.may_have_fewer = true;
+    entry.cluster[0] = kernel.cluster;
     spec_.entries.push_back(std::move(entry));
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "jit/compile/direct_spec.h"
+#include "jit/compile/linear_tile.h"
 #include "jit/compile/conv_search.h"
 #include "jit/compile/conv_states.h"
 
@@ -184,6 +186,23 @@ std::optional<ScheduleCandidate> CorrelationCandidate(
       CorrelationFor(schedule, kernel, options.grade, options.target);
   if (!correlation) return std::nullopt;
   return CandidateOf(*correlation, kernel, FindKnownDevice(options.target));
+}
+
+std::vector<ScheduleCandidate> LinearCandidates(const Schedule& schedule,
+                                                const Kernel& kernel,
+                                                const Target& target) {
+  const LoweredPlan& plan = schedule.lowered;
+  const Node& node = plan.nodes[kernel.group.anchor];
+  const KnownDevice* const device = FindKnownDevice(target);
+  std::vector<ScheduleCandidate> candidates;
+  for (const LinearWay& way : LinearWays(plan, node, target)) {
+    ScheduleCandidate& candidate = candidates.emplace_back();
+    candidate.kind = way.tile.As<DenseTile>() ? "lanes" : "warpgroups";
+    candidate.detail = WhyDirect(way.tile);
+    candidate.chosen = way.tile == node.direct;
+    if (way.cycles) TakeCycles(*way.cycles, device, &candidate);
+  }
+  return candidates;
 }
 
 int CountFitting(const std::vector<ScheduleCandidate>& candidates) {

@@ -23,6 +23,12 @@ std::optional<ScheduleCandidate> CorrelationCandidate(
 
 int CountFitting(const std::vector<ScheduleCandidate>& candidates);
 
+// The ways to do `kernel`, a direct convolution of `schedule`, if it is a linear
+// layer; else none.
+std::vector<ScheduleCandidate> LinearCandidates(const Schedule& schedule,
+                                                const Kernel& kernel,
+                                                const Target& target);
+
 // What was weighed for `kernel`, a statistic over rows. Times are those of
 // the row model: of any device as of an H100 with as many multiprocessors.
 std::vector<ScheduleCandidate> RowCandidates(const Kernel& kernel,

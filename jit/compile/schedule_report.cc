@@ -110,7 +110,7 @@ class Reporting {
       report->why = WhyRows(kernel, report->candidates);
       if (kernel.rows) TakeTime(report);
     } else {
-      report->why = WhyPlain(kernel);
+      ExplainPlain(kernel, report);
     }
     if (kernel.backwards) {
       report->why +=
@@ -272,6 +272,18 @@ class Reporting {
     return kernel.rows && kernel.rows->is_in_warp()
                ? "the row fits in the registers of a warp"
                : "fewest predicted microseconds";
+  }
+
+  void ExplainPlain(const Kernel& kernel, KernelReport* report) const {
+    report->why = WhyPlain(kernel);
+    if (kernel.group.anchor < 0 || !NodeAt(kernel.group.anchor).direct) return;
+    const std::vector<ScheduleCandidate> candidates =
+        LinearCandidates(schedule_, kernel, target_);
+    report->candidates = Shown(candidates);
+    TakeTime(report);
+    if (tuning_.linear == 0 || candidates.empty()) return;
+    report->why += "; " + Tuned("number", tuning_.linear,
+                                CountFitting(candidates));
   }
 
   std::string WhyPlain(const Kernel& kernel) const {

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "jit/compile/errors.h"
 #include "jit/compile/join_images.h"
+#include "jit/compile/linear_tile.h"
 #include "jit/compile/mosaic_images.h"
 #include "jit/compile/schedule.h"
 #include "jit/compile/schedule_candidates.h"
@@ -17,6 +18,7 @@ constexpr std::string_view kAuto = "auto";
 constexpr std::string_view kSeparator = "+";
 // Of a convolution. Each is compiled and measured.
 constexpr int kTriedLayouts = 6;
+constexpr int kTriedTiles = 4;  // of a linear layer
 
 struct Choice {
   std::string_view name;
@@ -26,7 +28,8 @@ struct Choice {
 constexpr Choice kChoices[] = {{"conv", &Tuning::conv, kMaxTuningRank},
                                {"rows", &Tuning::rows, kMaxTuningRank},
                                {"images", &Tuning::images, 2},
-                               {"correlations", &Tuning::correlations, 1}};
+                               {"correlations", &Tuning::correlations, 1},
+                               {"linear", &Tuning::linear, kMaxTuningRank}};
 
 // Takes "conv7" off the front of `text`. False if something else is there.
 bool TakeRank(const Choice& choice, std::string_view* text, int* rank) {
@@ -83,6 +86,15 @@ int64_t CountMoved(const LoweredPlan& plan) {
                          const int input = ValueOf(node.operands[0]);
                          return plan.values[input].desc.dims[0] == 1;
                        });
+}
+
+// Of Tuning::linear.
+int CountWays(const LoweredPlan& plan, const Target& target) {
+  size_t most = 0;
+  for (const Node& node : plan.nodes) {
+    if (node.direct) most = std::max(most, LinearWays(plan, node, target).size());
+  }
+  return static_cast<int>(std::min<size_t>(most, kTriedTiles));
 }
 
 Tuning With(ImageUse use) { return {.images = static_cast<int>(use)}; }
@@ -151,8 +163,10 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
     if (!kernel.row_work) continue;
     rows = std::max(rows, CountFitting(RowCandidates(kernel, target)));
   }
-  for (int rank = 1; rank < std::max(conv, rows); ++rank) {
+  const int linear = CountWays(first.lowered, target);
+  for (int rank = 1; rank < std::max({conv, rows, linear}); ++rank) {
     if (rank < conv) alternatives.push_back({rank, 0});
+    if (rank < linear) alternatives.push_back({.linear = rank});
     if (rank < rows) alternatives.push_back({0, rank});
   }
   if (CountMoved(first.lowered) > 0) {

@@ -29,16 +29,18 @@ struct Tuning {
   int correlations = 0;  // 1: statistics come from these wherever they can
                          // (correlation.h), not only where that is predicted
                          // to be faster
+  int linear = 0;        // among the ways to do each linear layer on Hopper,
+                         // linear_tile.h
   bool eager = false;    // no kernels of the plan's own: eager_plan.h
   ImageUse image_use() const { return static_cast<ImageUse>(images); }
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
-inline constexpr int kMaxTuningRank = 15;  // of conv and rows
+inline constexpr int kMaxTuningRank = 15;  // of conv, rows and linear
 inline constexpr std::string_view kEagerVariant = "eager";
 
 // CompileRequest::variant: "auto" for the models' choice, else "conv1",
-// "rows2", "images1", "correlations1", several in this order with "+" between
+// "rows2", "images1", "correlations1", "linear1", several in this order with "+" between
 // them, or "eager".
 // ParseTuning(ToString(t)) equals t.
 std::string ToString(const Tuning& tuning);
@@ -47,8 +49,8 @@ std::string ToString(const Tuning& tuning);
 absl::StatusOr<Tuning> ParseTuning(std::string_view variant);
 
 // What is worth measuring of a plan: the models' choice, then each further
-// layout of its convolutions and each further keeper of its rows, images that
-// are moved where the models leave them and the other way, and correlations,
+// layout of its convolutions, tile of its linear layers and keeper of its rows,
+// images that are moved where the models leave them and the other way, and correlations,
 // `limit` of them at most. The cpu target has the first only.
 std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
                                  const Target& target, size_t limit);

@@ -24,12 +24,37 @@ std::vector<std::string> SumsText(int count) {
   return lines;
 }
 
+// `function`, which adds to `count` sums, with what it calls them.
+std::vector<std::string> WithSumsText(
+    int count, const std::vector<std::string>& function) {
+  std::vector<std::string> lines = {"#define KILN_SUMS \\"};
+  const std::vector<std::string> sums = SumsText(count);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    lines.push_back("  " + sums[i] + (i + 1 < sums.size() ? " \\" : ""));
+  }
+  lines.insert(lines.end(), function.begin(), function.end());
+  lines.emplace_back("#undef KILN_SUMS");
+  return lines;
+}
+
+// The operands of that many sums.
+void AddSumsOperands(int count, std::vector<std::string>* lines) {
+  constexpr int kPerLine = 5;
+  for (int i = 0; i < count; i += kPerLine) {
+    std::string line = i == 0 ? "      : " : "        ";
+    for (int k = i; k < std::min(i + kPerLine, count); ++k) {
+      line += fmt::format("\"+f\"(d[{}]){}", k, k + 1 < count ? ", " : "");
+    }
+    lines->push_back(line);
+  }
+}
+
 // The upper word of a descriptor: from one group of eight rows to the next, in
 // units of 16 bytes, and how rows lie. Of lines (conv_lines.cuh) the rows are
 // channels.
 constexpr uint32_t kContiguous = 8;
 constexpr uint32_t kSwizzled = 3u << 30;    // by 32 bytes
-constexpr uint32_t kLines = 64 | 1u << 30;  // by 128 bytes
+constexpr uint32_t kLines = 64 | 1u << 30;  // by 128 bytes; also of rows
 
 uint32_t RowsOfPixels(const ConvGeometry& g) {
   if (g.takes_lines) return kLines;
@@ -142,14 +167,7 @@ class ProductWriter {
   }
 
   void Operands() {
-    constexpr int kPerLine = 5;
-    for (int i = 0; i < sums_; i += kPerLine) {
-      std::string line = i == 0 ? "      : " : "        ";
-      for (int k = i; k < std::min(i + kPerLine, sums_); ++k) {
-        line += fmt::format("\"+f\"(d[{}]){}", k, k + 1 < sums_ ? ", " : "");
-      }
-      lines_.push_back(line);
-    }
+    AddSumsOperands(sums_, &lines_);
     lines_.emplace_back("      : \"r\"(pixels), \"r\"(weights), \"r\"(empty),");
     lines_.push_back(
         fmt::format("        \"r\"(static_cast<int>(keep)){});",
@@ -166,16 +184,44 @@ class ProductWriter {
 }  // namespace
 
 std::vector<std::string> WarpgroupProducts(const ConvGeometry& g) {
-  std::vector<std::string> lines;
-  lines.emplace_back("#define KILN_SUMS \\");
-  std::vector<std::string> sums = SumsText(g.tiles_n * 4);
-  for (size_t i = 0; i < sums.size(); ++i) {
-    lines.push_back("  " + sums[i] + (i + 1 < sums.size() ? " \\" : ""));
+  return WithSumsText(g.tiles_n * 4, ProductWriter(g).Function());
+}
+
+std::vector<std::string> ChunkProducts(const ChunkOfProducts& chunk) {
+  const int sums = static_cast<int>(chunk.columns / 2);
+  const char* const type = chunk.is_bfloat16 ? "bf16" : "f16";
+  std::vector<std::string> lines = {
+      fmt::format("static __device__ void AddProducts(float (&d)[{}],", sums),
+      "                                   kiln::Descriptor weights,",
+      "                                   kiln::Descriptor inputs,",
+      "                                   bool keep) {",
+      "  asm volatile(",
+      "      \"{.reg .b64 w, x; .reg .b32 lower, rows;\"",
+      "      \".reg .pred keep, yes;\"",
+      fmt::format("      \"mov.b32 rows, {};\"", kLines),
+      fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums + 2),
+      "      \"setp.eq.b32 yes, 0, 0;\""};
+  for (int64_t k = 0; k < chunk.depth; k += 16) {
+    const auto matrix = [&](const char* name, int operand) {
+      lines.push_back(
+          fmt::format("      \"add.s32 lower, %{}, {};\"", operand, k / 8));
+      lines.push_back(
+          fmt::format("      \"mov.b64 {}, {{lower, rows}};\"", name));
+    };
+    matrix("w", sums);
+    matrix("x", sums + 1);
+    lines.push_back(fmt::format(
+        "      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} \"",
+        chunk.columns, type, type));
+    lines.push_back(fmt::format("      KILN_SUMS \"w, x, {}, 1, 1, 0, 0;\"",
+                                k == 0 ? "keep" : "yes"));
   }
-  const std::vector<std::string> function = ProductWriter(g).Function();
-  lines.insert(lines.end(), function.begin(), function.end());
-  lines.emplace_back("#undef KILN_SUMS");
-  return lines;
+  lines.emplace_back("      \"}\"");
+  AddSumsOperands(sums, &lines);
+  lines.emplace_back("      : \"r\"(weights), \"r\"(inputs),");
+  lines.emplace_back("        \"r\"(static_cast<int>(keep)));");
+  lines.emplace_back("}");
+  return WithSumsText(sums, lines);
 }
 
 }  // namespace kiln

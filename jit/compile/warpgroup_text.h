@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_WARPGROUP_TEXT_H_
 #define KILN_JIT_COMPILE_WARPGROUP_TEXT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,16 @@ namespace kiln {
 // (wgmma.cuh); `empty` is what to add to `pixels` for the last step where its
 // second half is zeros.
 std::vector<std::string> WarpgroupProducts(const ConvGeometry& geometry);
+
+// Of the Spec of linear.cu, likewise: those of a chunk, whose operands lie in
+// rows of 128 bytes, swizzled by as many.
+//   AddProducts(sums, weights, inputs, keep)
+struct ChunkOfProducts {
+  int64_t columns;  // inputs; a multiple of 8 up to 256
+  int64_t depth;    // a multiple of 16 up to 64
+  bool is_bfloat16;
+};
+std::vector<std::string> ChunkProducts(const ChunkOfProducts& chunk);
 
 }  // namespace kiln
 

@@ -177,17 +177,17 @@ void EndCopy(const Copy& copy) {
   if (copy.read > 0) std::memcpy(copy.to, copy.from, copy.read);
 }
 
-// The rest of the bytes, if the source is shorter, is zero. A hint for caches,
-// which there are none of, comes last.
-template <bool kHasHint = false>
+// The rest of the bytes, if the source is shorter, is zero: of more operands
+// than kSize the fourth. A hint for caches, which there are none of, comes
+// last.
+template <int kSize = 3>
 void CopyAsync(Warp& warp, const Instruction& i, uint32_t mask) {
   const Place* const rest = i.operands + 2 * kAddressPlaces;
   ForLanes(mask, [&](int lane) {
     Copy copy;
     copy.size = Get<uint32_t>(Source(warp, rest[0]), lane);
-    copy.read = i.count == 4 && !kHasHint
-                    ? Get<uint32_t>(Source(warp, rest[1]), lane)
-                    : copy.size;
+    copy.read = i.count > kSize ? Get<uint32_t>(Source(warp, rest[1]), lane)
+                                : copy.size;
     copy.read = std::min(copy.read, copy.size);
     copy.to =
         FindIn<Space::kShared>(warp, i, lane, AddressOf(warp, i.operands, lane),
@@ -326,7 +326,9 @@ void AddBulkOperations(OperationTable* table) {
       BulkCopy, "aawa"};
   t["cp.async.cg.shared.global"] = {CopyAsync<>, "aaw?w"};
   t["cp.async.ca.shared.global"] = {CopyAsync<>, "aaw?w"};
-  t["cp.async.cg.shared.global.L2::cache_hint"] = {CopyAsync<true>, "aawd"};
+  t["cp.async.cg.shared.global.L2::cache_hint"] = {CopyAsync<4>, "aawd"};
+  t["cp.async.cg.shared.global.L2::cache_hint.L2::128B"] = {CopyAsync<4>,
+                                                            "aawwd"};
   t["createpolicy.fractional.L2::evict_first.b64"] = {DoNothing, "d"};
   t["mapa.shared::cluster.u32"] = {MapToRank, "www"};
   for (const char* release : {"", ".release", ".relaxed"}) {

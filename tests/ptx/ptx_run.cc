@@ -27,7 +27,7 @@ constexpr char kUsage[] =
   --rounds          sums of warpgroups' products as tensor cores round them
   --room=NAME       tight, ample, vast, warps or plain: what schedules leave
                     free
-  --conv=N --rows=N --images=1 --correlations=1
+  --conv=N --rows=N --images=1 --correlations=1 --linear=N
                     other candidates, as `kiln tune` counts them
   --variant=N       of the artifact
 
@@ -66,6 +66,8 @@ bool ParseOption(const std::string& text, Options* options) {
     options->run.tuning.images = number;
   } else if (name == "--correlations") {
     options->run.tuning.correlations = number;
+  } else if (name == "--linear") {
+    options->run.tuning.linear = number;
   } else if (name == "--rounds") {
     options->run.rounds_sums = true;
   } else if (name == "--resident") {

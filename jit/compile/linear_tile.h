@@ -1,0 +1,32 @@
+#ifndef KILN_JIT_COMPILE_LINEAR_TILE_H_
+#define KILN_JIT_COMPILE_LINEAR_TILE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jit/artifact/target.h"
+#include "jit/compile/lowered_plan.h"
+
+namespace kiln {
+
+// How kernels that read their operands as they lie do a convolution whose
+// filter is as large as its images, a linear layer.
+struct LinearWay {
+  DirectTile tile;
+  std::optional<double> cycles;  // of a multiprocessor, predicted
+};
+
+// Of dense.cu, if that is faster, then tiles of linear.cu: of 16-bit
+// numbers, where the target has warpgroups, those of least predicted time
+// first. None where `node` is no linear layer, or tensor cores do it as they do
+// other convolutions.
+std::vector<LinearWay> LinearWays(const LoweredPlan& plan, const Node& node,
+                                  const Target& target);
+
+// Members of its Spec.
+std::vector<std::string> LinearConstants(const LinearTile& tile);
+
+}  // namespace kiln
+
+#endif  // KILN_JIT_COMPILE_LINEAR_TILE_H_
