@@ -364,6 +364,11 @@ PLANS = {
     + "y = sigmoid(c)\noutput y\n",
     "dense_elements": _conv("3,11,1,3", "10,11,1,3")
     + "y = gelu(c)\noutput y\n",
+    # linear.cu: of several chunks and tiles, and shared by a cluster.
+    "linear": _conv("200,136,1,1", "140,136,1,1", "f16")
+    + "y = gelu(c)\noutput y\n",
+    "linear_shared": _conv("72,1100,1,1", "100,1100,1,1", "bf16")
+    + "y = silu(c)\noutput y\n",
     # stem_conv2d.cu: of 16 bits with a stride, of one channel; of so much f32
     # that it takes it, rounded and split.
     "stem": _conv("4,3,70,96", "24,3,3,3", "f16", stride=2, padding=1)

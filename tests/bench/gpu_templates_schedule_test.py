@@ -29,6 +29,7 @@ _KERNELS = {
     "windows": "kiln_narrow_conv2d", "windows_slices": "kiln_narrow_conv2d",
     "windows_f16": "kiln_narrow_conv2d",
     "head": "kiln_head_conv2d", "head_wide": "kiln_head_conv2d",
+    "linear": "kiln_linear", "linear_shared": "kiln_linear",
     "stem": "kiln_stem_conv2d", "stem_one_channel": "kiln_stem_conv2d",
     "stem_tf32": "kiln_stem_conv2d", "stem_fp32": "kiln_stem_conv2d",
     "rows_warp": "kiln_row_warp", "rows_warps": "kiln_row_warp",

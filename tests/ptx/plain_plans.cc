@@ -122,6 +122,11 @@ std::vector<TemplatePlan> PlainPlans() {
       {"head", "head_conv2d.cu",
        Conv("2,40,18,40", "3,40,3,3", "padding=1", "y = tanh(c)", "f16"),
        "sm_90a/1"},
+      // A linear layer: of several chunks and tiles, and shared by a cluster.
+      {"linear", "linear.cu",
+       Conv("200,136,1,1", "140,136,1,1", "", "y = gelu(c)", "f16")},
+      {"linear_shared", "linear.cu",
+       Conv("72,1100,1,1", "100,1100,1,1", "", "y = silu(c)", "bf16")},
       // What stands in front of windows that overlap is not in the padding.
       {"pool_overlapping_prologue", "pool2d.cu",
        "input x: f32[2,3,9,11]\na = exp(x)\n"

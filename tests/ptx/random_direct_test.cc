@@ -1,7 +1,8 @@
-// Random convolutions for kernels of first and last layers (stem_conv2d.cu,
-// head_conv2d.cu) against the reference, without a GPU. Prevents what named
-// plans do not think of: filters, strides, dilations and paddings in which
-// accesses, runs of quads and tiles begin and end anywhere.
+// Random convolutions for kernels of first, last and linear layers
+// (stem_conv2d.cu, head_conv2d.cu, linear.cu) against the reference, without a
+// GPU. Prevents what named plans do not think of: filters, strides, dilations
+// and paddings in which accesses, runs of quads and tiles begin and end
+// anywhere.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -93,15 +94,36 @@ std::string LastLayer(uint64_t seed) {
   }
 }
 
+// Of so many products that lanes do not have them.
+std::string LinearLayer(uint64_t seed) {
+  TestRandom random(seed);
+  for (;;) {
+    std::array<ConvAxis, 2> axes;
+    for (ConvAxis& axis : axes) {
+      axis.kernel = axis.input = random.OneIn(4) ? random.Int(2, 5) : 1;
+    }
+    const int64_t images = random.Int(5, 150);
+    const int64_t channels = random.Int(1, random.OneIn(3) ? 1000 : 100);
+    const int64_t results = random.Int(1, 200);
+    const int64_t inputs = channels * axes[0].input * axes[1].input;
+    if (inputs % 2 > 0 || inputs > 3000) continue;
+    if (images * inputs * results <= 1 << 19) continue;
+    return LayerText(random, random.Pick({"f16", "bf16"}), images, channels,
+                     results, axes);
+  }
+}
+
 class PtxRandomLayersTest : public testing::TestWithParam<uint64_t> {
  protected:
   // By the kernel of that file; with infinities, off the grid, in another order
   // of warps.
-  static void Check(const std::string& text, const std::string& file) {
+  static void Check(const std::string& text, const std::string& file,
+                    int linear = 0) {
     SCOPED_TRACE(text);
     TestRandom random(~GetParam());
     PlanRunOptions options;
     options.off_grid = random.Pick({0, 0, 1, 2, 4});
+    options.tuning.linear = linear;
     options.schedule_seed = random.OneIn(3) ? random.Int(1, 99) : 0;
     const absl::StatusOr<PlanKernels> kernels =
         CompileToPtx(text, "sm_90a/1", TestToolchain(), options);
@@ -126,6 +148,11 @@ TEST_P(PtxRandomLayersTest, FirstOnesAgreeWithTheReference) {
 
 TEST_P(PtxRandomLayersTest, LastOnesAgreeWithTheReference) {
   Check(LastLayer(GetParam()), "head_conv2d.cu");
+}
+
+TEST_P(PtxRandomLayersTest, LinearOnesAgreeWithTheReference) {
+  Check(LinearLayer(GetParam()), "linear.cu",
+        static_cast<int>(GetParam() % kMaxTuningRank));
 }
 
 std::string NameOfLayer(const testing::TestParamInfo<uint64_t>& info) {

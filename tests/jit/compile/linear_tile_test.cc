@@ -1,0 +1,108 @@
+// Linear layers of 16-bit numbers (linear_tile.h). Prevents that rows which lie
+// as tensor cores want them are turned, that few products wait for tensor
+// cores, and that many wait for lanes.
+#include "jit/compile/linear_tile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fmt/format.h"
+#include "jit/compile/direct_spec.h"
+#include "tests/jit/compile/fastest_schedule.h"
+
+namespace kiln {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+constexpr char kLinear[] = "linear.cu";
+
+std::string LinearLayer(int images, int inputs, int results,
+                        const std::string& type = "f16", int size = 1) {
+  return fmt::format(
+      "input x: {0}[{1},{2},{4},{4}]\nparam w: {0}[{3},{2},{4},{4}]\n"
+      "param b: {0}[{3}]\nc = conv2d(x, w, b)\ny = gelu(c)\noutput y\n",
+      type, images, inputs, results, size);
+}
+
+std::vector<LinearWay> WaysOf(const std::string& text,
+                              const Target& target = kH100) {
+  const LoweredPlan plan = LoweredOf(text);
+  return LinearWays(plan, plan.nodes.front(), target);
+}
+
+TEST(LinearTileTest, RowsAreReadAsTheyLie) {
+  for (const char* type : {"f16", "bf16"}) {
+    EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 768, 768, type)),
+                ElementsAre(kLinear));
+    EXPECT_THAT(SourceFilesOf(LinearLayer(64, 512, 4096, type, 7)),
+                ElementsAre(kLinear));
+  }
+}
+
+TEST(LinearTileTest, LayersOfAPerceptronAreAKernelEach) {
+  EXPECT_THAT(SourceFilesOf("input x: f16[8192,512,1,1]\n"
+                            "param v: f16[256,512,1,1]\n"
+                            "param w: f16[64,256,1,1]\n"
+                            "a = conv2d(x, v)\nb = relu(a)\nc = conv2d(b, w)\n"
+                            "y = relu(c)\noutput y\n"),
+              ElementsAre(kLinear, kLinear));
+}
+
+TEST(LinearTileTest, OthersAreLeftToTheirKernels) {
+  const auto linear = Contains(kLinear);
+  EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 768, 768, "f32")), Not(linear));
+  EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 77, 768)), Not(linear))
+      << "no copy of four bytes";
+  EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 768, 768), kA100), Not(linear));
+  EXPECT_THAT(SourceFilesOf(LinearLayer(32, 672, 28)), Not(linear))
+      << "few products";
+}
+
+TEST(LinearTileTest, WeightsThatAreReadOnceAreStreamed) {
+  EXPECT_TRUE(PartOf<LinearTile>(LinearLayer(1, 4096, 14336)).streams);
+  EXPECT_FALSE(PartOf<LinearTile>(LinearLayer(512, 4096, 14336)).streams)
+      << "read by several blocks";
+  EXPECT_FALSE(PartOf<LinearTile>(LinearLayer(64, 2048, 1000)).streams)
+      << "the L2 may keep them";
+}
+
+TEST(LinearTileTest, FewTilesShareSums) {
+  EXPECT_GT(PartOf<LinearTile>(LinearLayer(64, 2048, 1000)).parts, 1);
+  EXPECT_EQ(PartOf<LinearTile>(LinearLayer(4096, 4096, 4096)).parts, 1);
+}
+
+TEST(LinearTileTest, WaysAreInTheOrderOfPredictedTimes) {
+  const std::vector<LinearWay> ways = WaysOf(LinearLayer(1000, 1028, 500));
+  ASSERT_GT(ways.size(), 4);
+  for (size_t i = 1; i < ways.size(); ++i) {
+    EXPECT_LE(*ways[i - 1].cycles, *ways[i].cycles);
+  }
+  for (const LinearWay& way : ways) {
+    const auto& part = std::get<LinearTile>(way.tile.part);
+    EXPECT_EQ(part.copied, 4);
+    EXPECT_EQ(way.tile.vector, 4);
+    EXPECT_LE(way.tile.shared_bytes * way.tile.min_blocks, 227 * 1024);
+  }
+}
+
+TEST(LinearTileTest, LanesAreAWayWhereImagesAreFew) {
+  EXPECT_NE(WaysOf(LinearLayer(4, 2048, 1000)).front().tile.As<DenseTile>(),
+            nullptr);
+  EXPECT_NE(WaysOf(LinearLayer(1, 4096, 14336))[1].tile.As<DenseTile>(),
+            nullptr);
+  EXPECT_EQ(WaysOf(LinearLayer(4, 2048, 1000, "f16"), kA100).size(), 1);
+}
+
+TEST(LinearTileTest, VariantsTakeTheWays) {
+  const std::string text = LinearLayer(1000, 1028, 500);
+  const std::vector<LinearWay> ways = WaysOf(text);
+  const Schedule third = Fastest(text, kH100, {.linear = 2});
+  EXPECT_EQ(third.lowered.nodes.front().direct, ways[2].tile);
+}
+
+}  // namespace
+}  // namespace kiln
