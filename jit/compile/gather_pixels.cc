@@ -1,6 +1,7 @@
 #include "jit/compile/gather_pixels.h"
 
-#include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -17,8 +18,19 @@ namespace {
 constexpr int64_t kFewestImages = 16;
 constexpr int64_t kFewestBlocks = 128;
 constexpr int64_t kChannelsOfBlock = 128;
-// Of the image of all pixels; tiles fit in it.
+// Of the image of all pixels: tiles fit in it, and rows are whole accesses.
 constexpr int64_t kWidth = 64;
+constexpr int64_t kLeastWidth = 16;
+constexpr int64_t kColumnStep = 8;
+
+// That leaves no place behind the last image, if there is one.
+int64_t WidthFor(int64_t images) {
+  if (images <= kWidth) return images;
+  for (int64_t width = kWidth; width >= kLeastWidth; width -= kColumnStep) {
+    if (images % width == 0) return width;
+  }
+  return kWidth;
+}
 
 class Gathering {
  public:
@@ -30,10 +42,14 @@ class Gathering {
     for (Node& node : nodes) {
       if (HasSinglePixels(node) || TakesSinglePixels(node)) {
         Gather(std::move(node));
+      } else if (MayStayGathered(node)) {
+        AddGathered(std::move(node));
       } else {
+        for (const Operand& operand : node.operands) Apart(ValueOf(operand));
         plan_.AddNode(std::move(node));
       }
     }
+    for (const PlanOutput& output : plan_.outputs) Apart(output.value.index);
     return std::move(plan_);
   }
 
@@ -73,6 +89,74 @@ class Gathering {
            images * CeilDiv(outputs, kChannelsOfBlock) > kFewestBlocks;
   }
 
+  // Of all images: an image of so many channels.
+  static Dims PixelsOf(int64_t images, int64_t channels) {
+    const int64_t width = WidthFor(images);
+    return {1, channels, CeilDiv(images, width), width};
+  }
+
+  // `value` as an image of all pixels.
+  int Gathered(int value, const Dims& pixels) {
+    const auto known = gathered_.find(value);
+    if (known != gathered_.end()) return known->second;
+    const int gathered = plan_.AddLike(value, "_gathered", pixels);
+    plan_.AddMove(NodeKind::kTurn, value, gathered);
+    return gathered_[value] = gathered;
+  }
+
+  // Has `value`, if it is one, made as the plan has it.
+  void Apart(int value) {
+    if (waiting_.erase(value) == 0) return;
+    plan_.AddMove(NodeKind::kTurn, gathered_.at(value), value);
+  }
+
+  // Whether a pointwise op goes on with pixels that are gathered: what else it
+  // reads is an input that can be, or alike for all images.
+  bool MayStayGathered(const Node& node) const {
+    if (node.kind != NodeKind::kPointwise) return false;
+    const Dims& dims = plan_.values[node.results[0]].desc.dims;
+    bool goes_on = false;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const int value = ValueOf(node.operands[i]);
+      const bool is_of_norm = node.op == OpKind::kBatchNorm && i > 0;
+      if (value < 0 || is_of_norm) continue;
+      const bool waits = waiting_.contains(value);
+      const bool has_pixels = plan_.values[value].desc.dims == dims;
+      const bool may_stay = has_pixels ? waits || value < plan_.num_inputs
+                                       : !waits && IsOfChannels(value, dims[1]);
+      if (!may_stay) return false;
+      goes_on = goes_on || waits;
+    }
+    return goes_on;
+  }
+
+  // A number of each channel, or one.
+  bool IsOfChannels(int value, int64_t channels) const {
+    const Dims4 dims = AlignDims(plan_.values[value].desc.dims);
+    return dims[0] == 1 && (dims[1] == 1 || dims[1] == channels) &&
+           dims[2] == 1 && dims[3] == 1;
+  }
+
+  void AddGathered(Node node) {
+    const int result = node.results[0];
+    const Dims dims = plan_.values[result].desc.dims;
+    const Dims pixels = PixelsOf(dims[0], dims[1]);
+    for (Operand& operand : node.operands) {
+      const int value = ValueOf(operand);
+      if (value < 0 || plan_.values[value].desc.dims != dims) continue;
+      operand = ValueId{Gathered(value, pixels)};
+    }
+    node.results[0] = plan_.AddLike(result, "_gathered", pixels);
+    Wait(result, node.results[0]);
+    plan_.AddNode(std::move(node));
+  }
+
+  // Until somebody wants it apart, `value` is what `gathered` has.
+  void Wait(int value, int gathered) {
+    gathered_[value] = gathered;
+    waiting_.insert(value);
+  }
+
   void Gather(Node conv) {
     const bool transposed = conv.kind == NodeKind::kConvTranspose2d;
     const int input = ValueOf(conv.operands[0]);
@@ -84,28 +168,28 @@ class Gathering {
       conv.operands[1] =
           View(ValueOf(conv.operands[1]), "_flat", {filter[0], behind, 1, 1});
     }
-    const int64_t width = std::min(images, kWidth);
-    const int64_t height = CeilDiv(images, width);
-    const auto pixels = [&](int64_t channels) -> Dims {
-      return {1, channels, height, width};
-    };
-    const int gathered = plan_.AddLike(input, "_gathered",
-                                       pixels(transposed ? filter[0] : behind));
-    const int apart = plan_.AddLike(result, "_gathered",
-                                    pixels(transposed ? behind : filter[0]));
-    plan_.AddMove(NodeKind::kTurn, input, gathered);
+    const int gathered =
+        Gathered(input, PixelsOf(images, transposed ? filter[0] : behind));
+    const int together = plan_.AddLike(
+        result, "_gathered", PixelsOf(images, transposed ? behind : filter[0]));
     conv.operands[0] = ValueId{gathered};
-    conv.results[0] = apart;
+    conv.results[0] = together;
     auto& attributes = std::get<ConvAttributes>(conv.attributes);
     attributes.stride = attributes.dilation = {1, 1};
     attributes.padding = attributes.output_padding = {0, 0};
     Operand bias;
     if (transposed) std::swap(bias, conv.operands[2]);
     plan_.AddNode(std::move(conv));
-    if (ValueOf(bias) < 0) return plan_.AddMove(NodeKind::kTurn, apart, result);
-    const int turned =
-        plan_.AddLike(result, "_turned", plan_.values[result].desc.dims);
-    plan_.AddMove(NodeKind::kTurn, apart, turned);
+    const Dims dims = plan_.values[result].desc.dims;
+    // Behind the last image there may be zeros, which ops could make anything.
+    if (!transposed && images % WidthFor(images) == 0) {
+      return Wait(result, together);
+    }
+    if (ValueOf(bias) < 0) {
+      return plan_.AddMove(NodeKind::kTurn, together, result);
+    }
+    const int turned = plan_.AddLike(result, "_turned", dims);
+    plan_.AddMove(NodeKind::kTurn, together, turned);
     AddBias(turned, View(ValueOf(bias), "_column", {filter[1], 1, 1}), result);
   }
 
@@ -128,6 +212,8 @@ class Gathering {
   }
 
   LoweredPlan plan_;
+  std::map<int, int> gathered_;  // by what it is of
+  std::set<int> waiting_;        // of these, what nobody has wanted apart yet
 };
 
 }  // namespace

@@ -14,8 +14,10 @@ namespace kiln {
 //                           y = turn(t)       [1, O, P, Q] to [N, O, 1, 1]
 //
 // for N <= P x Q; behind the last image stand zeros. The kernel of
-// kernel_sources/turn.cu moves each element once. Where H x W > 1, weights that
-// a plan computes stay as they are.
+// kernel_sources/turn.cu moves each element once. Where nothing stands there,
+// pointwise ops and further layers go on with what is gathered, and what
+// several read is turned once: a perceptron is turned in front and behind.
+// Where H x W > 1, weights that a plan computes stay as they are.
 //
 // And a transposed convolution of single pixels, as a generator has for its
 // first layer, whose filter of K x L is as large as the result:
