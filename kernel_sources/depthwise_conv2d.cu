@@ -11,7 +11,8 @@
 // outputs of the tile that it touches. The filter stays in registers; what
 // neighbouring threads share comes from L1.
 // Of a filter that is too large for that (not Spec::kHoldsFilter), a thread has
-// one row at a time, and loads input rows again for each.
+// one row at a time, or Spec::kRowTaps of a long one, and loads input rows
+// again for each.
 //
 // Where Spec::kWalks, a thread goes down kTileH rows one after the other
 // instead, and loads none twice: depthwise_walk.cuh.
@@ -29,7 +30,7 @@ template <typename Spec>
 struct DepthwiseTile {
   static constexpr int kColumns =  // of the input, under a row of outputs
       (Spec::kTileW - 1) * Spec::kStrideW +
-      (Spec::kKernelW - 1) * Spec::kDilationW + 1;
+      (Spec::kRowTaps - 1) * Spec::kDilationW + 1;
   static constexpr int kRows = (Spec::kTileH - 1) * Spec::kStrideH +
                                (Spec::kKernelH - 1) * Spec::kDilationH + 1;
   // Loads begin at a whole access: this many columns before the first that is
@@ -66,14 +67,15 @@ __device__ void LoadRow(const typename Spec::Tensors& t, Index plane, Index h,
   }
 }
 
-// Adds to a row of outputs what a row of the filter makes of one of the input.
-template <typename Spec>
+// Adds to a row of outputs what kTaps of a row of the filter make of one of the
+// input.
+template <typename Spec, int kTaps>
 __device__ void AddRow(const float (&row)[DepthwiseTile<Spec>::kLoaded],
                        const float* filter_row, float (&sums)[Spec::kTileW]) {
 #pragma unroll
   for (int x = 0; x < Spec::kTileW; ++x) {
 #pragma unroll
-    for (int kx = 0; kx < Spec::kKernelW; ++kx) {
+    for (int kx = 0; kx < kTaps; ++kx) {
       sums[x] = fmaf(row[DepthwiseTile<Spec>::kEarly + x * Spec::kStrideW +
                          kx * Spec::kDilationW],
                      filter_row[kx], sums[x]);
@@ -117,31 +119,55 @@ __device__ void SumWithFilter(const typename Spec::Tensors& t,
       const int ky = under / Spec::kDilationH;
       if (under < 0 || under % Spec::kDilationH != 0) continue;
       if (ky >= Spec::kKernelH) continue;
-      AddRow<Spec>(row, filter + ky * Spec::kKernelW, tile->sums[y]);
+      AddRow<Spec, Spec::kKernelW>(row, filter + ky * Spec::kKernelW,
+                                   tile->sums[y]);
     }
   }
 }
 
-// The same with one row of the filter at a time.
+// Adds what kTaps of row `ky` of the filter make, from column `kx` on. Returns
+// ZeroOf of them.
+template <typename Spec, int kTaps, typename Index>
+__device__ float AddPart(const typename Spec::Tensors& t, Index channel, int ky,
+                         int kx, const TilePlace<Spec>& place, bool is_aligned,
+                         DepthwiseTile<Spec>* tile) {
+  using Tile = DepthwiseTile<Spec>;
+  float taps[kTaps];
+  LoadTaps<kTaps>(t.weight,
+                  (channel * Spec::kKernelH + ky) * Spec::kKernelW + kx, taps);
+#pragma unroll
+  for (int y = 0; y < Spec::kTileH; ++y) {
+    const Index h = place.top + y * Spec::kStrideH + ky * Spec::kDilationH;
+    if (h < 0 || h >= Spec::Input::kH) continue;
+    float row[Tile::kLoaded];
+    LoadRow<Spec>(t, place.plane, h, place.left + kx * Spec::kDilationW,
+                  is_aligned, row);
+    AddRow<Spec, kTaps>(row, taps, tile->sums[y]);
+  }
+  return ZeroOf<kTaps>(taps);
+}
+
+// The same with one row of the filter at a time, or a part of it.
 template <typename Spec, typename Index>
 __device__ void SumByFilterRows(const typename Spec::Tensors& t,
                                 const Point<Index>& first, bool is_aligned,
                                 DepthwiseTile<Spec>* tile) {
+  constexpr int kTaps = Spec::kRowTaps;
+  constexpr int kRest = Spec::kKernelW % kTaps;
+  static_assert(
+      kTaps == Spec::kKernelW || kTaps * Spec::kDilationW % Spec::kVector == 0,
+      "Parts begin where accesses do.");
   const TilePlace<Spec> place(first);
   float zero = 0.0f;
 #pragma unroll 1
   for (int ky = 0; ky < Spec::kKernelH; ++ky) {
-    float filter_row[Spec::kKernelW];
-    LoadFilterRow<Spec>(t, (first.c * Spec::kKernelH + ky) * Spec::kKernelW,
-                        filter_row);
-    zero += ZeroOf<Spec>(filter_row);
-#pragma unroll
-    for (int y = 0; y < Spec::kTileH; ++y) {
-      const Index h = place.top + y * Spec::kStrideH + ky * Spec::kDilationH;
-      if (h < 0 || h >= Spec::Input::kH) continue;
-      float row[DepthwiseTile<Spec>::kLoaded];
-      LoadRow<Spec>(t, place.plane, h, place.left, is_aligned, row);
-      AddRow<Spec>(row, filter_row, tile->sums[y]);
+#pragma unroll 1
+    for (int kx = 0; kx + kTaps <= Spec::kKernelW; kx += kTaps) {
+      zero += AddPart<Spec, kTaps>(t, first.c, ky, kx, place, is_aligned, tile);
+    }
+    if constexpr (kRest > 0) {
+      zero += AddPart<Spec, kRest>(t, first.c, ky, Spec::kKernelW - kRest,
+                                   place, is_aligned, tile);
     }
   }
   if (zero == 0.0f) return;

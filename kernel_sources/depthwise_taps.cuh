@@ -1,8 +1,8 @@
 // What the ways through a depthwise convolution share: the filter's taps, and
 // sums made with care for those that are not finite.
 //
-//   kiln::LoadFilterRow<Spec>(t, from, row);
-//   const bool is_finite = kiln::ZeroOf<Spec>(row) == 0.0f;
+//   kiln::LoadTaps<Spec::kKernelW>(t.weight, from, row);
+//   const bool is_finite = kiln::ZeroOf<Spec::kKernelW>(row) == 0.0f;
 //   if (!is_finite) kiln::SumWithCare<Spec>(t, first, sums);
 #ifndef KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
 #define KILN_KERNEL_SOURCES_DEPTHWISE_TAPS_CUH_
@@ -13,23 +13,19 @@
 
 namespace kiln {
 
-// Loads a row of the filter from `from` on.
-template <typename Spec, typename Index>
-__device__ void LoadFilterRow(const typename Spec::Tensors& t, Index from,
-                              float* row) {
+// Loads kCount taps of a row of the filter from `from` on.
+template <int kCount, typename T, typename Index>
+__device__ void LoadTaps(const T* weight, Index from, float* taps) {
 #pragma unroll
-  for (int kx = 0; kx < Spec::kKernelW; ++kx)
-    row[kx] = Load(t.weight, from + kx);
+  for (int kx = 0; kx < kCount; ++kx) taps[kx] = Load(weight, from + kx);
 }
 
 // NaN if a tap is not finite, else 0.
-template <typename Spec>
-__device__ float ZeroOf(const float* filter_row) {
+template <int kCount>
+__device__ float ZeroOf(const float* taps) {
   float zero = 0.0f;
 #pragma unroll
-  for (int kx = 0; kx < Spec::kKernelW; ++kx) {
-    zero = fmaf(filter_row[kx], 0.0f, zero);
-  }
+  for (int kx = 0; kx < kCount; ++kx) zero = fmaf(taps[kx], 0.0f, zero);
   return zero;
 }
 
@@ -40,13 +36,13 @@ __device__ float LoadFilter(const typename Spec::Tensors& t, Index c,
   constexpr int kTaps = Spec::kKernelH * Spec::kKernelW;
 #pragma unroll
   for (int ky = 0; ky < Spec::kKernelH; ++ky) {
-    LoadFilterRow<Spec>(t, c * kTaps + ky * Spec::kKernelW,
-                        filter + ky * Spec::kKernelW);
+    LoadTaps<Spec::kKernelW>(t.weight, c * kTaps + ky * Spec::kKernelW,
+                             filter + ky * Spec::kKernelW);
   }
   float zero = 0.0f;
 #pragma unroll
   for (int ky = 0; ky < Spec::kKernelH; ++ky) {
-    zero += ZeroOf<Spec>(filter + ky * Spec::kKernelW);
+    zero += ZeroOf<Spec::kKernelW>(filter + ky * Spec::kKernelW);
   }
   return zero;
 }

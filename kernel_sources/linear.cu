@@ -281,7 +281,8 @@ __device__ void FinishLinear(const typename Spec::Tensors& t,
   using Output = typename Spec::Output;
   using Index = typename Spec::Index;
   constexpr int kVector = Spec::kVector;
-  constexpr int kAcross = Tile::kChannels / kVector;
+  constexpr int kAcross =
+      (Tile::kChannels < Output::kC ? Tile::kChannels : Output::kC) / kVector;
   constexpr int kShare = Tile::kImages / Spec::kParts;
   static_assert(Output::kC % kVector == 0, "Vectors end with rows.");
   bool is_aligned = true;

@@ -52,7 +52,8 @@ std::optional<DepthwiseTile> DepthwiseTileOf(const LoweredPlan& plan,
     tile->min_blocks = 0;
     return tile;
   }
-  return DepthwiseTile{1, tile->vector, tile->vector, tile->holds_filter};
+  return DepthwiseTile{1, tile->vector, tile->vector, tile->holds_filter,
+                       tile->row_taps};
 }
 
 }  // namespace kiln

@@ -8,12 +8,13 @@
 namespace kiln {
 namespace {
 
-// Larger filters are gone through row by row. A held one shares the registers
-// with the row of the input that lies under it. Rows are unrolled, and so is a
-// held filter's reach.
+// Larger filters are gone through row by row, and longer rows part by part. A
+// held one shares the registers with the row of the input that lies under it.
+// Rows and parts are unrolled, and so is a held filter's reach.
 constexpr int64_t kMaxHeld = 90;
 constexpr int64_t kMaxReach = 41;
 constexpr int64_t kMaxRowTaps = 31;
+constexpr int kPartsTaps[] = {16, 8, 4};
 constexpr int64_t kMaxStride = 8;
 
 constexpr int kTileRows[] = {1, 2, 4, 7};
@@ -58,13 +59,31 @@ int64_t Taps(const DepthwiseWork& work) {
   return work.weight[2] * work.weight[3];
 }
 
+bool HasLongRows(const DepthwiseWork& work) {
+  return work.weight[3] > kMaxRowTaps || Reach(work, 1) > kMaxReach;
+}
+
+// Of a part of a long row; 0 if dilation is too long.
+int TapsOfPart(const DepthwiseWork& work) {
+  for (const int taps : kPartsTaps) {
+    if ((taps - 1) * work.conv.dilation[1] < kMaxReach) return taps;
+  }
+  return 0;
+}
+
+// That are gone through at once.
+int64_t RowTaps(const DepthwiseWork& work) {
+  return HasLongRows(work) ? TapsOfPart(work) : work.weight[3];
+}
+
 bool HoldsFilter(const DepthwiseWork& work) {
+  if (HasLongRows(work)) return false;
   return Taps(work) + Reach(work, 1) <= kMaxHeld && Reach(work, 0) <= kMaxReach;
 }
 
 bool Suits(const DepthwiseWork& work) {
   if (work.conv.groups != work.input[1]) return false;
-  if (work.weight[3] > kMaxRowTaps || Reach(work, 1) > kMaxReach) return false;
+  if (HasLongRows(work) && TapsOfPart(work) == 0) return false;
   const auto [stride_h, stride_w] = work.conv.stride;
   return stride_h <= kMaxStride && stride_w <= kMaxStride;
 }
@@ -81,13 +100,16 @@ int Vector(const DepthwiseWork& work) {
 // Of a tile. Rows and columns between a dilated filter's taps are not loaded.
 int64_t Accesses(const DepthwiseWork& work, const DepthwiseTile& tile) {
   const auto [stride_h, stride_w] = work.conv.stride;
-  const int64_t columns = (tile.columns - 1) * stride_w + Reach(work, 1);
+  const int64_t taps = RowTaps(work);
+  const int64_t columns =
+      (tile.columns - 1) * stride_w + (taps - 1) * work.conv.dilation[1] + 1;
   const int64_t early =
       (tile.vector - work.conv.padding[1] % tile.vector) % tile.vector;
   const int64_t of_tap = std::min<int64_t>(
       tile.columns, tile.columns * stride_w / tile.vector + 1);
   const int64_t of_row =
-      std::min(CeilDiv(early + columns, tile.vector), work.weight[3] * of_tap);
+      CeilDiv(work.weight[3], taps) *
+      std::min(CeilDiv(early + columns, tile.vector), taps * of_tap);
   const int64_t of_taps = work.weight[2] * tile.rows;
   if (!tile.holds_filter) return of_taps * of_row;
   const int64_t rows = (tile.rows - 1) * stride_h + Reach(work, 0);
@@ -126,7 +148,7 @@ int64_t BlocksOfMultiprocessor(const DepthwiseWork& work,
                                const DepthwiseTile& tile) {
   const int64_t more = tile.holds_filter
                            ? 40 + Taps(work) / 2 + tile.columns - tile.vector
-                           : 24 + 3 * work.weight[3] / 2 + tile.columns;
+                           : 24 + 3 * RowTaps(work) / 2 + tile.columns;
   const int64_t registers = RoundUp(tile.rows * tile.columns + more, 8);
   return std::max<int64_t>(1, kRegisters / (kThreads * registers));
 }
@@ -152,7 +174,8 @@ double ComputeCycles(const DepthwiseWork& work, const DepthwiseTile& tile,
 }
 
 DepthwiseTile LowTile(const DepthwiseWork& work, int vector) {
-  return {kMemoryBoundRows, vector, vector, HoldsFilter(work)};
+  return {kMemoryBoundRows, vector, vector, HoldsFilter(work),
+          HasLongRows(work) ? TapsOfPart(work) : 0};
 }
 
 // Whether low tiles compute sooner than memory brings and takes `bytes`.
@@ -174,6 +197,7 @@ DepthwiseTile BestTile(const DepthwiseWork& work, int vector, int sm_count) {
   DepthwiseTile best = LowTile(work, vector);
   if (IsMemoryBound(work, vector, work.bytes, sm_count)) return best;
   const bool holds_filter = best.holds_filter;
+  const int row_taps = best.row_taps;
   best.rows = kTileRows[0];
   const bool are_wide = !holds_filter || IsLow(work);
   const bool is_narrow = vector < kMaxVector;
@@ -183,7 +207,8 @@ DepthwiseTile BestTile(const DepthwiseWork& work, int vector, int sm_count) {
   for (int columns = vector; columns <= max_columns; columns += vector) {
     if (!CanHave(work, vector, columns)) continue;
     for (const int rows : kTileRows) {
-      const DepthwiseTile tile = {rows, columns, vector, holds_filter};
+      const DepthwiseTile tile = {rows, columns, vector, holds_filter,
+                                  row_taps};
       if (ComputeCycles(work, tile, sm_count) <
           kWorthwhile * ComputeCycles(work, best, sm_count)) {
         best = tile;

@@ -15,6 +15,7 @@ struct DepthwiseTile {
   int columns = 1;           // of these, whole vectors
   int vector = 1;            // neighbours of an access
   bool holds_filter = true;  // in registers, all of it
+  int row_taps = 0;          // of a part of a filter's row; 0: of all of it
   bool walks = false;        // from row to row, instead of all rows at once
   int rows_ahead = 0;        // that a walk has loaded before their turn
   int threads = 256;         // of a block
@@ -37,8 +38,8 @@ struct DepthwiseWork {
 };
 
 // The tile or walk that `sm_count` multiprocessors of an H100 would take the
-// fewest cycles with; nothing if the convolution is not depthwise, a row of its
-// filter is too long to unroll, or so are strides.
+// fewest cycles with; nothing if the convolution is not depthwise, or dilation
+// or strides are too long to unroll.
 std::optional<DepthwiseTile> ChooseDepthwiseTile(const DepthwiseWork& work,
                                                  int sm_count);
 

@@ -285,15 +285,19 @@ class SpecWriter {
     const Dims tiles = {domain[0], domain[1], CeilDiv(domain[2], tile.rows),
                         CeilDiv(width, tile.columns)};
     Append(ShapeText("Tiles", tiles));
-    Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
-            fmt::format("static constexpr Index kMultiplier = {};",
-                        domain[1] / DimsOf(input)[1]),
-            fmt::format("static constexpr int kTileH = {}, kTileW = {}, "
-                        "kVector = {};",
-                        tile.rows, tile.columns, tile.vector),
-            fmt::format("static constexpr bool kHoldsFilter = {};",
-                        tile.holds_filter),
-            fmt::format("static constexpr bool kWalks = {};", tile.walks)});
+    Append(
+        {fmt::format("using InputType = {};", tensors_.list()[0].type),
+         fmt::format("static constexpr Index kMultiplier = {};",
+                     domain[1] / DimsOf(input)[1]),
+         fmt::format("static constexpr int kTileH = {}, kTileW = {}, "
+                     "kVector = {};",
+                     tile.rows, tile.columns, tile.vector),
+         fmt::format("static constexpr bool kHoldsFilter = {};",
+                     tile.holds_filter),
+         fmt::format("static constexpr int kRowTaps = {};",
+                     tile.row_taps > 0 ? int64_t{tile.row_taps}
+                                       : DimsOf(ValueOf(node.operands[1]))[3]),
+         fmt::format("static constexpr bool kWalks = {};", tile.walks)});
     if (tile.walks) {
       Append(
           {fmt::format("static constexpr int kThreads = {}, "

@@ -184,9 +184,22 @@ TEST(DepthwiseTileTest, TilesOfSignalsAreWide) {
   }
 }
 
+TEST(DepthwiseTileTest, LongRowsAreTakenInParts) {
+  const auto long_row = [](int64_t taps, int64_t dilation) {
+    DepthwiseWork signals = Same({16, 512, 1, 2000}, taps, kF16);
+    signals.weight[2] = 1;
+    signals.conv.padding = {0, (taps - 1) * dilation / 2};
+    signals.conv.dilation = {1, dilation};
+    return ChooseDepthwiseTile(signals, kMultiprocessors);
+  };
+  EXPECT_EQ(long_row(31, 1)->row_taps, 0);
+  EXPECT_EQ(long_row(63, 1)->row_taps, 16);
+  EXPECT_EQ(long_row(11, 5)->row_taps, 8);
+  EXPECT_EQ(long_row(11, 13)->row_taps, 4);
+  EXPECT_FALSE(long_row(63, 1)->holds_filter);
+}
+
 TEST(DepthwiseTileTest, OtherConvolutionsHaveNone) {
-  EXPECT_FALSE(
-      ChooseDepthwiseTile(Same({16, 128, 64, 64}, 33, kF32), kMultiprocessors));
   DepthwiseWork grouped = Same({16, 128, 64, 64}, 3, kF32);
   grouped.conv.groups = 64;
   EXPECT_FALSE(ChooseDepthwiseTile(grouped, kMultiprocessors));
