@@ -108,7 +108,9 @@ class LinearCopies {
 
   __device__ LinearCopies(const typename Spec::Tensors& t,
                           const LinearPlace<Spec>& place)
-      : t_(t), place_(place), is_aligned_(AreAligned(t.input, t.weight)) {}
+      : t_(t),
+        place_(place),
+        is_aligned_(Spec::kCopied > 1 && AreAligned(t.input, t.weight)) {}
 
   __device__ void Run(Shared* shared) const {
     StageCursor<Spec::kStages> cursor{0};
@@ -118,7 +120,7 @@ class LinearCopies {
       ptx::Wait(shared->empty + stage, cursor.round() ^ 1);
       auto& to = shared->stages[stage];
       if (is_aligned_) {
-        Bring<true>(chunk, &to);
+        if constexpr (Spec::kCopied > 1) Bring<true>(chunk, &to);
         ptx::ArriveWithCopies(shared->full + stage);
       } else {
         Bring<false>(chunk, &to);

@@ -111,7 +111,7 @@ class Gathering {
   }
 
   // Whether a pointwise op goes on with pixels that are gathered: what else it
-  // reads is an input that can be, or alike for all images.
+  // reads is so, too, or alike for all images. Others it would have to turn.
   bool MayStayGathered(const Node& node) const {
     if (node.kind != NodeKind::kPointwise) return false;
     const Dims& dims = plan_.values[node.results[0]].desc.dims;
@@ -122,7 +122,7 @@ class Gathering {
       if (value < 0 || is_of_norm) continue;
       const bool waits = waiting_.contains(value);
       const bool has_pixels = plan_.values[value].desc.dims == dims;
-      const bool may_stay = has_pixels ? waits || value < plan_.num_inputs
+      const bool may_stay = has_pixels ? gathered_.contains(value)
                                        : !waits && IsOfChannels(value, dims[1]);
       if (!may_stay) return false;
       goes_on = goes_on || waits;
@@ -144,7 +144,7 @@ class Gathering {
     for (Operand& operand : node.operands) {
       const int value = ValueOf(operand);
       if (value < 0 || plan_.values[value].desc.dims != dims) continue;
-      operand = ValueId{Gathered(value, pixels)};
+      operand = ValueId{gathered_.at(value)};
     }
     node.results[0] = plan_.AddLike(result, "_gathered", pixels);
     Wait(result, node.results[0]);

@@ -31,6 +31,8 @@ constexpr int64_t kImagesOfHalf = 128;  // more sums need more registers
 constexpr int64_t kKeptBytes = 32 << 20;
 // Of a multiprocessor, that are left to lanes.
 constexpr int64_t kMostProductsOfLanes = int64_t{1} << 17;
+// Of a row that no copies fit, and threads load.
+constexpr int64_t kMostOddInputs = 512;
 constexpr int64_t kMostBlocks = int64_t{1} << 30;
 
 // Fitted to 16 tiles each of 27 layers on an H200. Of a multiprocessor, in a
@@ -199,7 +201,7 @@ std::vector<LinearWay> WaysOfWarpgroups(const LoweredPlan& plan,
   const LinearWork work = WorkOf(plan, conv);
   const int copied = PowerIn(work.inputs, kOctet);
   if (input.dtype != filter.dtype || ElementSize(input.dtype) != kBytes ||
-      copied == 1) {
+      (copied == 1 && work.inputs > kMostOddInputs)) {
     return {};
   }
   std::vector<LinearWay> ways = Search(work, target).Run();

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "fmt/format.h"
-#include "jit/compile/direct_spec.h"
-#include "jit/compile/linear_tile.h"
 #include "jit/compile/conv_search.h"
 #include "jit/compile/conv_states.h"
+#include "jit/compile/direct_spec.h"
+#include "jit/compile/linear_tile.h"
 
 namespace kiln {
 namespace {

@@ -282,8 +282,8 @@ class Reporting {
     report->candidates = Shown(candidates);
     TakeTime(report);
     if (tuning_.linear == 0 || candidates.empty()) return;
-    report->why += "; " + Tuned("number", tuning_.linear,
-                                CountFitting(candidates));
+    report->why +=
+        "; " + Tuned("number", tuning_.linear, CountFitting(candidates));
   }
 
   std::string WhyPlain(const Kernel& kernel) const {

@@ -92,7 +92,8 @@ int64_t CountMoved(const LoweredPlan& plan) {
 int CountWays(const LoweredPlan& plan, const Target& target) {
   size_t most = 0;
   for (const Node& node : plan.nodes) {
-    if (node.direct) most = std::max(most, LinearWays(plan, node, target).size());
+    if (node.direct)
+      most = std::max(most, LinearWays(plan, node, target).size());
   }
   return static_cast<int>(std::min<size_t>(most, kTriedTiles));
 }
