@@ -273,6 +273,19 @@ ROWS = {
     .transpose_signal(128, 8),
     "vocoder_f32_upsample_8": Chain("f32", 16, 256, 1, 1024).leaky_relu()
     .transpose_signal(128, 8),
+    # As models of speech have it.
+    "speech_f16_k63": Chain("f16", 16, 512, 1, 1000).depthwise_signal(63).conv(
+        512, 1, bias=False).batch_norm().relu(),
+    # Linear layers of rows: of a recommender, of a field of radiance, of a
+    # language model that makes eight texts, and with what may follow.
+    "recommender_f16_mlp": Chain("f16", 8192, 512, 1, 1).conv(
+        256, 1).relu().conv(64, 1).relu(),
+    "radiance_f32_mlp": Chain("f32", 65536, 64, 1, 1).conv(128, 1).relu().conv(
+        128, 1).relu().conv(3, 1).sigmoid(),
+    "language_f16_down_8": (lambda x: x.conv(4096, 1, bias=False).add(
+        x.input(8, 4096, 1, 1)))(Chain("f16", 8, 11008, 1, 1)),
+    "linear_f32_norm": Chain("f32", 1024, 8192, 1, 1).conv(1024, 1).group_norm(
+        16).clamp(-2, 2),
     # Of one or two images deep in a network: few tiles, of many channels.
     "deep_f16_resnet_batch_1": Chain("f16", 1, 512, 7, 7).conv(
         512, 3, padding=1, bias=False).batch_norm().relu(),

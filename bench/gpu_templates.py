@@ -330,6 +330,9 @@ PLANS = {
     "depthwise_tall": _conv("32,96,14,14", "96,1,7,7", "f16", padding=3,
                             groups=96)
     + "y = silu(c)\noutput y\n",
+    "depthwise_long_rows": _conv("4,64,1,400", "64,1,1,43", "f16",
+                                 padding="[0,21]", groups=64)
+    + "y = silu(c)\noutput y\n",
     "depthwise_by_rows": _conv("4,32,28,28", "32,1,13,13", padding=6,
                                groups=32)
     + "y = gelu(c)\noutput y\n",

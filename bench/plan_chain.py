@@ -58,6 +58,12 @@ class Chain:
                         padding=[0, dilation * (taps - 1) // 2],
                         dilation=[1, dilation])
 
+    def depthwise_signal(self, taps):
+        """The same, each channel by itself."""
+        n, c, _, length = self.dims
+        return self._op("conv2d", (n, c, 1, length), [self.param(c, 1, 1, taps)],
+                        padding=[0, (taps - 1) // 2], groups=c)
+
     def conv_transpose(self, channels, kernel, stride=1, padding=0, bias=True):
         n, c, h, w = self.dims
         weight = self.param(c, channels, kernel, kernel)

@@ -59,7 +59,7 @@ struct LinearTile {
   int warpgroups = 2;
   int images = 128;
   int stages = 3;        // of chunks, in shared memory
-  int parts = 1;         // blocks of a cluster that share the inputs of a tile
+  int parts = 1;         // blocks of a cluster that share a tile's sums
   int copied = 8;        // numbers, at once
   bool streams = false;  // weights, which are read once
   bool is_bfloat16 = false;

@@ -158,6 +158,7 @@ class Gathering {
   }
 
   void Gather(Node conv) {
+    Apart(ValueOf(conv.operands[1]));
     const bool transposed = conv.kind == NodeKind::kConvTranspose2d;
     const int input = ValueOf(conv.operands[0]);
     const int result = conv.results[0];
@@ -212,8 +213,11 @@ class Gathering {
   }
 
   LoweredPlan plan_;
-  std::map<int, int> gathered_;  // by what it is of
-  std::set<int> waiting_;        // of these, what nobody has wanted apart yet
+  // What has been gathered, by what it is of.
+  std::map<int, int> gathered_;
+  // Of these, what no node makes until Apart: to be called for each operand
+  // that a new node does not take gathered.
+  std::set<int> waiting_;
 };
 
 }  // namespace

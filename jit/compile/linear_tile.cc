@@ -33,6 +33,8 @@ constexpr int64_t kKeptBytes = 32 << 20;
 constexpr int64_t kMostProductsOfLanes = int64_t{1} << 17;
 // Of a row that no copies fit, and threads load.
 constexpr int64_t kMostOddInputs = 512;
+constexpr int64_t kMostOfAxis = int64_t{1}
+                                << 30;  // which are counted in 32 bits
 constexpr int64_t kMostBlocks = int64_t{1} << 30;
 
 // Fitted to 16 tiles each of 27 layers on an H200. Of a multiprocessor, in a
@@ -47,10 +49,14 @@ constexpr double kResults = 4;  // brought to their end
 // multiplied; of a block; and of a cluster, that brings sums together, and of
 // each time that it has twice as many blocks.
 constexpr double kLatency = 1000;
-constexpr double kCyclesOfChunk = 100;
+constexpr double kCyclesOfWait = 100;
 constexpr double kCyclesOfBlock = 500;
 constexpr double kCyclesOfCluster = 2000;
-constexpr double kCyclesOfTwice = 1500;
+constexpr double kCyclesOfTwice = 1000;
+// A cluster lies in one part of the device: of so many blocks, they find room
+// on such a share of it.
+constexpr int kFewInCluster = 4;
+constexpr double kRoomForClusters = 6.0 / 7;
 // Of what blocks do, what does not hide behind the memory.
 constexpr double kPartApart = 0.2;
 
@@ -73,40 +79,67 @@ int64_t TilesOf(const LinearWork& work, const LinearTile& tile) {
          CeilDiv(work.results, tile.warpgroups * kChannels);
 }
 
-// Cycles until the last block has ended; `at_once` of a multiprocessor.
-double CyclesOf(const LinearWork& work, const LinearTile& tile, int64_t at_once,
-                int64_t sm_count) {
-  const int64_t channels = tile.warpgroups * kChannels;
-  const auto chunks = static_cast<double>(
-      CeilDiv(CeilDiv(work.inputs, kChunk), int64_t{tile.parts}));
-  const int64_t blocks = TilesOf(work, tile) * tile.parts;
-  const auto of_sm = static_cast<double>(CeilDiv(blocks, sm_count));
-  const double together = std::min(of_sm, static_cast<double>(at_once));
+// What a multiprocessor has of the tiles of a layer.
+struct Share {
+  double blocks;    // in all
+  double together;  // at once
+  double chunks;    // of a block
+
+  // `at_once` of a multiprocessor.
+  Share(const LinearWork& work, const LinearTile& tile, int64_t at_once,
+        int64_t sm_count)
+      : chunks(static_cast<double>(
+            CeilDiv(CeilDiv(work.inputs, kChunk), int64_t{tile.parts}))) {
+    const double room = tile.parts < kFewInCluster ? 1.0 : kRoomForClusters;
+    const auto all = static_cast<double>(TilesOf(work, tile) * tile.parts);
+    blocks = std::ceil(all / (room * static_cast<double>(sm_count)));
+    together = std::min(blocks, static_cast<double>(at_once));
+  }
+};
+
+// Of a chunk of one of the blocks that are there together.
+double CyclesOfChunk(const LinearTile& tile, double together) {
   const auto bytes = static_cast<double>(BytesOfStage(tile));
-  const double products = static_cast<double>(channels * kChunk) *
-                          std::max<double>(tile.images, kFewestColumns) /
-                          kProducts;
-  const double chunk = std::max(
-      {products, bytes / kBytesOfBlocks, (products + kCyclesOfChunk) / together,
+  const double products =
+      static_cast<double>(tile.warpgroups * kChannels * kChunk) *
+      std::max<double>(tile.images, kFewestColumns) / kProducts;
+  return std::max(
+      {products, bytes / kBytesOfBlocks, (products + kCyclesOfWait) / together,
        kLatency / (together * static_cast<double>(tile.stages - 1))});
-  const double finish =
-      static_cast<double>(channels * tile.images) / (kResults * tile.parts);
-  const double cluster =
-      tile.parts > 1 ? kCyclesOfCluster + kCyclesOfTwice * std::log2(tile.parts)
-                     : 0;
-  const double cycles =
-      of_sm * (chunks * chunk + finish) +
-      (kLatency + kCyclesOfBlock + cluster) * std::ceil(of_sm / together);
+}
+
+// Of the memory and of the L2, for all blocks.
+double CyclesToBring(const LinearWork& work, const LinearTile& tile,
+                     double chunks, int64_t sm_count) {
   const auto all = static_cast<double>(sm_count);
   const auto moved =
       static_cast<double>(kBytes * (work.inputs * (work.images + work.results) +
                                     work.images * work.results));
-  const double memory =
-      moved / (kBytesOfMemory * all) + (tile.parts > 1 ? kCyclesOfCluster : 0);
+  const auto blocks = static_cast<double>(TilesOf(work, tile) * tile.parts);
   const double brought =
-      static_cast<double>(blocks) * chunks * bytes / (kBytesFromL2 * all);
-  return std::max(cycles, kLatency + std::max(memory, brought)) +
-         kPartApart * cycles;
+      blocks * chunks * static_cast<double>(BytesOfStage(tile));
+  return std::max(
+      moved / (kBytesOfMemory * all) + (tile.parts > 1 ? kCyclesOfCluster : 0),
+      brought / (kBytesFromL2 * all));
+}
+
+// Until the last block has ended; `at_once` of a multiprocessor.
+double CyclesOf(const LinearWork& work, const LinearTile& tile, int64_t at_once,
+                int64_t sm_count) {
+  const Share share(work, tile, at_once, sm_count);
+  const double finish =
+      static_cast<double>(tile.warpgroups * kChannels * tile.images) /
+      (kResults * tile.parts);
+  const double cluster =
+      tile.parts > 1 ? kCyclesOfCluster + kCyclesOfTwice * std::log2(tile.parts)
+                     : 0;
+  const double cycles =
+      share.blocks *
+          (share.chunks * CyclesOfChunk(tile, share.together) + finish) +
+      (kLatency + kCyclesOfBlock + cluster) *
+          std::ceil(share.blocks / share.together);
+  const double bring = CyclesToBring(work, tile, share.chunks, sm_count);
+  return std::max(cycles, kLatency + bring) + kPartApart * cycles;
 }
 
 // All tiles, the fastest first.
@@ -201,7 +234,8 @@ std::vector<LinearWay> WaysOfWarpgroups(const LoweredPlan& plan,
   const LinearWork work = WorkOf(plan, conv);
   const int copied = PowerIn(work.inputs, kOctet);
   if (input.dtype != filter.dtype || ElementSize(input.dtype) != kBytes ||
-      (copied == 1 && work.inputs > kMostOddInputs)) {
+      (copied == 1 && work.inputs > kMostOddInputs) ||
+      std::max(work.inputs, work.images) > kMostOfAxis) {
     return {};
   }
   std::vector<LinearWay> ways = Search(work, target).Run();

@@ -17,10 +17,11 @@ struct LinearWay {
   std::optional<double> cycles;  // of a multiprocessor, predicted
 };
 
-// Of dense.cu, if that is faster, then tiles of linear.cu: of 16-bit
-// numbers, where the target has warpgroups, those of least predicted time
-// first. None where `node` is no linear layer, or tensor cores do it as they do
-// other convolutions.
+// Tiles of linear.cu, of 16-bit numbers where the target has warpgroups, those
+// of least predicted time first; in front of them dense.cu, if it takes the
+// layer, or behind the first where products or weights are many. None where
+// `node` is no linear layer, or tensor cores do it as they do other
+// convolutions.
 std::vector<LinearWay> LinearWays(const LoweredPlan& plan, const Node& node,
                                   const Target& target);
 

@@ -61,6 +61,7 @@ class Parting {
 
   bool IsToBeParted(const Node& node) const {
     if (node.kind != NodeKind::kConv2d || node.wraps_rows) return false;
+    if (node.direct && node.direct->As<LinearTile>()) return false;
     if (ValueOf(node.operands[1]) >= plan_.num_inputs) return false;
     const auto& conv = std::get<ConvAttributes>(node.attributes);
     const Dims& filter = DimsOf(node.operands[1]);

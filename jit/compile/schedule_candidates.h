@@ -23,8 +23,8 @@ std::optional<ScheduleCandidate> CorrelationCandidate(
 
 int CountFitting(const std::vector<ScheduleCandidate>& candidates);
 
-// The ways to do `kernel`, a direct convolution of `schedule`, if it is a linear
-// layer; else none.
+// The ways to do `kernel`, a direct convolution of `schedule`, if it is a
+// linear layer; else none.
 std::vector<ScheduleCandidate> LinearCandidates(const Schedule& schedule,
                                                 const Kernel& kernel,
                                                 const Target& target);

@@ -281,7 +281,7 @@ class Reporting {
         LinearCandidates(schedule_, kernel, target_);
     report->candidates = Shown(candidates);
     TakeTime(report);
-    if (tuning_.linear == 0 || candidates.empty()) return;
+    if (tuning_.linear == 0 || candidates.size() < 2) return;
     report->why +=
         "; " + Tuned("number", tuning_.linear, CountFitting(candidates));
   }

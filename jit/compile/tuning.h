@@ -40,9 +40,8 @@ inline constexpr int kMaxTuningRank = 15;  // of conv, rows and linear
 inline constexpr std::string_view kEagerVariant = "eager";
 
 // CompileRequest::variant: "auto" for the models' choice, else "conv1",
-// "rows2", "images1", "correlations1", "linear1", several in this order with "+" between
-// them, or "eager".
-// ParseTuning(ToString(t)) equals t.
+// "rows2", "images1", "correlations1", "linear1", several in this order with
+// "+" between them, or "eager". ParseTuning(ToString(t)) equals t.
 std::string ToString(const Tuning& tuning);
 
 // Errors: INVALID_ARGUMENT for any other text.
@@ -50,8 +49,8 @@ absl::StatusOr<Tuning> ParseTuning(std::string_view variant);
 
 // What is worth measuring of a plan: the models' choice, then each further
 // layout of its convolutions, tile of its linear layers and keeper of its rows,
-// images that are moved where the models leave them and the other way, and correlations,
-// `limit` of them at most. The cpu target has the first only.
+// images that are moved where the models leave them and the other way, and
+// correlations, `limit` of them at most. The cpu target has the first only.
 std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
                                  const Target& target, size_t limit);
 

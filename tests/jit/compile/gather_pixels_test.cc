@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "jit/compile/schedule_rewrites.h"
 #include "tests/jit/compile/fastest_schedule.h"
@@ -33,6 +35,61 @@ TEST(GatherPixelsTest, ALinearLayerIsOneImage) {
   const Schedule schedule = Fastest(Linear(1000, 512));
   EXPECT_GT(schedule.prepared_bytes, 0) << "weights are packed once";
   EXPECT_THAT(SourceFilesOf(Linear(1000, 512), kA100), Contains("turn.cu"));
+}
+
+// Of rows of 256: w, another layer, and what stands between and behind.
+std::string Perceptron(int images, const std::string& between,
+                       const std::string& behind) {
+  return fmt::format(
+      "input x: f32[{0},256,1,1]\ninput z: f32[{0},256,1,1]\n"
+      "param v: f32[512,256,1,1]\nparam w: f32[256,512,1,1]\n"
+      "param s: f32[512,1,1]\nparam m: f32[512]\nparam var: f32[512]\n"
+      "a = conv2d(x, v)\n{1}c = conv2d(h, w)\n{2}\n",
+      images, between, behind);
+}
+
+int CountTurns(const std::string& text) {
+  const std::vector<std::string> files = SourceFilesOf(text);
+  return static_cast<int>(std::count(files.begin(), files.end(), "turn.cu"));
+}
+
+TEST(GatherPixelsTest, APerceptronIsTurnedInFrontAndBehind) {
+  for (const char* between : {"h = relu(a)\n", "b = mul(a, s)\nh = gelu(b)\n",
+                              "b = batch_norm(a, m, var)\nh = relu(b)\n"}) {
+    EXPECT_EQ(CountTurns(Perceptron(1024, between, "output c")), 2) << between;
+  }
+  EXPECT_EQ(
+      CountTurns(Perceptron(1024, "h = relu(a)\n", "y = add(c, x)\noutput y")),
+      2)
+      << "x is turned already";
+  EXPECT_EQ(
+      CountTurns(Perceptron(1024, "h = relu(a)\n", "y = add(c, z)\noutput y")),
+      2)
+      << "z is read where results are turned back";
+  EXPECT_EQ(CountTurns(Perceptron(1024, "h = relu(a)\n", "output c\noutput a")),
+            3)
+      << "a is wanted, too";
+}
+
+TEST(GatherPixelsTest, WhatStandsBehindTheLastImageIsNotComputed) {
+  EXPECT_EQ(CountTurns(Perceptron(1000, "h = relu(a)\n", "output c")), 2);
+  EXPECT_EQ(CountTurns(Perceptron(1001, "h = relu(a)\n", "output c")), 4)
+      << "no rows of whole accesses";
+}
+
+TEST(GatherPixelsTest, AFilterThatALayerMakesIsTurnedBack) {
+  EXPECT_EQ(CountTurns("input z: f32[192,40,1,1]\ninput x: f32[192,136,1,1]\n"
+                       "param p: f32[136,40,1,1]\nw = conv2d(z, p)\n"
+                       "r = relu(w)\ny = conv2d(x, r)\noutput y\noutput r\n"),
+            4);
+}
+
+TEST(GatherPixelsTest, LayersOfOneInputShareIt) {
+  EXPECT_EQ(CountTurns("input x: f32[1024,256,1,1]\n"
+                       "param v: f32[256,256,1,1]\nparam w: f32[256,256,1,1]\n"
+                       "a = conv2d(x, v)\nb = sigmoid(a)\nc = conv2d(x, w)\n"
+                       "y = mul(b, c)\noutput y\n"),
+            2);
 }
 
 TEST(GatherPixelsTest, SoIsAFilterAsLargeAsTheImage) {
