@@ -15,19 +15,22 @@ REASONS = {
                          "side and cutting results apart",
     "dice_of_images": "of both times the memory needs half; the rest is "
                       "beginnings and ends of kernels",
+    "down_f16_k4_s2_image_16": "from run to run between 0.99 and 1.01",
     "down_k3_s2_image_16": "three products of halves, which wait for weights "
                            "from the L2, where PyTorch has one of TF32",
     "gated_f16_image_14": "of both times the memory needs three fifths; the "
                           "rest is the beginning and the end of a kernel",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
                             "changed nothing on an H100",
-    "linear_f32_norm": "three products of halves where PyTorch has one of TF32, "
-                       "and rows are turned around before and behind",
+    "linear_f32_norm": "rows are turned around before and behind, and in fp32 "
+                       "three products of halves are beside one of TF32",
     "softmax_rows_of_10": "both run 6 µs longer than a copy, on an H100 too: "
                           "the beginning and the end of a kernel",
     "transformer_f32_mlp": "three products of halves, at 500 TFLOP/s together, "
                            "where PyTorch has one of TF32",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
+    "vocoder_f16_upsample_8": "tiles of four of eight phases, at 240 TFLOP/s; "
+                              "what they wait for has not been measured",
     "vocoder_f32_upsample_8": "three products of halves, in tiles of four of "
                               "eight phases, where PyTorch has one of TF32",
 }
