@@ -38,8 +38,8 @@ TEST(GatherPixelsTest, ALinearLayerIsOneImage) {
 }
 
 // Of rows of 256: w, another layer, and what stands between and behind.
-std::string Perceptron(int images, const std::string& between,
-                       const std::string& behind) {
+std::string PerceptronOfRows(int images, const std::string& between,
+                             const std::string& behind) {
   return fmt::format(
       "input x: f32[{0},256,1,1]\ninput z: f32[{0},256,1,1]\n"
       "param v: f32[512,256,1,1]\nparam w: f32[256,512,1,1]\n"
@@ -56,24 +56,26 @@ int CountTurns(const std::string& text) {
 TEST(GatherPixelsTest, APerceptronIsTurnedInFrontAndBehind) {
   for (const char* between : {"h = relu(a)\n", "b = mul(a, s)\nh = gelu(b)\n",
                               "b = batch_norm(a, m, var)\nh = relu(b)\n"}) {
-    EXPECT_EQ(CountTurns(Perceptron(1024, between, "output c")), 2) << between;
+    EXPECT_EQ(CountTurns(PerceptronOfRows(1024, between, "output c")), 2)
+        << between;
   }
-  EXPECT_EQ(
-      CountTurns(Perceptron(1024, "h = relu(a)\n", "y = add(c, x)\noutput y")),
-      2)
+  EXPECT_EQ(CountTurns(PerceptronOfRows(1024, "h = relu(a)\n",
+                                        "y = add(c, x)\noutput y")),
+            2)
       << "x is turned already";
-  EXPECT_EQ(
-      CountTurns(Perceptron(1024, "h = relu(a)\n", "y = add(c, z)\noutput y")),
-      2)
+  EXPECT_EQ(CountTurns(PerceptronOfRows(1024, "h = relu(a)\n",
+                                        "y = add(c, z)\noutput y")),
+            2)
       << "z is read where results are turned back";
-  EXPECT_EQ(CountTurns(Perceptron(1024, "h = relu(a)\n", "output c\noutput a")),
-            3)
+  EXPECT_EQ(
+      CountTurns(PerceptronOfRows(1024, "h = relu(a)\n", "output c\noutput a")),
+      3)
       << "a is wanted, too";
 }
 
 TEST(GatherPixelsTest, WhatStandsBehindTheLastImageIsNotComputed) {
-  EXPECT_EQ(CountTurns(Perceptron(1000, "h = relu(a)\n", "output c")), 2);
-  EXPECT_EQ(CountTurns(Perceptron(1001, "h = relu(a)\n", "output c")), 4)
+  EXPECT_EQ(CountTurns(PerceptronOfRows(1000, "h = relu(a)\n", "output c")), 2);
+  EXPECT_EQ(CountTurns(PerceptronOfRows(1001, "h = relu(a)\n", "output c")), 4)
       << "no rows of whole accesses";
 }
 
