@@ -266,11 +266,18 @@ def keep_rows(reports, differing, part):
     differ. Rows go from part to part as others come: any file may have them."""
     rows = {name: {"compiler": report["compiler"], **facts}
             for report in reports for name, facts in report["results"].items()}
-    names = generality.names_of(_GENERALITY.index(part))
     with open(_kept_in(part) / "results.jsonl", "w") as file:
-        for name in names:
+        for name in _rows_of(part):
             if name in rows and not _is_among(differing, name):
                 file.write(json.dumps(rows[name]) + "\n")
+
+
+def _rows_of(part):
+    return generality.names_of(_GENERALITY.index(part))
+
+
+def _has_all_rows(report, part):
+    return report is not None and set(_rows_of(part)) <= report["results"].keys()
 
 
 def keep_plans(report, differing):
@@ -307,11 +314,10 @@ def keep_rows_of_parts(same):
         if report.get("compiler") == same["measured"]}
     differing = same["results"]["differing"]
     rows = [measured[part] for part in _GENERALITY if part in measured]
-    for index, part in enumerate(_GENERALITY):
-        if rows and part in same["asked"] and not (
-                part in same["kinds"] and part in measured and
-                set(generality.names_of(index)) <=
-                measured[part]["results"].keys()):
+    for part in _GENERALITY:
+        is_done = part in same["kinds"] and _has_all_rows(measured.get(part),
+                                                          part)
+        if rows and part in same["asked"] and not is_done:
             keep_rows(rows, differing, part)
     if "survey" in set(same["asked"]) - set(same["kinds"]) & set(measured):
         keep_plans(measured["survey"], differing)

@@ -89,8 +89,9 @@ struct Node {
   // Of a kConv2d: so many channels of the result are columns of one filter,
   // whose weights lie side by side (part_columns.h).
   int64_t columns_apart = 1;
-  // Of a kConv2d with few results, images or channels: how a kernel does it
-  // that reads its operands as they lie (direct_conv.h).
+  // Of a kConv2d with few results, images or channels, or of rows that are
+  // multiplied as they lie: how a kernel does it that packs no weights
+  // (direct_conv.h).
   std::optional<DirectTile> direct = std::nullopt;
 
   bool Reads(int value) const;
