@@ -57,6 +57,14 @@ __device__ inline int ScaleExponent(unsigned most) {
   return max(-kLargestExponent, min(exponent, kLargestExponent));
 }
 
+// A number that is not so small then that its half is zero unless it is: an
+// infinity that meets it comes out as one.
+__device__ inline float ScaledAboveZero(float x, float scale) {
+  const float scaled = x * scale;
+  if (x == 0.0f) return scaled;
+  return fabsf(scaled) < kLeastHalf ? copysignf(kLeastHalf, x) : scaled;
+}
+
 // The value of one half of a packed binary16 pair.
 template <int kHalf>
 __device__ float HalfOf(unsigned packed) {

@@ -124,12 +124,8 @@ class ChannelPacker {
     return (phase + start) % phases + phases * (taps - 1 - tap);
   }
 
-  // Not so small that its half is zero unless it is: an infinity that meets it
-  // comes out as one.
   static __device__ float Scaled(float weight, float scale) {
-    const float scaled = weight * scale;
-    if (!Spec::kScales || weight == 0.0f) return scaled;
-    return fabsf(scaled) < kLeastHalf ? copysignf(kLeastHalf, weight) : scaled;
+    return Spec::kScales ? ScaledAboveZero(weight, scale) : weight * scale;
   }
 
   __device__ void Pack(int phase, int chunk, int eight, float scale) const {

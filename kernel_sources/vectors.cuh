@@ -143,7 +143,7 @@ struct Lane {
   __device__ operator Index() const { return position; }
 };
 
-// A position that runs with w.
+// A position that runs with w, or with c.
 template <typename Index>
 __device__ Lane<Index> operator+(Index begin, const Lane<Index>& at) {
   return {begin + at.position, at.k};
@@ -186,6 +186,15 @@ struct VectorPoint {
   Lane<Index> w;
 };
 
+// The same where a pixel is alone, and vectors run with channels.
+template <typename Index>
+struct ChannelVectorPoint {
+  Lane<Index> i;
+  Index n;
+  Lane<Index> c;
+  Index h, w;
+};
+
 // Whether vectors of so many elements never cross the end of a channel.
 template <typename Shape, int kCount>
 constexpr bool kLieInChannels = Shape::kH* Shape::kW % kCount == 0;
@@ -212,15 +221,19 @@ constexpr int kShareChannel = (Shape::kH * Shape::kW | kCount) &
 // in one channel.
 template <typename Shape, int kCount,
           bool kInChannel = kLieInChannels<Shape, kCount>, typename Index>
-__device__ VectorPoint<Index> VectorPointOf(const Point<Index>& first, int k) {
+__device__ auto VectorPointOf(const Point<Index>& first, int k) {
+  using At = VectorPoint<Index>;
   if constexpr (Shape::kW % kCount == 0) {
-    return {{first.i + k, k}, first.n, first.c, first.h, {first.w + k, k}};
+    return At{{first.i + k, k}, first.n, first.c, first.h, {first.w + k, k}};
+  } else if constexpr (Shape::kH * Shape::kW == 1 && Shape::kC % kCount == 0) {
+    return ChannelVectorPoint<Index>{
+        {first.i + k, k}, first.n, {first.c + k, k}, first.h, first.w};
   } else {
     constexpr int kShare = kShareChannel<Shape, kCount>;
     const Point<Index> own = PointOf<Shape>(first.i + k);
     const Point<Index> shared =
         kInChannel ? first : PointOf<Shape>(first.i + k / kShare * kShare);
-    return {{own.i, k}, shared.n, shared.c, own.h, {own.w, k}};
+    return At{{own.i, k}, shared.n, shared.c, own.h, {own.w, k}};
   }
 }
 

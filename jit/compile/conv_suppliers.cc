@@ -1,10 +1,12 @@
 #include "jit/compile/conv_suppliers.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "jit/compile/rounding.h"
+#include "jit/compile/split_rows.h"
 #include "jit/compile/workspace.h"
 
 namespace kiln {
@@ -13,6 +15,10 @@ namespace {
 bool PacksLike(const Kernel& a, const Kernel& b) {
   return a.conv && b.conv && a.group.anchor == b.group.anchor &&
          a.conv->packing() == b.conv->packing();
+}
+
+int OperandOf(const Schedule& schedule, const Kernel& conv, int operand) {
+  return ValueOf(schedule.lowered.nodes[conv.group.anchor].operands[operand]);
 }
 
 class Supplying {
@@ -35,6 +41,7 @@ class Supplying {
           LayerOf(schedule_, kernel) == nullptr) {
         AddLayer(kernel);
       }
+      for (const int operand : {0, 1}) AddSplitter(kernel, operand);
       schedule_.kernels.push_back(kernel);
     }
   }
@@ -42,16 +49,11 @@ class Supplying {
  private:
   // Works at each launch where weights are an input or computed.
   void AddPacker(const Kernel& kernel) {
-    const int operand =
-        ValueOf(schedule_.lowered.nodes[kernel.group.anchor].operands[1]);
-    const int viewed = schedule_.lowered.values[operand].view_of;
-    const int weight = viewed >= 0 ? viewed : operand;
     Kernel packer;
     packer.group.anchor = kernel.group.anchor;
     packer.conv = kernel.conv;
     packer.role = KernelRole::kPacks;
-    packer.prepares = weight < schedule_.lowered.num_inputs &&
-                      plan_.plan.inputs[weight].role == InputRole::kParameter;
+    packer.prepares = IsParameter(OperandOf(schedule_, kernel, 1));
     if (packer.prepares) {
       packer.packed = TakePrepared(kernel.conv->packed_bytes());
     }
@@ -68,6 +70,41 @@ class Supplying {
     bounder.prepares = true;
     bounder.bounds = TakePrepared(kBoundBytes);
     schedule_.kernels.push_back(std::move(bounder));
+  }
+
+  // Unless the layer reads it as it lies, or there is one.
+  void AddSplitter(const Kernel& kernel, int operand) {
+    const std::optional<SplitRows> rows =
+        SplitRowsOf(schedule_, kernel, operand);
+    if (!rows || SplitterOf(schedule_, kernel, operand) != nullptr) return;
+    if (operand == 0 && IsLeftSplit(InputOf(schedule_, kernel))) return;
+    Kernel splitter;
+    splitter.group.anchor = kernel.group.anchor;
+    splitter.role = KernelRole::kSplits;
+    splitter.operand = operand;
+    splitter.prepares = IsParameter(OperandOf(schedule_, kernel, operand));
+    if (splitter.prepares) {
+      splitter.split[operand] = TakePrepared(rows->bytes());
+    }
+    schedule_.kernels.push_back(std::move(splitter));
+  }
+
+  // By the layer that makes it, if that can.
+  bool IsLeftSplit(int value) {
+    for (Kernel& maker : schedule_.kernels) {
+      if (!maker.split_result && MaySplitResult(schedule_, maker, value)) {
+        maker.split_result = value;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool IsParameter(int operand) const {
+    const int viewed = schedule_.lowered.values[operand].view_of;
+    const int value = viewed >= 0 ? viewed : operand;
+    return value < schedule_.lowered.num_inputs &&
+           plan_.plan.inputs[value].role == InputRole::kParameter;
   }
 
   Place TakePrepared(int64_t bytes) {
@@ -113,6 +150,22 @@ const Kernel* LayerOf(const Schedule& schedule, const Kernel& reader) {
   return nullptr;
 }
 
+const Kernel* SplitterOf(const Schedule& schedule, const Kernel& reader,
+                         int operand) {
+  const std::optional<SplitRows> rows = SplitRowsOf(schedule, reader, operand);
+  if (!rows) return nullptr;
+  const int value = OperandOf(schedule, reader, operand);
+  for (const Kernel& kernel : schedule.kernels) {
+    const bool leaves_it =
+        kernel.splits()
+            ? SplitRowsOf(schedule, kernel, kernel.operand) == rows &&
+                  OperandOf(schedule, kernel, kernel.operand) == value
+            : operand == 0 && kernel.split_result == value;
+    if (leaves_it) return &kernel;
+  }
+  return nullptr;
+}
+
 const Kernel* BounderOf(const Schedule& schedule, const Kernel& kernel) {
   if (!kernel.LaysResults() && !kernel.lays()) return nullptr;
   for (const Kernel& other : schedule.kernels) {
@@ -124,7 +177,7 @@ const Kernel* BounderOf(const Schedule& schedule, const Kernel& kernel) {
 }
 
 int InputOf(const Schedule& schedule, const Kernel& conv) {
-  return ValueOf(schedule.lowered.nodes[conv.group.anchor].operands[0]);
+  return OperandOf(schedule, conv, 0);
 }
 
 }  // namespace kiln

@@ -9,14 +9,18 @@ namespace kiln {
 // Adds the kernels that convolutions of `schedule` need: before a convolution's
 // first kernel the one that packs its weights, and another before the first one
 // that reads them otherwise; before one whose results are laid down the one
-// that bounds these; and before the first that takes lines of some input the
-// one that lays these down.
+// that bounds these; before the first that takes lines of some input the one
+// that lays these down; and before the first linear layer that reads parts of
+// an operand the one that splits it, unless the layer that makes it does.
 void AddSuppliers(const CanonicalPlan& plan, Schedule* schedule);
 
 // The kernel that packs the weights that `reader` reads, or null.
 const Kernel* PackerOf(const Schedule& schedule, const Kernel& reader);
 // The one that lays down what a convolution reads, or null.
 const Kernel* LayerOf(const Schedule& schedule, const Kernel& reader);
+// The one that leaves what a linear layer reads instead of an operand, or null.
+const Kernel* SplitterOf(const Schedule& schedule, const Kernel& reader,
+                         int operand);
 // The one that bounds what a convolution leaves as lines, for that kernel and
 // the one that lays its input down; else null.
 const Kernel* BounderOf(const Schedule& schedule, const Kernel& kernel);

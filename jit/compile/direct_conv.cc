@@ -14,10 +14,11 @@ namespace kiln {
 namespace {
 
 std::optional<DirectTile> TileOf(const LoweredPlan& plan, const Node& node,
-                                 Grade grade, const Target& target,
-                                 int linear) {
+                                 Grade grade, const Target& target, int linear,
+                                 int spare_registers) {
   if (node.kind != NodeKind::kConv2d) return std::nullopt;
-  const std::vector<LinearWay> ways = LinearWays(plan, node, target);
+  const std::vector<LinearWay> ways =
+      LinearWays(plan, node, grade, target, spare_registers);
   if (!ways.empty()) {
     const auto rank = std::min(static_cast<size_t>(linear), ways.size() - 1);
     return ways[rank].tile;
@@ -33,10 +34,11 @@ std::optional<DirectTile> TileOf(const LoweredPlan& plan, const Node& node,
 }  // namespace
 
 LoweredPlan DirectConvolutions(LoweredPlan plan, Grade grade,
-                               const Target& target, int linear) {
+                               const Target& target, int linear,
+                               int spare_registers) {
   std::vector<std::optional<DirectTile>> tiles;
   for (const Node& node : plan.nodes) {
-    tiles.push_back(TileOf(plan, node, grade, target, linear));
+    tiles.push_back(TileOf(plan, node, grade, target, linear, spare_registers));
   }
   for (size_t i = 0; i < tiles.size(); ++i) plan.nodes[i].direct = tiles[i];
   return plan;

@@ -11,9 +11,11 @@ namespace kiln {
 // any (Node::direct) a tile: of few results head_tile.h, narrow_conv.h and
 // narrow_windows.h, of single pixels dense_tile.h and linear_tile.h, of few
 // channels stem_tile.h.
-// `linear`: the rank of linear layers' ways (Tuning::linear).
+// `linear`: the rank of linear layers' ways (Tuning::linear), of which tiles
+// leave `spare_registers` to what follows.
 LoweredPlan DirectConvolutions(LoweredPlan plan, Grade grade,
-                               const Target& target, int linear);
+                               const Target& target, int linear,
+                               int spare_registers);
 
 }  // namespace kiln
 

@@ -56,8 +56,10 @@ DirectKernel KernelOf(const HeadTile& tile) {
 }
 
 DirectKernel KernelOf(const LinearTile& tile) {
-  DirectKernel kernel = {"linear.cu", "kiln_linear", "kiln::Linear",
-                         LinearConstants(tile)};
+  DirectKernel kernel = {
+      tile.keeps_weights ? "linear_kept.cu" : "linear.cu", "kiln_linear",
+      tile.keeps_weights ? "kiln::KeptLinear" : "kiln::Linear",
+      LinearConstants(tile)};
   kernel.cluster = static_cast<uint32_t>(tile.parts);
   return kernel;
 }
@@ -102,7 +104,10 @@ std::string Why(const LinearTile& part, const DirectTile& tile) {
       "their way, {} blocks, {} resident{}",
       part.warpgroups * 64, part.images, part.stages, tile.blocks,
       tile.min_blocks,
-      part.parts > 1 ? fmt::format(", {} blocks share sums", part.parts) : "");
+      (part.parts > 1 ? fmt::format(", {} blocks share sums", part.parts)
+                      : "") +
+          (part.halves > 0 ? ", of rows in halves" : "") +
+          (part.keeps_weights ? ", which keep their weights" : ""));
 }
 
 }  // namespace

@@ -53,15 +53,19 @@ struct HeadTile {
   friend bool operator==(const HeadTile&, const HeadTile&) = default;
 };
 
-// Of linear.cu: one of 16-bit numbers that is as large as the filter. A
-// warpgroup has 64 channels of all images of a tile.
+// Of linear.cu: one that is as large as the filter. A warpgroup has 64 channels
+// of all images of a tile.
 struct LinearTile {
   int warpgroups = 2;
   int images = 128;
   int stages = 3;        // of chunks, in shared memory
   int parts = 1;         // blocks of a cluster that share a tile's sums
   int copied = 8;        // numbers, at once
+  int halves = 0;        // of each number, that split_rows.cu leaves; 0: 16-bit
+                         // numbers as they lie
   bool streams = false;  // weights, which are read once
+  // As linear_kept.cu has it: blocks keep all weights, and have many tiles.
+  bool keeps_weights = false;
   bool is_bfloat16 = false;
   friend bool operator==(const LinearTile&, const LinearTile&) = default;
 };

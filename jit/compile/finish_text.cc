@@ -142,7 +142,7 @@ std::vector<std::string> FinishText(const Schedule& schedule,
   const std::vector<KernelTensor> seen = SeenBy(code, tensors->list(), written);
   append({IntsText("kVector", kFinishVector, "kAtOnce",
                    VectorsAtOnce(kernel, seen))});
-  append(WriteHeld(code, seen, AlignDims(group.domain)[3] % kFinishVector == 0)
+  append(WriteHeld(code, seen, VectorAxisOf(group.domain, kFinishVector))
              .lines);
   append(ChannelText(code));
   append({"template <typename Fields, typename At>",

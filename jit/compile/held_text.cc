@@ -16,13 +16,15 @@ struct Member {
 
 std::vector<Member> MembersOf(const ElementCode& code,
                               const std::vector<KernelTensor>& tensors,
-                              bool rows_hold_vectors) {
+                              VectorAxis axis) {
   std::vector<Member> members;
   for (const KernelTensor& tensor : tensors) {
     const auto access = code.accesses().find(tensor.name);
     if (access == code.accesses().end()) continue;
-    const bool is_vector = access->second == "at.i" ||
-                           (RunsWithW(access->second) && rows_hold_vectors);
+    const bool is_vector =
+        access->second == "at.i" ||
+        (axis == VectorAxis::kW && RunsWithW(access->second)) ||
+        (axis == VectorAxis::kC && access->second == AxisOf(4, 1));
     members.push_back({&tensor, is_vector ? access->second : ""});
   }
   return members;
@@ -92,7 +94,7 @@ std::vector<std::string> PutText(const std::vector<Member>& members) {
       "                               const kiln::Point<Index>& at,",
       "                               bool is_aligned, const Tensors& t) {"};
   for (const Member& member : members) {
-    if (!member.tensor->is_output) continue;
+    if (!member.tensor->is_output || member.tensor->is_kept) continue;
     lines.push_back(
         fmt::format("  kiln::Put(held.{0}, is_aligned, t.{0}, {1});",
                     member.tensor->name, member.index));
@@ -101,18 +103,30 @@ std::vector<std::string> PutText(const std::vector<Member>& members) {
   return lines;
 }
 
+std::vector<std::string> KeptText(const KernelTensor& tensor) {
+  return {"template <int kCount>",
+          "static __device__ const auto& KeptOf(const Held<kCount>& held) {",
+          fmt::format("  return held.{};", tensor.name), "}"};
+}
+
 }  // namespace
 
 std::string_view HeldType(const KernelTensor& tensor) {
   return tensor.is_output && !tensor.is_read ? "Results" : "Vector";
 }
 
+VectorAxis VectorAxisOf(const Dims& domain, int64_t width) {
+  const Dims4 dims = AlignDims(domain);
+  if (dims[3] % width == 0) return VectorAxis::kW;
+  const bool are_single = dims[2] * dims[3] == 1;
+  return are_single && dims[1] % width == 0 ? VectorAxis::kC
+                                            : VectorAxis::kNone;
+}
+
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,
-                   bool rows_hold_vectors, const std::string& prefix,
-                   bool streams) {
-  const std::vector<Member> members =
-      MembersOf(code, tensors, rows_hold_vectors);
+                   VectorAxis axis, const std::string& prefix, bool streams) {
+  const std::vector<Member> members = MembersOf(code, tensors, axis);
   HeldText text;
   const auto add = [&](const std::vector<std::string>& lines) {
     text.lines.insert(text.lines.end(), lines.begin(), lines.end());
@@ -124,6 +138,9 @@ HeldText WriteHeld(const ElementCode& code,
       members.begin(), members.end(),
       [](const Member& member) { return member.tensor->is_output; });
   if (writes) add(PutText(members));
+  for (const Member& member : members) {
+    if (member.tensor->is_kept) add(KeptText(*member.tensor));
+  }
   text.any_vector =
       std::any_of(members.begin(), members.end(),
                   [](const Member& member) { return !member.index.empty(); });

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_HELD_TEXT_H_
 #define KILN_JIT_COMPILE_HELD_TEXT_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +18,17 @@ namespace kiln {
 //                                               start at each whole tensor
 //   static void FetchHeld(t, at, is_aligned, Held* held)
 //   static void PutHeld(const Held& held, at, is_aligned, t)
+//   static const auto& KeptOf(const Held& held)  what is kept, if anything is
 //
 // A tensor becomes a vector if `code` reads or writes it at at.i alone, or
-// reads it at one index that runs with w where vectors do not cross the end of
-// a row; any other stays a pointer. `prefix` makes the names InputHeld,
+// reads it at one index that runs as vectors do; any other stays a pointer.
+// `prefix` makes the names InputHeld,
 // IsInputAligned, FetchInputHeld. `streams`: whole tensors are not read again.
+// The axis along which vectors of a domain run without crossing its end:
+// columns, or of single pixels channels.
+enum class VectorAxis : uint8_t { kNone, kW, kC };
+VectorAxis VectorAxisOf(const Dims& domain, int64_t width);
+
 struct HeldText {
   std::vector<std::string> lines;
   bool any_vector = false;
@@ -33,7 +40,7 @@ std::string_view HeldType(const KernelTensor& tensor);
 
 HeldText WriteHeld(const ElementCode& code,
                    const std::vector<KernelTensor>& tensors,
-                   bool rows_hold_vectors, const std::string& prefix = "",
+                   VectorAxis axis, const std::string& prefix = "",
                    bool streams = false);
 
 }  // namespace kiln

@@ -19,6 +19,7 @@
 #include "jit/compile/row_chain_spec.h"
 #include "jit/compile/row_spec.h"
 #include "jit/compile/spec_text.h"
+#include "jit/compile/split_rows.h"
 #include "jit/compile/window_geometry.h"
 
 namespace kiln {
@@ -73,6 +74,8 @@ class SpecWriter {
 
     spec_.formula = Formula();
     spec_.tensors = tensors_.list();
+    std::erase_if(spec_.tensors,
+                  [](const KernelTensor& tensor) { return tensor.is_kept; });
     spec_.element_body = element_.lines();
     spec_.index = NeedsWideIndex() ? "long long" : "int";
     return std::move(spec_);
@@ -159,15 +162,14 @@ class SpecWriter {
   }
 
   void HoldElement() {
-    if (held_vector_ == 1) return;
+    if (held_vector_ == 1 && !holds_singles_) return;
     AddHeld(element_, kernel_.group.domain, held_vector_, "");
   }
 
   void AddHeld(const ElementCode& code, const Dims& domain, int width,
                const std::string& prefix) {
-    const bool rows_hold_vectors = AlignDims(domain)[3] % width == 0;
     const HeldText text =
-        WriteHeld(code, tensors_.list(), rows_hold_vectors, prefix,
+        WriteHeld(code, tensors_.list(), VectorAxisOf(domain, width), prefix,
                   kernel_.reduce.has_value() && kernel_.reduce->streams);
     spec_.is_vectorised = true;
     spec_.members.insert(spec_.members.end(), text.lines.begin(),
@@ -227,8 +229,15 @@ class SpecWriter {
          fmt::format("static constexpr bool kWrapsRows = {};", node.wraps_rows),
          fmt::format("static constexpr int kColumnsApart = {};",
                      node.columns_apart)});
-    tensors_.Read(input, "input");
-    tensors_.Read(weight, "weight");
+    if (SplitRowsOf(schedule_, kernel_, 0)) {
+      AddSplitOperands(schedule_, kernel_, &tensors_);
+      if (kernel_.split_result) {
+        AddSplitResult(schedule_, kernel_, &tensors_);
+      }
+    } else {
+      tensors_.Read(input, "input");
+      tensors_.Read(weight, "weight");
+    }
     AddWindow(kernel, conv.stride, conv.padding, conv.dilation);
     AddOverrun(DimsOf(input));
     AddOverrun(weight_dims);
@@ -314,16 +323,19 @@ class SpecWriter {
 
   void DirectConv(const Node& node, const DirectTile& tile) {
     Conv(node);
+    const int vector = kernel_.split_result ? kSplitVector : tile.vector;
     Append({fmt::format("using InputType = {};", tensors_.list()[0].type),
             fmt::format("using WeightType = {};", tensors_.list()[1].type),
             fmt::format("static constexpr int kThreads = {}, kVector = {};",
-                        tile.threads, tile.vector),
+                        tile.threads, vector),
             fmt::format("static constexpr int kSharedBytes = {};",
-                        tile.shared_bytes)});
+                        tile.shared_bytes),
+            BoolText("kSplitsResult", kernel_.split_result.has_value())});
     const DirectKernel kernel = DirectKernelOf(tile);
     Append(kernel.constants);
     spec_.source_file = kernel.source_file;
-    if (!tile.As<DenseTile>()) held_vector_ = tile.vector;
+    if (!tile.As<DenseTile>()) held_vector_ = vector;
+    holds_singles_ = tile.As<LinearTile>() != nullptr;
     EntrySpec entry{kernel.name,
                     kernel.function,
                     tile.threads,
@@ -623,12 +635,14 @@ class SpecWriter {
   ElementCode element_;
   KernelSpec spec_;
   int held_vector_ = 1;  // neighbours that Spec::Element's tensors are held for
+  bool holds_singles_ = false;  // tensors are held for one element, too
   std::vector<int64_t> counts_;  // that an Index must hold
 };
 
 KernelSpec MakeSpec(const Schedule& schedule, const Kernel& kernel) {
   if (kernel.packs()) return MakePackSpec(schedule, kernel);
   if (kernel.lays()) return MakeLaySpec(schedule, kernel);
+  if (kernel.splits()) return MakeSplitSpec(schedule, kernel);
   if (kernel.bounds_results()) return MakeBoundSpec(schedule, kernel);
   if (kernel.correlation) return MakeCorrelationSpec(schedule, kernel);
   if (kernel.conv.has_value()) return MakeConvSpec(schedule, kernel);

@@ -1,6 +1,7 @@
 #include "jit/compile/kernel_tensors.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -38,6 +39,12 @@ std::string KernelTensors::Write(const Store& store) {
           : fmt::format("output{}",
                         store.place.slot - schedule_.lowered.num_inputs);
   return Add({name, StorageTypeName(store.place.dtype), true, store.place});
+}
+
+void KernelTensors::Keep(int value) {
+  KernelTensor tensor = {schedule_.lowered.values[value].name, "float", true};
+  tensor.is_kept = true;
+  Add(std::move(tensor));
 }
 
 std::string KernelTensors::ReadWritten(const Store& store) {

@@ -18,6 +18,8 @@ struct KernelTensor {
   bool is_output = false;
   Place place;
   bool is_read = false;  // of an output: elements are loaded, then replaced
+  bool is_kept = false;  // of an output: by threads, for their template; not a
+                         // parameter
 };
 
 // The tensors of one kernel, each listed once, in order of first use.
@@ -33,6 +35,9 @@ class KernelTensors {
 
   // The field that `store` goes to.
   std::string Write(const Store& store);
+
+  // What is written to `value` is kept.
+  void Keep(int value);
 
   // A field of any type in the workspace.
   std::string Add(KernelTensor tensor);

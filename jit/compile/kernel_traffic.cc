@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/compile/conv_states.h"
+#include "jit/compile/split_rows.h"
 
 namespace kiln {
 namespace {
@@ -20,10 +21,12 @@ class Traffic {
       return BytesOf(WeightOf());
     }
     if (kernel_.lays()) return BytesOf(InputOf());
+    if (kernel_.splits()) return BytesOf(OperandOf(kernel_.operand));
     int64_t bytes = kernel_.correlation ? BytesOf(WeightOf())
                     : kernel_.conv      ? kernel_.conv->packed_bytes()
                                         : 0;
     if (kernel_.TakesLaidLines()) bytes += kernel_.conv->laid_lines().bytes();
+    bytes += BytesOfSplit(0) + BytesOfSplit(1);
     for (const int value : ValuesReadFirst()) bytes += BytesOf(value);
     for (const int value : ValuesReadAgain()) bytes += BytesOf(value);
     for (const Kernel* source : SourcesOfStates()) {
@@ -38,11 +41,15 @@ class Traffic {
       return kernel_.conv->laid_lines().bytes() + BytesOfScales();
     }
     if (kernel_.bounds_results()) return kBoundBytes;
+    if (kernel_.splits()) return BytesOfSplit(kernel_.operand);
     if (kernel_.laid_results)
       return kernel_.conv->laid_results().elements() * 2;
     int64_t bytes =
         LeavesStates(kernel_) ? BytesOfPartials(schedule_, kernel_) : 0;
+    const auto split = SplitResultOf(schedule_, kernel_);
+    if (split) bytes += split->bytes();
     for (const Store& store : kernel_.stores) {
+      if (store.value == kernel_.split_result) continue;
       bytes += SizeBytes({store.place.dtype, DescOf(store.value).dims});
     }
     return bytes;
@@ -54,6 +61,12 @@ class Traffic {
     constexpr int64_t kBytes = 4 + 2;
     return kernel_.laid_results ? kernel_.conv->laid_results().pixels() * kBytes
                                 : 0;
+  }
+
+  // Of parts of an operand.
+  int64_t BytesOfSplit(int operand) const {
+    const auto rows = SplitRowsOf(schedule_, kernel_, operand);
+    return rows ? rows->bytes() : 0;
   }
 
   const TensorDesc& DescOf(int value) const {
@@ -77,6 +90,10 @@ class Traffic {
     if (nodes_.empty()) values.insert(kernel_.stores.front().value);
     if (kernel_.conv) EraseUnlessReadBehind(WeightOf(), &values);
     if (kernel_.TakesLaidLines()) EraseUnlessReadBehind(InputOf(), &values);
+    for (const int operand : {0, 1}) {
+      if (BytesOfSplit(operand) == 0) continue;
+      EraseUnlessReadBehind(OperandOf(operand), &values);
+    }
     return values;
   }
 

@@ -1,13 +1,13 @@
 #include "jit/compile/linear_tile.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "fmt/format.h"
 #include "jit/compile/compute_capability.h"
 #include "jit/compile/dense_tile.h"
 #include "jit/compile/direct_cost.h"
+#include "jit/compile/linear_cost.h"
 #include "jit/compile/reshape_images.h"
 #include "jit/compile/rounding.h"
 #include "jit/compile/warpgroup_text.h"
@@ -18,146 +18,74 @@ namespace {
 constexpr int64_t kBytes = 2;  // of a number
 constexpr int64_t kOctet = 8;
 constexpr int64_t kAlignment = 16;
-constexpr int64_t kChunk = 64;
-constexpr int64_t kChannels = 64;  // of a warpgroup
 constexpr int64_t kThreads = 128;
 constexpr int64_t kProducers = 64;        // threads that bring chunks
+constexpr int64_t kBulkProducers = 32;    // of rows in parts
 constexpr int64_t kBytesOfBarriers = 16;  // of a stage
 constexpr int64_t kMostStages = 8;
-// Of a block, where two share a multiprocessor.
-constexpr int64_t kHalfOfShared = 113 * 1024;
-constexpr int64_t kImagesOfHalf = 128;  // more sums need more registers
+// Of a multiprocessor, of which blocks that share it have a part each, less
+// what is reserved.
+constexpr int64_t kSharedBytes = 228 * 1024;
+constexpr int64_t kReservedBytes = 1024;
+constexpr int64_t kRegisters = 65536;
+// Of a thread, beside its sums, of which it has so many at most.
+constexpr int64_t kOtherRegisters = 38;
+constexpr int64_t kMoreOfSplit = 10;  // where factors are beside them
+constexpr int64_t kMoreOfKept = 12;   // where a block has many tiles
+constexpr int64_t kMostSums = 128;
+constexpr int64_t kOfThread = 255;
+constexpr int kMostAtOnce = 6;  // blocks of a multiprocessor
+// Of a tile of rows in parts: of more, their factors leave no registers.
+constexpr int kMostSplitImages = 192;
 // Of weights, that may stay in an L2 of 50 MB until they are read again.
 constexpr int64_t kKeptBytes = 32 << 20;
 // Of a multiprocessor, that are left to lanes.
 constexpr int64_t kMostProductsOfLanes = int64_t{1} << 17;
 // Of a row that no copies fit, and threads load.
 constexpr int64_t kMostOddInputs = 512;
+// Of layers whose rows are split before.
+constexpr int64_t kFewestSplitImages = 16;
+constexpr int64_t kNarrow = 128;
+constexpr int64_t kManyImages = 16384;
 constexpr int64_t kMostOfAxis = int64_t{1}
                                 << 30;  // which are counted in 32 bits
 constexpr int64_t kMostBlocks = int64_t{1} << 30;
 
-// Fitted to 16 tiles each of 27 layers on an H200. Of a multiprocessor, in a
-// cycle:
-constexpr double kProducts = 1400;     // of tensor cores, as they wait
-constexpr double kFewestColumns = 64;  // that they take as long for
-constexpr double kBytesOfBlocks = 50;  // that arrive in shared memory
-constexpr double kBytesFromL2 = 30;    // of all blocks together
-constexpr double kBytesOfMemory = 14;
-constexpr double kResults = 4;  // brought to their end
-// Cycles: until what is sent for is there; of a chunk, in which nothing is
-// multiplied; of a block; and of a cluster, that brings sums together, and of
-// each time that it has twice as many blocks.
-constexpr double kLatency = 1000;
-constexpr double kCyclesOfWait = 100;
-constexpr double kCyclesOfBlock = 500;
-constexpr double kCyclesOfCluster = 2000;
-constexpr double kCyclesOfTwice = 1000;
-// A cluster lies in one part of the device: of so many blocks, they find room
-// on such a share of it.
-constexpr int kFewInCluster = 4;
-constexpr double kRoomForClusters = 6.0 / 7;
-// Of what blocks do, what does not hide behind the memory.
-constexpr double kPartApart = 0.2;
+int64_t ThreadsOf(const LinearTile& tile) {
+  return tile.warpgroups * kThreads +
+         (tile.halves > 0 ? kBulkProducers : kProducers);
+}
 
-struct LinearWork {
-  int64_t images;
-  int64_t inputs;
-  int64_t results;
-};
-
-int64_t BytesOfStage(const LinearTile& tile) {
-  return kBytes * kChunk * (tile.warpgroups * kChannels + tile.images);
+// Of a thread; where numbers have two parts, those of a chunk are apart.
+int64_t SumsOf(const LinearTile& tile) {
+  return int64_t{tile.images} / 2 * std::max(tile.halves, 1);
 }
 
 int64_t BytesOfSums(const LinearTile& tile) {
-  return 4 * int64_t{tile.images} * (tile.warpgroups * kChannels + 4);
-}
-
-int64_t TilesOf(const LinearWork& work, const LinearTile& tile) {
-  return CeilDiv(work.images, int64_t{tile.images}) *
-         CeilDiv(work.results, tile.warpgroups * kChannels);
-}
-
-// What a multiprocessor has of the tiles of a layer.
-struct Share {
-  double blocks;    // in all
-  double together;  // at once
-  double chunks;    // of a block
-
-  // `at_once` of a multiprocessor.
-  Share(const LinearWork& work, const LinearTile& tile, int64_t at_once,
-        int64_t sm_count)
-      : chunks(static_cast<double>(
-            CeilDiv(CeilDiv(work.inputs, kChunk), int64_t{tile.parts}))) {
-    const double room = tile.parts < kFewInCluster ? 1.0 : kRoomForClusters;
-    const auto all = static_cast<double>(TilesOf(work, tile) * tile.parts);
-    blocks = std::ceil(all / (room * static_cast<double>(sm_count)));
-    together = std::min(blocks, static_cast<double>(at_once));
-  }
-};
-
-// Of a chunk of one of the blocks that are there together.
-double CyclesOfChunk(const LinearTile& tile, double together) {
-  const auto bytes = static_cast<double>(BytesOfStage(tile));
-  const double products =
-      static_cast<double>(tile.warpgroups * kChannels * kChunk) *
-      std::max<double>(tile.images, kFewestColumns) / kProducts;
-  return std::max(
-      {products, bytes / kBytesOfBlocks, (products + kCyclesOfWait) / together,
-       kLatency / (together * static_cast<double>(tile.stages - 1))});
-}
-
-// Of the memory and of the L2, for all blocks.
-double CyclesToBring(const LinearWork& work, const LinearTile& tile,
-                     double chunks, int64_t sm_count) {
-  const auto all = static_cast<double>(sm_count);
-  const auto moved =
-      static_cast<double>(kBytes * (work.inputs * (work.images + work.results) +
-                                    work.images * work.results));
-  const auto blocks = static_cast<double>(TilesOf(work, tile) * tile.parts);
-  const double brought =
-      blocks * chunks * static_cast<double>(BytesOfStage(tile));
-  return std::max(
-      moved / (kBytesOfMemory * all) + (tile.parts > 1 ? kCyclesOfCluster : 0),
-      brought / (kBytesFromL2 * all));
-}
-
-// Until the last block has ended; `at_once` of a multiprocessor.
-double CyclesOf(const LinearWork& work, const LinearTile& tile, int64_t at_once,
-                int64_t sm_count) {
-  const Share share(work, tile, at_once, sm_count);
-  const double finish =
-      static_cast<double>(tile.warpgroups * kChannels * tile.images) /
-      (kResults * tile.parts);
-  const double cluster =
-      tile.parts > 1 ? kCyclesOfCluster + kCyclesOfTwice * std::log2(tile.parts)
-                     : 0;
-  const double cycles =
-      share.blocks *
-          (share.chunks * CyclesOfChunk(tile, share.together) + finish) +
-      (kLatency + kCyclesOfBlock + cluster) *
-          std::ceil(share.blocks / share.together);
-  const double bring = CyclesToBring(work, tile, share.chunks, sm_count);
-  return std::max(cycles, kLatency + bring) + kPartApart * cycles;
+  return 4 * int64_t{tile.images} * (tile.warpgroups * kLinearChannels + 4);
 }
 
 // All tiles, the fastest first.
 class Search {
  public:
-  Search(const LinearWork& work, const Target& target)
+  Search(const LinearWork& work, const Target& target, int spare_registers)
       : work_(work),
+        spare_registers_(spare_registers),
         sm_count_(MultiprocessorsOf(target)),
         most_shared_(MaxSharedBytes(target)) {}
 
   std::vector<LinearWay> Run() && {
     for (const int images : {8, 16, 32, 64, 96, 128, 192, 256}) {
-      for (const int warpgroups : {1, 2}) {
+      for (const int warpgroups : {1, 2, 4}) {
         for (const int parts : {1, 2, 4, 8}) {
-          for (const int at_once : {1, 2}) {
-            Try({warpgroups, images, 0, parts}, at_once);
-          }
+          LinearTile tile{warpgroups, images, 0, parts};
+          tile.halves = work_.halves;
+          if (IsOfUse(tile)) TryAll(tile);
         }
+        LinearTile keeper{warpgroups, images};
+        keeper.halves = work_.halves;
+        keeper.keeps_weights = true;
+        if (HasAllChannels(keeper)) TryAll(keeper);
       }
       // The least that has all of them.
       if (images >= work_.images) break;
@@ -170,37 +98,88 @@ class Search {
   }
 
  private:
+  // Whether a tile has all channels, and no more than that needs.
+  bool HasAllChannels(const LinearTile& tile) const {
+    const int64_t channels = tile.warpgroups * kLinearChannels;
+    return work_.results <= channels &&
+           (tile.warpgroups == 1 || work_.results > channels / 2);
+  }
+
+  // The largest only where all channels must be there.
+  bool IsOfUse(const LinearTile& tile) const {
+    return tile.warpgroups <= 2 ||
+           (work_.feeds && tile.parts == 1 && HasAllChannels(tile));
+  }
+
+  void TryAll(const LinearTile& tile) {
+    if (SumsOf(tile) > kMostSums) return;
+    if (tile.halves > 0 && tile.images > kMostSplitImages) return;
+    for (int at_once = 1; at_once <= kMostAtOnce; ++at_once) Try(tile, at_once);
+  }
+
+  // Bytes of a block's shared memory.
+  int64_t RoomFor(int at_once) const {
+    return std::min(most_shared_, kSharedBytes / at_once - kReservedBytes);
+  }
+
+  bool HasRegisters(const LinearTile& part, int at_once) const {
+    const int64_t others = kOtherRegisters +
+                           (part.halves > 0 ? kMoreOfSplit : 0) +
+                           (part.keeps_weights ? kMoreOfKept : 0);
+    return SumsOf(part) + others + spare_registers_ <=
+           std::min(kRegisters / (ThreadsOf(part) * at_once), kOfThread);
+  }
+
   // `at_once`: blocks of a multiprocessor.
   void Try(LinearTile part, int at_once) {
-    const int64_t chunks = CeilDiv(work_.inputs, kChunk);
-    const int64_t of_part = CeilDiv(chunks, int64_t{part.parts});
-    if ((part.parts - 1) * of_part >= chunks) return;
-    const bool is_wide = part.images > kImagesOfHalf;
-    if (is_wide && at_once > 1) return;
-    const int64_t stage = BytesOfStage(part);
-    const int64_t room =
-        at_once > 1 ? std::min(most_shared_, kHalfOfShared) : most_shared_;
-    part.stages = static_cast<int>(std::min(
-        {room / (stage + kBytesOfBarriers), kMostStages, of_part + 1}));
-    part.stages = std::max(part.stages, 2);
-    const int64_t shared =
-        RoundUp(std::max(part.stages * stage, BytesOfSums(part)) +
-                    part.stages * kBytesOfBarriers,
-                kAlignment);
-    const int64_t blocks = TilesOf(work_, part) * part.parts;
-    if (shared > room || blocks > kMostBlocks) return;
-    // Blocks alone have more stages, or they are no others.
-    if (at_once == 1 && shared <= kHalfOfShared && !is_wide) return;
+    const int64_t of_part = CeilDiv(work_.chunks(), int64_t{part.parts});
+    if ((part.parts - 1) * of_part >= work_.chunks()) return;
+    if (!HasRegisters(part, at_once)) return;
+    part.stages = static_cast<int>(StagesOf(part, of_part, at_once));
+    if (part.stages < std::min<int64_t>(of_part, 2)) return;
+    const int64_t shared = SharedBytesOf(part);
+    int64_t blocks = LinearBlocks(work_, part);
+    if (shared > RoomFor(at_once) || blocks > kMostBlocks) return;
+    if (part.keeps_weights) blocks = std::min(blocks, at_once * sm_count_);
+    // Fewer blocks at once have more stages, or they are no others.
+    if (at_once < kMostAtOnce && shared <= RoomFor(at_once + 1) &&
+        HasRegisters(part, at_once + 1)) {
+      return;
+    }
     DirectTile tile;
-    tile.threads = static_cast<int>(part.warpgroups * kThreads + kProducers);
+    tile.threads = static_cast<int>(ThreadsOf(part));
     tile.blocks = blocks;
     tile.min_blocks = at_once;
     tile.shared_bytes = shared;
     tile.part = part;
-    ways_.push_back({tile, CyclesOf(work_, part, at_once, sm_count_)});
+    ways_.push_back({tile, LinearCycles(work_, part, at_once, sm_count_)});
+  }
+
+  // As many as there is room for; where each chunk of a block is another's,
+  // no more than it has, and one more, for the first is the last one's, too.
+  int64_t StagesOf(const LinearTile& tile, int64_t of_part, int at_once) const {
+    int64_t room = RoomFor(at_once);
+    int64_t most = of_part == 1 ? 1 : of_part + 1;
+    if (tile.keeps_weights) {
+      room -= BytesOfKeptWeights(work_, tile) + BytesOfSums(tile) + kAlignment;
+      most = kMostStages;
+    }
+    return std::min({room / (BytesOfLinearStage(tile) + kBytesOfBarriers),
+                     kMostStages, most});
+  }
+
+  int64_t SharedBytesOf(const LinearTile& tile) const {
+    const int64_t stages = tile.stages * BytesOfLinearStage(tile);
+    const int64_t barriers = tile.stages * kBytesOfBarriers;
+    const int64_t bytes =
+        tile.keeps_weights ? BytesOfKeptWeights(work_, tile) + stages +
+                                 BytesOfSums(tile) + barriers + kBytesOfBarriers
+                           : std::max(stages, BytesOfSums(tile)) + barriers;
+    return RoundUp(bytes, kAlignment);
   }
 
   const LinearWork work_;
+  const int spare_registers_;
   const int64_t sm_count_;
   const int64_t most_shared_;
   std::vector<LinearWay> ways_;
@@ -210,6 +189,33 @@ class Search {
 int PowerIn(int64_t count, int64_t most) {
   while (count % most != 0) most /= 2;
   return static_cast<int>(most);
+}
+
+// A layer that reads `value` as its input, or null.
+const Node* LayerOf(const LoweredPlan& plan, int value) {
+  for (const Node& node : plan.nodes) {
+    if (IsLinearLayer(plan, node) && ValueOf(node.operands[0]) == value) {
+      return &node;
+    }
+  }
+  return nullptr;
+}
+
+// Whether a layer reads its results, or what pointwise ops make of them.
+bool FeedsLayer(const LoweredPlan& plan, const Node& conv) {
+  const auto follows = [&](int value) {
+    return std::find_if(
+        plan.nodes.begin(), plan.nodes.end(), [&](const Node& node) {
+          return node.kind == NodeKind::kPointwise && node.Reads(value);
+        });
+  };
+  int value = conv.results[0];
+  for (auto next = follows(value); LayerOf(plan, value) == nullptr;
+       next = follows(value)) {
+    if (next == plan.nodes.end()) return false;
+    value = next->results[0];
+  }
+  return true;
 }
 
 LinearWork WorkOf(const LoweredPlan& plan, const Node& conv) {
@@ -222,30 +228,61 @@ LinearWork WorkOf(const LoweredPlan& plan, const Node& conv) {
 bool IsForLanes(const LinearWork& work, const Target& target) {
   const int64_t products = work.images * work.inputs * work.results;
   return products <= kMostProductsOfLanes * MultiprocessorsOf(target) &&
-         work.inputs * work.results * kBytes <= kKeptBytes;
+         work.inputs * work.results * work.bytes() <= kKeptBytes;
+}
+
+// Whether a layer makes its input, or what pointwise ops make it of.
+bool IsFed(const LoweredPlan& plan, const Node& conv) {
+  int producer = plan.values[ValueOf(conv.operands[0])].producer;
+  while (producer >= 0 && plan.nodes[producer].kind == NodeKind::kPointwise) {
+    const int value = ValueOf(plan.nodes[producer].operands[0]);
+    producer = value >= 0 ? plan.values[value].producer : -1;
+  }
+  return producer >= 0 && IsLinearLayer(plan, plan.nodes[producer]);
+}
+
+// Whether what is gained is more than splitting takes. Of narrow layers behind
+// each other, numbers in two parts, that is not so: three of 65536 images take
+// 81 us, and turned once, before the first and behind the last
+// (gather_pixels.h), 68.
+bool IsWorthSplitting(const LoweredPlan& plan, const Node& conv,
+                      const LinearWork& work) {
+  const bool is_narrow = std::max(work.inputs, work.results) <= kNarrow;
+  const bool is_many = work.images >= kManyImages;
+  if (work.halves == 2 && is_narrow && is_many) {
+    return !work.feeds && !IsFed(plan, conv);
+  }
+  return work.images >= kFewestSplitImages;
 }
 
 std::vector<LinearWay> WaysOfWarpgroups(const LoweredPlan& plan,
-                                        const Node& conv,
-                                        const Target& target) {
+                                        const Node& conv, Grade grade,
+                                        const Target& target,
+                                        int spare_registers) {
   if (target.arch != "sm_90a") return {};
   const TensorDesc& input = plan.values[ValueOf(conv.operands[0])].desc;
   const TensorDesc& filter = plan.values[ValueOf(conv.operands[1])].desc;
-  const LinearWork work = WorkOf(plan, conv);
-  const int copied = PowerIn(work.inputs, kOctet);
-  if (input.dtype != filter.dtype || ElementSize(input.dtype) != kBytes ||
+  LinearWork work = WorkOf(plan, conv);
+  const bool is_split = input.dtype == DataType::kF32;
+  if (is_split) {
+    work.halves = grade == Grade::kTf32 ? 1 : 2;
+    work.feeds = FeedsLayer(plan, conv);
+  }
+  const int copied = is_split ? kOctet : PowerIn(work.inputs, kOctet);
+  if (input.dtype != filter.dtype ||
+      (is_split && !IsWorthSplitting(plan, conv, work)) ||
       (copied == 1 && work.inputs > kMostOddInputs) ||
       std::max(work.inputs, work.images) > kMostOfAxis) {
     return {};
   }
-  std::vector<LinearWay> ways = Search(work, target).Run();
+  std::vector<LinearWay> ways = Search(work, target, spare_registers).Run();
   for (LinearWay& way : ways) {
     auto& part = std::get<LinearTile>(way.tile.part);
     part.copied = copied;
     part.streams = work.images <= part.images &&
-                   work.results * work.inputs * kBytes > kKeptBytes;
+                   work.results * work.inputs * work.bytes() > kKeptBytes;
     part.is_bfloat16 = input.dtype == DataType::kBF16;
-    way.tile.vector = PowerIn(work.results, kOctet);
+    way.tile.vector = PowerIn(work.results, kAlignment / work.result_bytes());
   }
   return ways;
 }
@@ -253,9 +290,11 @@ std::vector<LinearWay> WaysOfWarpgroups(const LoweredPlan& plan,
 }  // namespace
 
 std::vector<LinearWay> LinearWays(const LoweredPlan& plan, const Node& node,
-                                  const Target& target) {
+                                  Grade grade, const Target& target,
+                                  int spare_registers) {
   if (!IsLinearLayer(plan, node)) return {};
-  std::vector<LinearWay> ways = WaysOfWarpgroups(plan, node, target);
+  std::vector<LinearWay> ways =
+      WaysOfWarpgroups(plan, node, grade, target, spare_registers);
   const std::optional<DirectTile> dense = DenseTileOf(plan, node, target);
   if (dense) {
     const bool is_first =
@@ -266,15 +305,21 @@ std::vector<LinearWay> LinearWays(const LoweredPlan& plan, const Node& node,
   return ways;
 }
 
+bool HasAllResults(const LinearTile& tile, int64_t results) {
+  return results <= tile.warpgroups * kLinearChannels;
+}
+
 std::vector<std::string> LinearConstants(const LinearTile& tile) {
   std::vector<std::string> lines = {
       fmt::format("static constexpr int kImages = {}, kStages = {};",
                   tile.images, tile.stages),
       fmt::format("static constexpr int kParts = {}, kCopied = {};", tile.parts,
                   tile.copied),
+      fmt::format("static constexpr int kHalves = {};", tile.halves),
       fmt::format("static constexpr bool kStreams = {};", tile.streams)};
-  const std::vector<std::string> products =
-      ChunkProducts({tile.images, kChunk, tile.is_bfloat16});
+  const std::vector<std::string> products = ChunkProducts(
+      {tile.images, kLinearChunk, tile.is_bfloat16, std::max(tile.halves, 1),
+       tile.warpgroups * kLinearChannels});
   lines.insert(lines.end(), products.begin(), products.end());
   return lines;
 }

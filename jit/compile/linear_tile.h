@@ -7,6 +7,7 @@
 
 #include "jit/artifact/target.h"
 #include "jit/compile/lowered_plan.h"
+#include "jit/plan/plan.h"
 
 namespace kiln {
 
@@ -17,13 +18,18 @@ struct LinearWay {
   std::optional<double> cycles;  // of a multiprocessor, predicted
 };
 
-// Tiles of linear.cu, of 16-bit numbers where the target has warpgroups, those
-// of least predicted time first; in front of them dense.cu, if it takes the
-// layer, or behind the first where products or weights are many. None where
-// `node` is no linear layer, or tensor cores do it as they do other
-// convolutions.
+// Tiles of linear.cu where the target has warpgroups, those of least predicted
+// time first: of 16-bit numbers, or of f32 in parts (split_rows.h). In front of
+// them dense.cu, if it takes the layer, or behind the first where products or
+// weights are many. None where `node` is no linear layer, or tensor cores do it
+// as they do other convolutions. `spare_registers`: that tiles leave to what
+// follows their sums.
 std::vector<LinearWay> LinearWays(const LoweredPlan& plan, const Node& node,
-                                  const Target& target);
+                                  Grade grade, const Target& target,
+                                  int spare_registers = 0);
+
+// Whether blocks have all of `results` channels.
+bool HasAllResults(const LinearTile& tile, int64_t results);
 
 // Members of its Spec.
 std::vector<std::string> LinearConstants(const LinearTile& tile);

@@ -409,8 +409,9 @@ std::vector<Schedule> MakeSchedules(const CanonicalPlan& plan,
   }
   KnownTiles known;
   const Choices choices = {room, tuning, refused, &known};
-  LoweredPlan lowered = DirectConvolutions(
-      MeetReductions(Lower(plan)), plan.plan.grade, target, tuning.linear);
+  LoweredPlan lowered =
+      DirectConvolutions(MeetReductions(Lower(plan)), plan.plan.grade, target,
+                         tuning.linear, SpareRegisters(room));
   const bool is_hopper = target.arch == "sm_90a";
   if (ComputeCapability(target) >= 80) {
     lowered = UnfoldPatches(GatherPixels(std::move(lowered)), is_hopper);

@@ -1,6 +1,7 @@
 #ifndef KILN_JIT_COMPILE_SCHEDULE_H_
 #define KILN_JIT_COMPILE_SCHEDULE_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -35,9 +36,9 @@ struct Store {
 inline constexpr int64_t kBoundBytes = 24;
 
 // What a kernel is there for: to compute nodes, or for one that does, the
-// convolution of its group: to pack its weights, to lay its input down, or to
-// find how large its results can be.
-enum class KernelRole : uint8_t { kComputes, kPacks, kLays, kBounds };
+// convolution of its group: to pack its weights, to lay its input down, to find
+// how large its results can be, or to split the rows of an operand.
+enum class KernelRole : uint8_t { kComputes, kPacks, kLays, kBounds, kSplits };
 
 // One kernel: what it computes and what it leaves in memory.
 struct Kernel {
@@ -66,6 +67,13 @@ struct Kernel {
   std::optional<Place> laid;
   std::optional<Place> laid_results;
   std::optional<Place> bounds;
+  // For a linear layer that reads parts of its operands' numbers
+  // (split_rows.h), input and weights, and for the kernels that leave them:
+  // where these lie, and the operand that such a kernel is there for.
+  std::array<std::optional<Place>, 2> split;
+  int operand = 0;
+  // For a linear layer: a value that it leaves so, and in no other form.
+  std::optional<int> split_result;
   // For a group with nodes in `finish`: where blocks are counted, and for how
   // many blocks earlier each applies those nodes.
   std::optional<Place> progress;
@@ -95,6 +103,7 @@ struct Kernel {
   bool packs() const { return role == KernelRole::kPacks; }
   bool lays() const { return role == KernelRole::kLays; }
   bool bounds_results() const { return role == KernelRole::kBounds; }
+  bool splits() const { return role == KernelRole::kSplits; }
   bool ReadsPacked() const { return conv && computes() && !correlation; }
   bool TakesLaidLines() const { return ReadsPacked() && conv->lays_lines; }
   bool LaysResults() const { return ReadsPacked() && conv->result_parts > 0; }

@@ -190,12 +190,13 @@ std::optional<ScheduleCandidate> CorrelationCandidate(
 
 std::vector<ScheduleCandidate> LinearCandidates(const Schedule& schedule,
                                                 const Kernel& kernel,
+                                                Grade grade,
                                                 const Target& target) {
   const LoweredPlan& plan = schedule.lowered;
   const Node& node = plan.nodes[kernel.group.anchor];
   const KnownDevice* const device = FindKnownDevice(target);
   std::vector<ScheduleCandidate> candidates;
-  for (const LinearWay& way : LinearWays(plan, node, target)) {
+  for (const LinearWay& way : LinearWays(plan, node, grade, target)) {
     ScheduleCandidate& candidate = candidates.emplace_back();
     candidate.kind = way.tile.As<DenseTile>() ? "lanes" : "warpgroups";
     candidate.detail = WhyDirect(way.tile);

@@ -27,6 +27,7 @@ int CountFitting(const std::vector<ScheduleCandidate>& candidates);
 // linear layer; else none.
 std::vector<ScheduleCandidate> LinearCandidates(const Schedule& schedule,
                                                 const Kernel& kernel,
+                                                Grade grade,
                                                 const Target& target);
 
 // What was weighed for `kernel`, a statistic over rows. Times are those of

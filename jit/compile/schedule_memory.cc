@@ -8,6 +8,7 @@
 #include "jit/compile/conv_suppliers.h"
 #include "jit/compile/lay_results.h"
 #include "jit/compile/lent_output.h"
+#include "jit/compile/split_rows.h"
 
 namespace kiln {
 namespace {
@@ -71,6 +72,7 @@ const TensorDesc& ScheduleMemory::DescOf(int value) const {
 // What a kernel's blocks leave for each other, and a supplier for others.
 void ScheduleMemory::AddNeeds(int index) {
   const Kernel& kernel = schedule_.kernels[index];
+  if (kernel.splits()) return AddSplitRows(index);
   if (kernel.conv.has_value()) return AddConvNeeds(index);
   if (kernel.rows.has_value()) return AddRowNeeds(index);
   if (kernel.reduce.has_value()) return AddReduceNeeds(index);
@@ -158,6 +160,23 @@ void ScheduleMemory::AddLaidLines(int index) {
       {index, -1, {index, last, layer.conv->laid_lines().ReservedBytes()}});
 }
 
+// Parts of an operand, for all linear layers that read them.
+void ScheduleMemory::AddSplitRows(int index) {
+  const Kernel& splitter = schedule_.kernels[index];
+  if (splitter.prepares) return;
+  int last = index;
+  for (size_t i = index; i < schedule_.kernels.size(); ++i) {
+    for (const int operand : {0, 1}) {
+      if (SplitterOf(schedule_, schedule_.kernels[i], operand) == &splitter) {
+        last = static_cast<int>(i);
+      }
+    }
+  }
+  const int64_t bytes =
+      SplitRowsOf(schedule_, splitter, splitter.operand)->bytes();
+  buffers_.push_back({index, -1, {index, last, bytes}});
+}
+
 // What blocks that hold images publish, a word for each state and one for
 // each block, apart from everything else: the next launch goes on from it.
 void ScheduleMemory::AddRecords(int index, int64_t channels) {
@@ -209,6 +228,11 @@ void ScheduleMemory::AddStoresOf(int index, const Node& node) {
     const int last_user = std::max(LastUser(value), index);
     if (last_user == index && !is_read_again) continue;
     if (schedule_.homes[value]) continue;
+    if (kernel.split_result == value) {
+      const int64_t bytes = SplitResultOf(schedule_, kernel)->bytes();
+      buffers_.push_back({index, value, {index, last_user, bytes}});
+      continue;
+    }
     if (schedule_.lowered.values[value].laid) {
       AddLaidResults(index, value, last_user);
       continue;
@@ -275,6 +299,8 @@ void ScheduleMemory::Fill(const Buffer& buffer, const Place& place) {
     kernel.packed = place;
   } else if (kernel.lays()) {
     kernel.laid = place;
+  } else if (kernel.splits()) {
+    kernel.split[kernel.operand] = place;
   } else if (buffer.counts) {
     kernel.progress = place;
     AddZero(buffer, place, ZeroWhen::kEachLaunch);
@@ -302,6 +328,14 @@ void ScheduleMemory::FindWhatOthersLeave(Kernel* kernel) const {
     kernel->laid = kernel->conv->problem.input_is_laid
                        ? schedule_.homes[InputOf(schedule_, *kernel)]
                        : LayerOf(schedule_, *kernel)->laid;
+  }
+  for (const int operand : {0, 1}) {
+    const Kernel* const splitter =
+        kernel->computes() ? SplitterOf(schedule_, *kernel, operand) : nullptr;
+    if (splitter == nullptr) continue;
+    kernel->split[operand] = splitter->splits()
+                                 ? splitter->split[splitter->operand]
+                                 : schedule_.homes[*splitter->split_result];
   }
   const Kernel* const bounder = BounderOf(schedule_, *kernel);
   if (bounder == nullptr) return;

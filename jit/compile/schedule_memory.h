@@ -49,6 +49,7 @@ class ScheduleMemory {
   void AddConvNeeds(int index);
   void AddPackedWeights(int index);
   void AddLaidLines(int index);
+  void AddSplitRows(int index);
   void AddRecords(int index, int64_t channels);
   void AddProgress(int index);
 

@@ -101,6 +101,10 @@ class Reporting {
       report->why =
           "brings input into halves with a scale for each pixel, once for all "
           "blocks";
+    } else if (kernel.splits()) {
+      report->why =
+          "brings rows into halves with a scale for each, as tensor cores read "
+          "them";
     } else if (kernel.bounds_results()) {
       report->why = "finds how large results can be, for the scales of pixels";
     } else if (kernel.conv) {
@@ -278,7 +282,7 @@ class Reporting {
     report->why = WhyPlain(kernel);
     if (kernel.group.anchor < 0 || !NodeAt(kernel.group.anchor).direct) return;
     const std::vector<ScheduleCandidate> candidates =
-        LinearCandidates(schedule_, kernel, target_);
+        LinearCandidates(schedule_, kernel, plan_.plan.grade, target_);
     report->candidates = Shown(candidates);
     TakeTime(report);
     if (tuning_.linear == 0 || candidates.size() < 2) return;

@@ -89,11 +89,11 @@ int64_t CountMoved(const LoweredPlan& plan) {
 }
 
 // Of Tuning::linear.
-int CountWays(const LoweredPlan& plan, const Target& target) {
+int CountWays(const LoweredPlan& plan, Grade grade, const Target& target) {
   size_t most = 0;
   for (const Node& node : plan.nodes) {
-    if (node.direct)
-      most = std::max(most, LinearWays(plan, node, target).size());
+    if (!node.direct) continue;
+    most = std::max(most, LinearWays(plan, node, grade, target).size());
   }
   return static_cast<int>(std::min<size_t>(most, kTriedTiles));
 }
@@ -164,7 +164,7 @@ std::vector<Tuning> Alternatives(const CanonicalPlan& plan,
     if (!kernel.row_work) continue;
     rows = std::max(rows, CountFitting(RowCandidates(kernel, target)));
   }
-  const int linear = CountWays(first.lowered, target);
+  const int linear = CountWays(first.lowered, plan.plan.grade, target);
   for (int rank = 1; rank < std::max({conv, rows, linear}); ++rank) {
     if (rank < conv) alternatives.push_back({rank, 0});
     if (rank < linear) alternatives.push_back({.linear = rank});

@@ -62,6 +62,17 @@ uint32_t RowsOfPixels(const ConvGeometry& g) {
   return g.octets_of_row() == 2 ? 2 * apart | kSwizzled : apart;
 }
 
+// How many units behind the first parts of weights and of inputs those lie that
+// are multiplied, the smallest products first.
+std::vector<std::pair<int64_t, int64_t>> PartsToMultiply(
+    const ChunkOfProducts& chunk) {
+  if (chunk.halves == 1) return {{0, 0}};
+  constexpr int64_t kUnitsOfRow = 8;
+  return {{chunk.weights * kUnitsOfRow, 0},
+          {0, chunk.columns * kUnitsOfRow},
+          {0, 0}};
+}
+
 class ProductWriter {
  public:
   explicit ProductWriter(const ConvGeometry& g)
@@ -201,20 +212,24 @@ std::vector<std::string> ChunkProducts(const ChunkOfProducts& chunk) {
       fmt::format("      \"mov.b32 rows, {};\"", kLines),
       fmt::format("      \"setp.ne.b32 keep, %{}, 0;\"", sums + 2),
       "      \"setp.eq.b32 yes, 0, 0;\""};
-  for (int64_t k = 0; k < chunk.depth; k += 16) {
-    const auto matrix = [&](const char* name, int operand) {
+  const auto matrix = [&](const char* name, int operand, int64_t units) {
+    lines.push_back(
+        fmt::format("      \"add.s32 lower, %{}, {};\"", operand, units));
+    lines.push_back(
+        fmt::format("      \"mov.b64 {}, {{lower, rows}};\"", name));
+  };
+  const char* keep = "keep";
+  for (const auto& [weights, inputs] : PartsToMultiply(chunk)) {
+    for (int64_t k = 0; k < chunk.depth; k += 16) {
+      matrix("w", sums, weights + k / 8);
+      matrix("x", sums + 1, inputs + k / 8);
+      lines.push_back(fmt::format(
+          "      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} \"",
+          chunk.columns, type, type));
       lines.push_back(
-          fmt::format("      \"add.s32 lower, %{}, {};\"", operand, k / 8));
-      lines.push_back(
-          fmt::format("      \"mov.b64 {}, {{lower, rows}};\"", name));
-    };
-    matrix("w", sums);
-    matrix("x", sums + 1);
-    lines.push_back(fmt::format(
-        "      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} \"",
-        chunk.columns, type, type));
-    lines.push_back(fmt::format("      KILN_SUMS \"w, x, {}, 1, 1, 0, 0;\"",
-                                k == 0 ? "keep" : "yes"));
+          fmt::format("      KILN_SUMS \"w, x, {}, 1, 1, 0, 0;\"", keep));
+      keep = "yes";
+    }
   }
   lines.emplace_back("      \"}\"");
   AddSumsOperands(sums, &lines);

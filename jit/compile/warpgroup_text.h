@@ -29,6 +29,11 @@ struct ChunkOfProducts {
   int64_t columns;  // inputs; a multiple of 8 up to 256
   int64_t depth;    // a multiple of 16 up to 64
   bool is_bfloat16;
+  // Parts of a number: of two, the second ones lie as many rows of eight units
+  // behind the first as there are weights or inputs, and the product of both is
+  // left out.
+  int halves = 1;
+  int64_t weights = 0;
 };
 std::vector<std::string> ChunkProducts(const ChunkOfProducts& chunk);
 

@@ -1,7 +1,9 @@
-// Linear layers of 16-bit numbers (linear.cu), by tiles of all kinds: chunks,
+// Linear layers (linear.cu, linear_kept.cu), by tiles of all kinds: chunks,
 // channels and images that do not fill the last, rows that are no whole
-// accesses of 16 bytes, clusters of each size, weights that are streamed,
-// tensors that do not begin with an access.
+// accesses of 16 bytes, clusters of each size, weights that are streamed or
+// stay, tensors that do not begin with an access. Of f32 in halves
+// (split_rows.cu): what a layer leaves for the next, in both grades, with
+// infinities, and with sums as tensor cores round them.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -55,6 +57,61 @@ TEST(PtxLinearTest, AgreesWithTheReferenceInAllWays) {
   }
   EXPECT_EQ(parts, (std::set<int>{1, 2, 4, 8}));
   EXPECT_GE(images.size(), 5);
+}
+
+// In halves of f32, one layer or several.
+std::vector<std::string> SplitLayers() {
+  return {
+      Conv("70,200,1,1", "72,200,1,1", "", "y = relu(c)", "f32"),
+      Conv("300,131,1,1", "67,131,1,1", "", "y = tanh(c)", "f32"),
+      Conv("33,24,5,6", "150,24,5,6", "", "y = silu(c)", "f32"),
+      "input x: f32[70,48,1,1]\nparam u: f32[128,48,1,1]\n"
+      "param v: f32[64,128,1,1]\nparam b: f32[64]\nparam w: f32[3,64,1,1]\n"
+      "c = conv2d(x, u)\nd = gelu(c)\ne = conv2d(d, v, b)\nf = tanh(e)\n"
+      "y = conv2d(f, w)\noutput y\n",
+      // What a layer reads is read by an op of its maker's kernel, too; both
+      // its readers have the same halves.
+      "input x: f32[90,128,1,1]\nparam u: f32[136,128,1,1]\n"
+      "param v: f32[256,136,1,1]\nparam w: f32[64,136,1,1]\n"
+      "c = conv2d(x, u)\nd = relu(c)\ns = sigmoid(d)\ne = conv2d(d, v)\n"
+      "f = conv2d(d, w)\noutput s\noutput e\noutput f\n",
+      // Weights of the workspace.
+      "input x: f32[130,96,1,1]\ninput u: f32[200,96,1,1]\n"
+      "input w: f32[50,200,1,1]\nc = conv2d(x, u)\nd = relu(c)\n"
+      "y = conv2d(d, w)\noutput y\n",
+  };
+}
+
+void ExpectAgreementInAllWays(const std::string& grade) {
+  bool keeps_weights = false;
+  bool leaves_halves = false;
+  for (const std::string& layer : SplitLayers()) {
+    for (const int rank : {0, 1, 3, 6, 9, 14}) {
+      SCOPED_TRACE(layer + std::to_string(rank));
+      PlanRunOptions options;
+      options.tuning.linear = rank;
+      const PlanKernels kernels =
+          Compiled("grade " + grade + "\n" + layer, kTarget, options);
+      for (const std::string& file : kernels.files) {
+        keeps_weights = keeps_weights || file == "linear_kept.cu";
+      }
+      for (const Kernel& kernel : kernels.schedule.kernels) {
+        leaves_halves = leaves_halves || kernel.split_result.has_value();
+      }
+      ExpectAgreementWithSpecials(kernels, {}, {{}},
+                                  {Interrupted(), OffGrid()});
+    }
+  }
+  EXPECT_TRUE(keeps_weights);
+  EXPECT_TRUE(leaves_halves);
+}
+
+TEST(PtxLinearTest, HalvesAgreeWithTheReferenceInFp32) {
+  ExpectAgreementInAllWays("fp32");
+}
+
+TEST(PtxLinearTest, HalvesAgreeWithTheReferenceInTf32) {
+  ExpectAgreementInAllWays("tf32");
 }
 
 TEST(PtxLinearTest, LargeWeightsAreStreamed) {

@@ -31,7 +31,7 @@ std::string LinearLayer(int images, int inputs, int results,
 std::vector<LinearWay> WaysOf(const std::string& text,
                               const Target& target = kH100) {
   const LoweredPlan plan = LoweredOf(text);
-  return LinearWays(plan, plan.nodes.front(), target);
+  return LinearWays(plan, plan.nodes.front(), Grade::kFp32, target);
 }
 
 TEST(LinearTileTest, RowsAreReadAsTheyLie) {
@@ -54,13 +54,81 @@ TEST(LinearTileTest, LayersOfAPerceptronAreAKernelEach) {
 
 TEST(LinearTileTest, OthersAreLeftToTheirKernels) {
   const auto linear = Contains(kLinear);
-  EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 768, 768, "f32")), Not(linear));
+  EXPECT_THAT(SourceFilesOf(LinearLayer(8, 768, 30000, "f32")), Not(linear))
+      << "few rows";
+  EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 768, 768, "f32"), kA100),
+              Not(linear));
   EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 577, 768)), Not(linear))
       << "no copy of four bytes";
   EXPECT_THAT(SourceFilesOf(LinearLayer(256, 17, 256)), ElementsAre(kLinear));
   EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 768, 768), kA100), Not(linear));
   EXPECT_THAT(SourceFilesOf(LinearLayer(32, 672, 28)), Not(linear))
       << "few products";
+}
+
+constexpr char kSplit[] = "split_rows.cu";
+constexpr char kKept[] = "linear_kept.cu";
+
+// Layers of f32 from `widths[0]` to `widths[1]` and so on.
+std::string Perceptron(int images, const std::vector<int>& widths,
+                       const std::string& grade = "fp32") {
+  std::string text = fmt::format("grade {}\ninput v0: f32[{},{},1,1]\n", grade,
+                                 images, widths[0]);
+  for (size_t i = 1; i < widths.size(); ++i) {
+    text +=
+        fmt::format("param w{}: f32[{},{},1,1]\n", i, widths[i], widths[i - 1]);
+  }
+  for (size_t i = 1; i < widths.size(); ++i) {
+    text +=
+        fmt::format("c{0} = conv2d(v{1}, w{0})\nv{0} = relu(c{0})\n", i, i - 1);
+  }
+  return text + fmt::format("output v{}\n", widths.size() - 1);
+}
+
+TEST(LinearTileTest, RowsOfF32AreSplit) {
+  EXPECT_THAT(SourceFilesOf(LinearLayer(4096, 768, 768, "f32")),
+              ElementsAre(kSplit, kSplit, kLinear));
+  EXPECT_THAT(
+      SourceFilesOf("grade tf32\n" + LinearLayer(64, 512, 4096, "f32", 7)),
+      ElementsAre(kSplit, kSplit, kLinear));
+}
+
+TEST(LinearTileTest, LayersLeaveHalvesForTheNext) {
+  EXPECT_THAT(
+      SourceFilesOf(Perceptron(4096, {100, 256, 256, 10})),
+      ElementsAre(kSplit, kSplit, kLinear, kSplit, kLinear, kSplit, kLinear))
+      << "of the input, and of weights";
+  const Schedule wide = Fastest(Perceptron(4096, {100, 520, 10}), kH100);
+  int split = 0;
+  for (const Kernel& kernel : wide.kernels) split += kernel.splits() ? 1 : 0;
+  EXPECT_EQ(split, 4) << "no block has all of a row";
+}
+
+TEST(LinearTileTest, WhatOthersReadIsNotLeftInHalvesAlone) {
+  const Schedule schedule = Fastest(
+      "input x: f32[4096,128,1,1]\nparam v: f32[128,128,1,1]\n"
+      "param w: f32[64,128,1,1]\na = conv2d(x, v)\nb = relu(a)\n"
+      "c = conv2d(b, w)\noutput b\noutput c\n",
+      kH100);
+  for (const Kernel& kernel : schedule.kernels) {
+    EXPECT_FALSE(kernel.split_result);
+  }
+}
+
+TEST(LinearTileTest, NarrowLayersOfManyRowsStayTurnedInFp32) {
+  const auto split = Contains(kSplit);
+  EXPECT_THAT(SourceFilesOf(Perceptron(65536, {64, 128, 128, 3})), Not(split));
+  EXPECT_THAT(SourceFilesOf(Perceptron(65536, {64, 128, 128, 3}, "tf32")),
+              split);
+  EXPECT_THAT(SourceFilesOf(Perceptron(65536, {64, 128})), split);
+}
+
+TEST(LinearTileTest, SmallWeightsStay) {
+  EXPECT_THAT(SourceFilesOf(Perceptron(65536, {64, 128}, "tf32")),
+              Contains(kKept));
+  EXPECT_THAT(SourceFilesOf(LinearLayer(65536, 128, 128)), ElementsAre(kKept));
+  EXPECT_THAT(SourceFilesOf(LinearLayer(65536, 1024, 128)),
+              ElementsAre(kLinear));
 }
 
 TEST(LinearTileTest, WeightsThatAreReadOnceAreStreamed) {
@@ -86,7 +154,7 @@ TEST(LinearTileTest, WaysAreInTheOrderOfPredictedTimes) {
     const auto& part = std::get<LinearTile>(way.tile.part);
     EXPECT_EQ(part.copied, 4);
     EXPECT_EQ(way.tile.vector, 4);
-    EXPECT_LE(way.tile.shared_bytes * way.tile.min_blocks, 227 * 1024);
+    EXPECT_LE((way.tile.shared_bytes + 1024) * way.tile.min_blocks, 228 * 1024);
   }
 }
 
