@@ -12,6 +12,17 @@ def _conv(x, w, dtype="f32", **options):
             f"c = {op}(x, w{attributes})\n")
 
 
+def _layers(rows, first, *widths):
+    """Linear layers of f32 with so many results each."""
+    text = f"input v0: f32[{rows},{first},1,1]\n"
+    for i, width in enumerate(widths):
+        inputs = widths[i - 1] if i > 0 else first
+        text += f"param w{i}: f32[{width},{inputs},1,1]\n"
+    for i in range(len(widths)):
+        text += f"c{i} = conv2d(v{i}, w{i})\nv{i + 1} = gelu(c{i})\n"
+    return text + f"output v{len(widths)}\n"
+
+
 def _laid_results(x, w, v):
     """Two convolutions of inputs of these extents, the first one's weights w."""
     return (_conv(x, w).replace("c = ", f"param v: f32[{v}]\nc = ")
@@ -298,7 +309,8 @@ PLANS = {
     + "n = group_norm(c, num_groups=16)\nr = relu(n)\n"
     + "y = max_pool2d(r, kernel_size=2)\noutput y\n",
     # turn.cu, unfold.cu, and convolutions of what is rounded.
-    "turn": _conv("133,24,3,2", "140,24,3,2") + "y = gelu(c)\noutput y\n",
+    "turn": _conv("133,24,3,2", "140,24,3,2").replace("w: f32", "w: f16")
+    + "y = gelu(c)\noutput y\n",
     "join": "input x: f16[16,512,1,197]\nparam u: f16[1536,512,1,1]\n"
     + "param v: f16[512,1536,1,1]\na = conv2d(x, u)\ng = gelu(a)\n"
     + "c = conv2d(g, v)\ny = add(c, x)\noutput y\n",
@@ -372,6 +384,15 @@ PLANS = {
     + "y = gelu(c)\noutput y\n",
     "linear_shared": _conv("72,1100,1,1", "100,1100,1,1", "bf16")
     + "y = silu(c)\noutput y\n",
+    # linear_kept.cu, and rows of f32 in halves, that a layer leaves, too.
+    "linear_kept": _conv("40000,72,1,1", "100,72,1,1", "f16")
+    + "y = gelu(c)\noutput y\n",
+    "linear_split": _conv("300,330,1,1", "140,330,1,1")
+    + "y = gelu(c)\noutput y\n",
+    "linear_split_tf32": "grade tf32\n"
+    + _conv("200,1300,1,1", "100,1300,1,1") + "y = silu(c)\noutput y\n",
+    "linear_leaves_halves": _layers(5000, 40, 256, 130, 10),
+    "linear_keeps_and_leaves": "grade tf32\n" + _layers(40000, 72, 128, 64, 3),
     # stem_conv2d.cu: of 16 bits with a stride, of one channel; of so much f32
     # that it takes it, rounded and split.
     "stem": _conv("4,3,70,96", "24,3,3,3", "f16", stride=2, padding=1)

@@ -113,15 +113,15 @@ class LinearResults {
 
   // Of all blocks that share them.
   __device__ void TakeSums(const float* from, float (&sums)[kVector]) const {
-    constexpr int kAtOnce = kVector % 4 == 0 ? 4 : 1;
+    constexpr int kTaken = kVector % 4 == 0 ? 4 : 1;  // by an access
 #pragma unroll
     for (int k = 0; k < kVector; ++k) sums[k] = Spec::kParts == 1 ? from[k] : 0;
     if constexpr (Spec::kParts > 1) {
 #pragma unroll
-      for (int k = 0; k < kVector; k += kAtOnce) {
+      for (int k = 0; k < kVector; k += kTaken) {
 #pragma unroll
         for (int part = 0; part < Spec::kParts; ++part) {
-          AddFromRank<kAtOnce>(from + k, part, sums + k);
+          AddFromRank<kTaken>(from + k, part, sums + k);
         }
       }
     }

@@ -61,11 +61,12 @@ class LinearSums {
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const float sum = kApart ? all_[i + k] : d_[i + k];
-        // Finite, as the sum may be 0.
-        const float factor =
-            fminf(of_images[k % 2] * of_channels[k / 2], PowerOfTwo(127));
+        // One after the other, the smaller first: together they may be beyond
+        // what a float can be, and infinities and zeros must stay.
+        const float a = of_images[k % 2];
+        const float b = of_channels[k / 2];
         (*sums)[image + i * 2 + k % 2][channel + k / 2 * 8] =
-            Tile::kIsSplit ? sum * factor : sum;
+            Tile::kIsSplit ? sum * fminf(a, b) * fmaxf(a, b) : sum;
       }
     }
   }

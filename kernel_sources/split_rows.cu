@@ -1,8 +1,9 @@
 // Leaves the rows of a matrix of f32 as parts of 16 bits for linear.cu
 // (split_parts.cuh). A row's numbers share a scale, by the largest finite one;
 // factors undo it. Infinities and NaNs stay what they are in the first part,
-// and are zeros in the second; of a matrix that meets them (weights), parts of
-// a number have its sign, and are not 0 unless it is.
+// and are zeros in the second; of a matrix that meets them (weights, which are
+// taken to be finite), parts of a number have its sign, and are not 0 unless it
+// is.
 #include "conv_halves.cuh"
 #include "split_parts.cuh"
 #include "storage_types.cuh"

@@ -142,8 +142,8 @@ std::vector<std::string> FinishText(const Schedule& schedule,
   const std::vector<KernelTensor> seen = SeenBy(code, tensors->list(), written);
   append({IntsText("kVector", kFinishVector, "kAtOnce",
                    VectorsAtOnce(kernel, seen))});
-  append(WriteHeld(code, seen, VectorAxisOf(group.domain, kFinishVector))
-             .lines);
+  append(
+      WriteHeld(code, seen, VectorAxisOf(group.domain, kFinishVector)).lines);
   append(ChannelText(code));
   append({"template <typename Fields, typename At>",
           "static __device__ void Element(Fields& t, const At& at,",

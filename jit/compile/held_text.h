@@ -10,6 +10,11 @@
 
 namespace kiln {
 
+// The axis along which vectors of a domain run without crossing its end:
+// columns, or of single pixels channels.
+enum class VectorAxis : uint8_t { kNone, kW, kC };
+VectorAxis VectorAxisOf(const Dims& domain, int64_t width);
+
 // Members of a Spec that let element code run on neighbours in registers:
 //
 //   template <int kCount>
@@ -24,11 +29,6 @@ namespace kiln {
 // reads it at one index that runs as vectors do; any other stays a pointer.
 // `prefix` makes the names InputHeld,
 // IsInputAligned, FetchInputHeld. `streams`: whole tensors are not read again.
-// The axis along which vectors of a domain run without crossing its end:
-// columns, or of single pixels channels.
-enum class VectorAxis : uint8_t { kNone, kW, kC };
-VectorAxis VectorAxisOf(const Dims& domain, int64_t width);
-
 struct HeldText {
   std::vector<std::string> lines;
   bool any_vector = false;
@@ -39,9 +39,8 @@ struct HeldText {
 std::string_view HeldType(const KernelTensor& tensor);
 
 HeldText WriteHeld(const ElementCode& code,
-                   const std::vector<KernelTensor>& tensors,
-                   VectorAxis axis, const std::string& prefix = "",
-                   bool streams = false);
+                   const std::vector<KernelTensor>& tensors, VectorAxis axis,
+                   const std::string& prefix = "", bool streams = false);
 
 }  // namespace kiln
 

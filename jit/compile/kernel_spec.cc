@@ -635,7 +635,7 @@ class SpecWriter {
   ElementCode element_;
   KernelSpec spec_;
   int held_vector_ = 1;  // neighbours that Spec::Element's tensors are held for
-  bool holds_singles_ = false;  // tensors are held for one element, too
+  bool holds_singles_ = false;   // tensors are held for one element, too
   std::vector<int64_t> counts_;  // that an Index must hold
 };
 

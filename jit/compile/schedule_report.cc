@@ -116,6 +116,9 @@ class Reporting {
     } else {
       ExplainPlain(kernel, report);
     }
+    if (kernel.split_result) {
+      report->why += "; leaves them in halves, as the next layer takes them";
+    }
     if (kernel.backwards) {
       report->why +=
           "; from the end, which the L2 cache has from the kernel "

@@ -7,13 +7,14 @@
 
 #include "fmt/format.h"
 #include "jit/compile/conv_constants.h"
+#include "jit/compile/linear_cost.h"
+#include "jit/compile/linear_tile.h"
 #include "jit/compile/rounding.h"
 
 namespace kiln {
 namespace {
 
 constexpr int64_t kThreads = 256;
-constexpr int64_t kChunk = 64;
 constexpr int64_t kBytes = 2;  // of a part
 constexpr int64_t kFactorBytes = 4;
 constexpr int64_t kAtOnce = 4;        // numbers of a thread
@@ -23,8 +24,8 @@ constexpr int kWeights = 1;  // the operand
 
 // Threads that have a row: a power of two.
 int64_t LanesOf(const SplitRows& split) {
-  const int64_t accesses =
-      CeilDiv(split.numbers, kChunk) * kChunk / (kAtOnce * kFewestRounds);
+  const int64_t accesses = CeilDiv(split.numbers, kLinearChunk) * kLinearChunk /
+                           (kAtOnce * kFewestRounds);
   return std::min<int64_t>(
       kThreads,
       static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(accesses))));
@@ -54,7 +55,7 @@ bool IsSplitInputOf(const Node& node, int value, int halves) {
              [&](const Operand& operand) { return ValueOf(operand) == value; });
 }
 
-Place FactorsBehind(Place parts, const SplitRows& split) {
+Place FactorsOf(Place parts, const SplitRows& split) {
   parts.offset_bytes += split.bytes_of_parts();
   return parts;
 }
@@ -62,13 +63,13 @@ Place FactorsBehind(Place parts, const SplitRows& split) {
 void AddSplit(const SplitRows& split, const Place& place, const char* parts,
               const char* factors, bool writes, KernelTensors* tensors) {
   tensors->Add({parts, "kiln::Float16", writes, place});
-  tensors->Add({factors, "float", writes, FactorsBehind(place, split)});
+  tensors->Add({factors, "float", writes, FactorsOf(place, split)});
 }
 
 }  // namespace
 
 int64_t SplitRows::bytes_of_parts() const {
-  return halves * rows * CeilDiv(numbers, kChunk) * kChunk * kBytes;
+  return halves * rows * CeilDiv(numbers, kLinearChunk) * kLinearChunk * kBytes;
 }
 
 int64_t SplitRows::bytes() const {
@@ -83,9 +84,10 @@ bool MaySplitResult(const Schedule& schedule, const Kernel& kernel, int value) {
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
   };
   const TensorDesc& desc = plan.values[value].desc;
-  if (tile == nullptr || !is_inside(plan.values[value].producer) ||
-      desc.dtype != DataType::kF32 || desc.dims != kernel.group.domain ||
-      desc.dims[1] % kSplitVector != 0 || !HasAllResults(*tile, desc.dims[1])) {
+  if (tile == nullptr || !kernel.computes() ||
+      !is_inside(plan.values[value].producer) || desc.dtype != DataType::kF32 ||
+      desc.dims != kernel.group.domain || desc.dims[1] % kSplitVector != 0 ||
+      !HasAllResults(*tile, desc.dims[1])) {
     return false;
   }
   const bool is_seen =

@@ -17,7 +17,10 @@ import host_times
 # By the start of a plan's name: of the tile, of why it is, and of its details.
 _REASONS = {"conv_beside": "what ops read of other tensors",
             "conv_rounded": "rounded in registers",
-            "conv_laid_results": "as the next convolution takes them"}
+            "conv_laid_results": "as the next convolution takes them",
+            "linear_kept": "which keep their weights",
+            "linear_leaves_halves": "leaves them in halves",
+            "linear_keeps_and_leaves": "leaves them in halves"}
 _TILES = {"conv_apart": "pixels by rows", "conv_eights": "channels by eights",
           "conv_lines": "channels by lines"}
 _DETAILS = {"transpose_all_phases": "in all phases"}
@@ -30,6 +33,10 @@ _KERNELS = {
     "windows_f16": "kiln_narrow_conv2d",
     "head": "kiln_head_conv2d", "head_wide": "kiln_head_conv2d",
     "linear": "kiln_linear", "linear_shared": "kiln_linear",
+    "linear_kept": "kiln_linear", "linear_split": "kiln_split_rows",
+    "linear_split_tf32": "kiln_split_rows",
+    "linear_leaves_halves": "kiln_split_rows",
+    "linear_keeps_and_leaves": "kiln_split_rows",
     "stem": "kiln_stem_conv2d", "stem_one_channel": "kiln_stem_conv2d",
     "stem_tf32": "kiln_stem_conv2d", "stem_fp32": "kiln_stem_conv2d",
     "rows_warp": "kiln_row_warp", "rows_warps": "kiln_row_warp",

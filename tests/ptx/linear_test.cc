@@ -17,6 +17,7 @@ namespace kiln::ptx {
 namespace {
 
 constexpr char kTarget[] = "sm_90a/132";
+constexpr char kSmallTarget[] = "sm_90a/2";
 constexpr int kRanks = 16;
 
 const LinearTile* TileIn(const PlanKernels& kernels) {
@@ -82,7 +83,9 @@ std::vector<std::string> SplitLayers() {
   };
 }
 
-void ExpectAgreementInAllWays(const std::string& grade) {
+// Of two multiprocessors, where blocks have many tiles, and of many.
+void ExpectAgreementInAllWays(const std::string& grade,
+                              const std::string& target) {
   bool keeps_weights = false;
   bool leaves_halves = false;
   for (const std::string& layer : SplitLayers()) {
@@ -91,7 +94,7 @@ void ExpectAgreementInAllWays(const std::string& grade) {
       PlanRunOptions options;
       options.tuning.linear = rank;
       const PlanKernels kernels =
-          Compiled("grade " + grade + "\n" + layer, kTarget, options);
+          Compiled("grade " + grade + "\n" + layer, target, options);
       for (const std::string& file : kernels.files) {
         keeps_weights = keeps_weights || file == "linear_kept.cu";
       }
@@ -107,11 +110,24 @@ void ExpectAgreementInAllWays(const std::string& grade) {
 }
 
 TEST(PtxLinearTest, HalvesAgreeWithTheReferenceInFp32) {
-  ExpectAgreementInAllWays("fp32");
+  ExpectAgreementInAllWays("fp32", kTarget);
+  ExpectAgreementInAllWays("fp32", kSmallTarget);
 }
 
 TEST(PtxLinearTest, HalvesAgreeWithTheReferenceInTf32) {
-  ExpectAgreementInAllWays("tf32");
+  ExpectAgreementInAllWays("tf32", kTarget);
+  ExpectAgreementInAllWays("tf32", kSmallTarget);
+}
+
+// Rows of zeros and an infinity have the smallest factor there is.
+TEST(PtxLinearTest, InfinitiesStayWhereFactorsAreSmall) {
+  PlanRunOptions options;
+  options.tuning.linear = 1;
+  const PlanKernels kernels = Compiled(
+      "input x: f32[33,1,1,1]\ninput w: f32[64,1,1,1]\n"
+      "u = mul(w, 1e-10)\nc = conv2d(x, u)\noutput c\n",
+      kTarget, options);
+  ExpectAgreementWithSpecials(kernels, {}, {{}}, {});
 }
 
 TEST(PtxLinearTest, LargeWeightsAreStreamed) {

@@ -108,18 +108,18 @@ std::vector<TemplatePlan> PhasePlans() {
        "c = conv2d(x, w, stride=8)\ny = relu(c)\noutput y\n",
        target, true},
       {"conv_of_single_pixels", "turn.cu",
-       "input z: f32[133,24,3,2]\nparam w: f32[140,24,3,2]\n"
+       "input z: f32[133,24,3,2]\nparam w: f16[140,24,3,2]\n"
        "x = mul(z, 0.5)\nc = conv2d(x, w)\ny = gelu(c)\noutput y\n",
        target, true},
       {"conv_of_perceptrons", "turn.cu",
-       "input x: f32[144,40,1,1]\nparam u: f32[136,40,1,1]\n"
-       "param s: f32[136,1,1]\nparam w: f32[40,136,1,1]\n"
+       "input x: f32[144,40,1,1]\nparam u: f16[136,40,1,1]\n"
+       "param s: f32[136,1,1]\nparam w: f16[40,136,1,1]\n"
        "a = conv2d(x, u)\nb = mul(a, s)\nh = gelu(b)\nc = conv2d(h, w)\n"
        "y = add(c, x)\noutput y\n",
        target, true},
       {"conv_of_computed_weights", "turn.cu",
-       "input z: f32[128,64,1,1]\ninput x: f32[256,200,1,1]\n"
-       "param p: f32[200,64,1,1]\nv = conv2d(z, p)\nw = tanh(v)\n"
+       "input z: f32[128,64,1,1]\ninput x: f16[256,200,1,1]\n"
+       "param p: f16[200,64,1,1]\nv = conv2d(z, p)\nw = tanh(v)\n"
        "c = conv2d(x, w)\ny = relu(c)\noutput y\noutput w\n",
        target, true},
       {"transpose_of_single_pixels", "turn.cu",

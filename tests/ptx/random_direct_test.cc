@@ -115,7 +115,7 @@ std::string LinearLayer(uint64_t seed) {
 
 class PtxRandomLayersTest : public testing::TestWithParam<uint64_t> {
  protected:
-  // By the kernel of that file; with infinities, off the grid, in another order
+  // By a kernel whose file begins so; with infinities, off the grid, in another order
   // of warps.
   static void Check(const std::string& text, const std::string& file,
                     int linear = 0) {
@@ -128,7 +128,8 @@ class PtxRandomLayersTest : public testing::TestWithParam<uint64_t> {
     const absl::StatusOr<PlanKernels> kernels =
         CompileToPtx(text, "sm_90a/1", TestToolchain(), options);
     ASSERT_TRUE(kernels.ok()) << DescribeFailure(kernels.status());
-    EXPECT_EQ(kernels->files, std::vector<std::string>{file});
+    ASSERT_EQ(kernels->files.size(), 1);
+    EXPECT_TRUE(kernels->files[0].starts_with(file)) << kernels->files[0];
     InputOptions inputs;
     inputs.has_specials = random.OneIn(3);
     const absl::StatusOr<ReferenceRun> reference =
@@ -143,15 +144,15 @@ class PtxRandomLayersTest : public testing::TestWithParam<uint64_t> {
 };
 
 TEST_P(PtxRandomLayersTest, FirstOnesAgreeWithTheReference) {
-  Check(FirstLayer(GetParam()), "stem_conv2d.cu");
+  Check(FirstLayer(GetParam()), "stem_conv2d");
 }
 
 TEST_P(PtxRandomLayersTest, LastOnesAgreeWithTheReference) {
-  Check(LastLayer(GetParam()), "head_conv2d.cu");
+  Check(LastLayer(GetParam()), "head_conv2d");
 }
 
 TEST_P(PtxRandomLayersTest, LinearOnesAgreeWithTheReference) {
-  Check(LinearLayer(GetParam()), "linear.cu",
+  Check(LinearLayer(GetParam()), "linear",
         static_cast<int>(GetParam() % kMaxTuningRank));
 }
 

@@ -56,7 +56,7 @@ TEST(DenseTileTest, LanesHaveAnAccessEach) {
 
 TEST(DenseTileTest, LanesShareAsManySumsAsLeaveEnoughWarps) {
   const auto small = PartOf<DenseTile>(Layer(32, 672, 28, "f32"));
-  const auto large = PartOf<DenseTile>(Layer(32, 1024, 1000, "f32"));
+  const auto large = PartOf<DenseTile>(Layer(32, 1024, 1000, "f32"), kA100);
   EXPECT_GT(large.images * large.results, small.images * small.results);
   EXPECT_LE(large.images * large.results, large.lanes);
   EXPECT_EQ(PartOf<DenseTile>(Layer(1, 1024, 1000)).images, 1);
