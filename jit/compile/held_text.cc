@@ -124,8 +124,8 @@ VectorAxis VectorAxisOf(const Dims& domain, int64_t width) {
 }
 
 HeldText WriteHeld(const ElementCode& code,
-                   const std::vector<KernelTensor>& tensors,
-                   VectorAxis axis, const std::string& prefix, bool streams) {
+                   const std::vector<KernelTensor>& tensors, VectorAxis axis,
+                   const std::string& prefix, bool streams) {
   const std::vector<Member> members = MembersOf(code, tensors, axis);
   HeldText text;
   const auto add = [&](const std::vector<std::string>& lines) {
