@@ -22,8 +22,8 @@ REASONS = {
                           "rest is the beginning and the end of a kernel",
     "hand_layer_norm_bf16": "it waits for memory: an eighth fewer instructions "
                             "changed nothing on an H100",
-    "linear_f32_norm": "rows are turned around before and behind, and in fp32 "
-                       "three products of halves are beside one of TF32",
+    "linear_f32_norm": "three products of halves where PyTorch has one of "
+                       "TF32",
     "softmax_rows_of_10": "both run 6 µs longer than a copy, on an H100 too: "
                           "the beginning and the end of a kernel",
     "transformer_f32_mlp": "three products of halves, at 500 TFLOP/s together, "
