@@ -115,8 +115,8 @@ std::string LinearLayer(uint64_t seed) {
 
 class PtxRandomLayersTest : public testing::TestWithParam<uint64_t> {
  protected:
-  // By a kernel whose file begins so; with infinities, off the grid, in another order
-  // of warps.
+  // By a kernel whose file begins so; with infinities, off the grid, in another
+  // order of warps.
   static void Check(const std::string& text, const std::string& file,
                     int linear = 0) {
     SCOPED_TRACE(text);
