@@ -32,7 +32,7 @@ struct SplitParts {
     return reinterpret_cast<uint2*>(PlaceOf(parts, row, four / 2)) + four % 2;
   }
 
-  // Rounds scaled numbers to nearest; whether all are finite.
+  // Rounds scaled numbers to nearest. kAreFinite: all of them are.
   template <bool kAreFinite>
   static __device__ void Store(const float (&x)[8], uint4* to) {
     unsigned large[4];

@@ -16,7 +16,8 @@ namespace kiln {
 // for N <= P x Q; behind the last image stand zeros. The kernel of
 // kernel_sources/turn.cu moves each element once. Where nothing stands there,
 // pointwise ops and further layers go on with what is gathered, and what
-// several read is turned once: a perceptron is turned in front and behind.
+// several read is turned once: a perceptron is turned in front and behind. Not
+// where a kernel takes rows as they lie (linear_tile.h).
 // Where H x W > 1, weights that a plan computes stay as they are.
 //
 // And a transposed convolution of single pixels, as a generator has for its

@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-// Numbers of a chunk of k, of a product of tensor cores' rows.
+// Numbers of k that a stage has of each row.
 inline constexpr int64_t kLinearChunk = 64;
 // Channels of a warpgroup.
 inline constexpr int64_t kLinearChannels = 64;

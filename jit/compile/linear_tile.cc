@@ -155,8 +155,8 @@ class Search {
     ways_.push_back({tile, LinearCycles(work_, part, at_once, sm_count_)});
   }
 
-  // As many as there is room for; where each chunk of a block is another's,
-  // no more than it has, and one more, for the first is the last one's, too.
+  // As many as there is room for; of a block with a single tile no more than
+  // it has chunks, and one. `of_part`: chunks of a block.
   int64_t StagesOf(const LinearTile& tile, int64_t of_part, int at_once) const {
     int64_t room = RoomFor(at_once);
     int64_t most = of_part == 1 ? 1 : of_part + 1;

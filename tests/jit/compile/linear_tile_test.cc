@@ -1,10 +1,13 @@
-// Linear layers of 16-bit numbers (linear_tile.h). Prevents that rows which lie
+// Linear layers on Hopper (linear_tile.h). Prevents that rows which lie
 // as tensor cores want them are turned, that few products wait for tensor
 // cores, and that many wait for lanes.
 #include "jit/compile/linear_tile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <variant>
 
 #include "fmt/format.h"
 #include "jit/compile/direct_spec.h"
@@ -129,6 +132,24 @@ TEST(LinearTileTest, SmallWeightsStay) {
   EXPECT_THAT(SourceFilesOf(LinearLayer(65536, 128, 128)), ElementsAre(kKept));
   EXPECT_THAT(SourceFilesOf(LinearLayer(65536, 1024, 128)),
               ElementsAre(kLinear));
+}
+
+// Or a tile that lacks them would be followed by the plain kernel.
+TEST(LinearTileTest, OtherRoomsLeaveMoreRegisters) {
+  const LoweredPlan plan = LoweredOf(LinearLayer(4096, 768, 3072, "f32"));
+  const auto most_sums = [&](int spare_registers) {
+    int most = 0;
+    for (const LinearWay& way : LinearWays(
+             plan, plan.nodes.front(), Grade::kTf32, kH100, spare_registers)) {
+      const auto& part = std::get<LinearTile>(way.tile.part);
+      const int of_thread = 65536 / (way.tile.threads * way.tile.min_blocks);
+      EXPECT_LE(part.images / 2 + spare_registers, of_thread);
+      most = std::max(most, part.images / 2);
+    }
+    return most;
+  };
+  EXPECT_GT(most_sums(64), 0);
+  EXPECT_GE(most_sums(0), most_sums(64));
 }
 
 TEST(LinearTileTest, WeightsThatAreReadOnceAreStreamed) {
