@@ -115,8 +115,8 @@ PLANS = {
     + "y = relu(c)\noutput y\n",
     "conv_apart_parts": _conv("4,64,64,64", "128,64,3,3", padding=1)
     + "y = relu(c)\noutput y\n",
-    "conv_apart_phases": _conv("2,64,64,64", "64,32,4,4", padding=1, stride=2,
-                               transposed=1)
+    "conv_apart_phases": _conv("2,64,64,64", "64,32,3,3", padding=1, stride=2,
+                               output_padding=1, transposed=1)
     + "y = relu(c)\noutput y\n",
     # Sums of chunks that leave the tensor cores in parts: of calls, of steps,
     # of phases.
@@ -281,9 +281,24 @@ PLANS = {
     "transpose_merged_norm": _conv("8,32,28,28", "32,64,4,4", transposed=1,
                                    stride=2, padding=1)
     + "g = gelu(c)\ny = group_norm(g, num_groups=8)\noutput y\n",
-    "transpose_merged_pixels": _conv("8,64,24,32", "64,3,4,4", transposed=1,
-                                     stride=2, padding=1)
+    "transpose_merged_pixels": _conv("8,64,24,32", "64,3,3,3", transposed=1,
+                                     stride=2, padding=1, output_padding=1)
     + "y = tanh(c)\noutput y\n",
+    # Phases as channels: in pairs and one by one, of two pixels at once, by
+    # blocks that go through columns.
+    "transpose_channel_phases": _conv("48,64,1,400", "64,72,1,16",
+                                      transposed=1, stride="[1,8]",
+                                      padding="[0,4]")
+    + "y = relu(c)\noutput y\n",
+    "transpose_channel_phases_f16": _conv("48,64,20,24", "64,40,8,8", "f16",
+                                          transposed=1, stride=4, padding=2)
+    + "y = relu(c)\noutput y\n",
+    "transpose_channel_phases_single": _conv("4,64,20,24", "64,40,6,6", "f16",
+                                             transposed=1, stride=3, padding=1)
+    + "y = relu(c)\noutput y\n",
+    "transpose_channel_phases_fours": _conv("4,64,32,32", "64,32,4,4",
+                                            transposed=1, stride=2, padding=1)
+    + "y = relu(c)\noutput y\n",
     "transpose_all_phases": _conv("16,128,24,64", "128,64,2,2", transposed=1,
                                   stride=2)
     + "y = relu(c)\noutput y\n",

@@ -20,6 +20,17 @@ __device__ const Entry* Behind(const Entry* table, int count) {
                                         bytes);
 }
 
+// The first point of the result's channel that a channel of the product, among
+// those of all groups, is a phase of.
+template <typename Spec>
+__device__ Point<typename Spec::Index> FirstOfChannel(int image, int channel) {
+  using Index = typename Spec::Index;
+  return PointAt<typename Spec::Result, Index>(
+      static_cast<Index>(image),
+      static_cast<Index>(channel / ConvTile<Spec>::kChannelPhases),
+      static_cast<Index>(0), static_cast<Index>(0));
+}
+
 template <typename Spec>
 class Channels {
  public:
@@ -34,18 +45,16 @@ class Channels {
   // By all threads that multiply, which meet.
   __device__ void Fill() {
     if constexpr (!Spec::kSharesChannels) return;
-    first_ = block_.first_channel();
+    const int first = block_.first_channel();
+    first_ = first / kPhases;
     const int last =
         Tile::kOutputs - 1 - block_.channel_block * Tile::kBlockChannels;
-    constexpr int kCount = Spec::kImages * Tile::kBlockChannels;
+    constexpr int kCount = Spec::kImages * kOfImage;
     for (int i = threadIdx.x; i < kCount; i += Tile::kThreads) {
-      const int image = Spec::kImages == 1 ? 0 : i / Tile::kBlockChannels;
-      const int channel = min(i - image * Tile::kBlockChannels, last);
+      const int image = Spec::kImages == 1 ? 0 : i / kOfImage;
+      const int channel = min((i - image * kOfImage) * kPhases, last);
       table_[i] = Spec::ReadChannel(
-          t_, PointAt<typename Spec::Output, Index>(
-                  static_cast<Index>(block_.n + image),
-                  static_cast<Index>(first_ + channel), static_cast<Index>(0),
-                  static_cast<Index>(0)));
+          t_, FirstOfChannel<Spec>(block_.n + image, first + channel));
     }
     Tile::Sync();
   }
@@ -75,9 +84,14 @@ class Channels {
   };
 
  private:
+  static constexpr int kPhases = Tile::kChannelPhases;
+  // Of the result, some of whose phases may be another block's.
+  static constexpr int kOfImage =
+      kPhases == 1 ? Tile::kBlockChannels : Tile::kBlockChannels / kPhases + 1;
+
   __device__ const Channel* TableOf(int image) const {
     if constexpr (Spec::kImages == 1) return table_;
-    return table_ + (image - block_.n) * Tile::kBlockChannels;
+    return table_ + (image - block_.n) * kOfImage;
   }
 
   const typename Spec::Tensors& t_;

@@ -6,6 +6,7 @@
 #ifndef KILN_KERNEL_SOURCES_CONV_RUN_PLACES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_RUN_PLACES_CUH_
 
+#include "conv_channels.cuh"
 #include "conv_tail.cuh"
 #include "conv_tile.cuh"
 #include "point.cuh"
@@ -85,10 +86,8 @@ struct RunPlaces {
                                          int channel) {
     const int last =
         Tile::kOutputs - 1 - block.channel_block * Tile::kBlockChannels;
-    return PointAt<typename Spec::Output, Index>(
-        static_cast<Index>(block.n),
-        static_cast<Index>(block.first_channel() + min(channel, last)),
-        static_cast<Index>(0), static_cast<Index>(0));
+    return FirstOfChannel<Spec>(block.n,
+                                block.first_channel() + min(channel, last));
   }
   // The same of the channel `half` of the thread.
   __device__ Point<Index> PointOfChannel(const ConvBlock<Spec>& block,

@@ -19,6 +19,10 @@
 // all, what it stores are whole rows. Where kMergesRows, it has those of its
 // rows, too, and the patch is brought once for all of them.
 //
+// Or all phases of a place are channels of an ordinary convolution
+// (kChannelPhases, conv_phase_stores.cuh), with as many pixels as there are
+// places: what is called Output here. The result's extents are Result's.
+//
 // A tile begins kStepH rows below the one above it and kStepW columns beside
 // the one on its left. That is less than it has where windows that are pooled
 // overlap: the tile computes, too, what the next ones' windows share with its
@@ -35,7 +39,8 @@
 // through its part of the chunks of one tile (conv_cluster_sums.cuh).
 //
 // Where kImageStep > 0 a block computes every kImageStep-th image, one behind
-// the other. Where there are kTeams (conv_held.cuh), as many, all blocks of an
+// the other; or, where it kWalksColumns, of all images' columns of tiles every
+// so many-th. Where there are kTeams (conv_held.cuh), as many, all blocks of an
 // image, with a tile each, are a team.
 #ifndef KILN_KERNEL_SOURCES_CONV_TILE_CUH_
 #define KILN_KERNEL_SOURCES_CONV_TILE_CUH_
@@ -63,6 +68,9 @@ struct ConvTile {
 
   static constexpr int kPhases = Spec::kPhasesH * Spec::kPhasesW;
   static constexpr int kWeightPhases = kPhases / Spec::kInterleave;
+  // Channels of the product that are phases of one of the result's.
+  static constexpr int kChannelPhases =
+      Spec::kChannelPhasesH * Spec::kChannelPhasesW;
   // Of a tile, side by side and below each other; and how many tiles have the
   // phases of a place.
   static constexpr int kPhasesAcross = Spec::kPhasesAcross;
@@ -132,8 +140,10 @@ struct ConvBlock {
     unsigned rest = number;
     sum_part = rest % Spec::kSumBlocks;
     rest /= Spec::kSumBlocks;
-    column = rest % Tile::kTilesAcross;
-    rest /= Tile::kTilesAcross;
+    if constexpr (!Spec::kWalksColumns) {
+      column = rest % Tile::kTilesAcross;
+      rest /= Tile::kTilesAcross;
+    }
     strip = rest % Tile::kStrips;
     rest /= Tile::kStrips;
     channel_block = rest % Tile::kChannelBlocks;
@@ -143,18 +153,30 @@ struct ConvBlock {
     phase_h = rest % Tile::kRowStep;
     rest /= Tile::kRowStep;
     group = rest % Spec::kGroups;
-    n = rest / Spec::kGroups * Spec::kImages + image;
+    rest /= Spec::kGroups;
+    if constexpr (Spec::kWalksColumns) {
+      column = rest % Tile::kTilesAcross;
+      rest /= Tile::kTilesAcross;
+    }
+    n = rest * Spec::kImages + image;
   }
 
-  // Where a block computes several images: how many, and the block in one of
-  // them.
+  // Where a block computes several images, or columns of them: how many, and
+  // the block in one of them.
   __device__ int rounds() const {
-    return (static_cast<int>(Spec::Output::kN) - n + Spec::kImageStep - 1) /
+    constexpr int kAll = static_cast<int>(Spec::Output::kN) * kColumnsApart;
+    return (kAll - (n * kColumnsApart + OwnColumn()) + Spec::kImageStep - 1) /
            Spec::kImageStep;
   }
   __device__ ConvBlock InRound(int round) const {
     ConvBlock other = *this;
-    other.n = n + round * Spec::kImageStep;
+    if constexpr (Spec::kWalksColumns) {
+      const int at = n * kColumnsApart + column + round * Spec::kImageStep;
+      other.n = at / kColumnsApart;
+      other.column = at % kColumnsApart;
+    } else {
+      other.n = n + round * Spec::kImageStep;
+    }
     return other;
   }
   __device__ int tiles() const {
@@ -223,6 +245,12 @@ struct ConvBlock {
     return (own * Tile::kChannelBlocks + channel_block) * Tile::kAllChunks +
            OfAllChunks(chunk);
   }
+
+ private:
+  // Of an image's, those that are gone through as images are.
+  static constexpr int kColumnsApart =
+      Spec::kWalksColumns ? Tile::kTilesAcross : 1;
+  __device__ int OwnColumn() const { return Spec::kWalksColumns ? column : 0; }
 };
 
 }  // namespace kiln

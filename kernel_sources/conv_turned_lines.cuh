@@ -101,7 +101,7 @@ class ConvTurnedLines {
   static_assert(kWarps * kAhead * kAtOnce * kUnits <= Spec::kPlaceUnits);
   static_assert(!Spec::kScales && Spec::kOctetColumns == 1 &&
                 Spec::kRowParts == 1 && Spec::kProducers == 1 &&
-                Spec::Input::kW % 8 == 0);
+                !Spec::kWalksColumns && Spec::Input::kW % 8 == 0);
 
   // Where a matrix lies: an image of the block, a row of its patch, and the
   // first pixel's column, from the first matrix of the row on.

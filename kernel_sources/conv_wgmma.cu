@@ -33,6 +33,7 @@
 #include "conv_image_runs.cuh"
 #include "conv_joined.cuh"
 #include "conv_lines.cuh"
+#include "conv_phase_stores.cuh"
 #include "conv_planes.cuh"
 #include "conv_producer.cuh"
 #include "conv_products.cuh"
@@ -147,6 +148,8 @@ class ConvConsumer {
       } else {
         ComputeHeld(channels);
       }
+    } else if constexpr (Tile::kChannelPhases > 1) {
+      ComputePhases(channels);
     } else if constexpr (Spec::kTailInRegisters) {
       RunTail<Spec> tail;
 #pragma unroll 1
@@ -226,6 +229,21 @@ class ConvConsumer {
       }
       Scale(SumTile(tiles.BlockOf(number), tiles.TileOf(number), [](float) {}));
       tail.Take(t_, channels, tiles, number, sums_.d[0]);
+    }
+  }
+
+  // Where channels are phases of the result's.
+  __device__ void ComputePhases(const Channels<Spec>& channels) {
+    const BlockTiles<Spec> tiles(number_);
+    const int count = tiles.Count();
+    RunTail<Spec> tail;
+#pragma unroll 1
+    for (int number = 0; number < count; ++number) {
+      const ConvBlock<Spec> block = tiles.BlockOf(number);
+      const int tile = tiles.TileOf(number);
+      SumTile(block, tile, Preparing(tail, channels, block, tile));
+      tail.Take(t_, block, tile, sums_.d, nullptr);
+      Spec::StoreSums(t_, PhaseStores<Spec>(block, tile), sums_.d);
     }
   }
 

@@ -57,6 +57,7 @@ class ChannelPacker {
   __device__ float WeightAt(int input, int tap) const {
     if constexpr (Spec::kJoined > 1) return JoinedWeightAt(input, tap);
     if constexpr (Spec::kColumnsApart > 1) return ColumnWeightAt(input, tap);
+    if constexpr (Tile::kChannelPhases > 1) return PhaseWeightAt(input, tap);
     const int row =
         Spec::kTransposed
             ? (group_ * Tile::kInputs + input) * Tile::kOutputs + output_
@@ -68,6 +69,21 @@ class ChannelPacker {
     const int row = output_ / Spec::kColumnsApart * Tile::kInputs + input;
     return Load(t_.weight, (row * kTaps + tap) * Spec::kColumnsApart +
                                output_ % Spec::kColumnsApart);
+  }
+  // The same of a phase of a transposed filter: each of its taps is the first
+  // of as many as there are phases, of which it has its own.
+  __device__ float PhaseWeightAt(int input, int tap) const {
+    constexpr int kAcross = Spec::kChannelPhasesW;
+    const int phase = output_ % Tile::kChannelPhases;
+    const int y =
+        (Spec::kKernelH - 1 - tap / Spec::kKernelW) * Spec::kChannelPhasesH +
+        phase / kAcross;
+    const int x =
+        (Spec::kKernelW - 1 - tap % Spec::kKernelW) * kAcross + phase % kAcross;
+    const int row = input * (Tile::kOutputs / Tile::kChannelPhases) +
+                    output_ / Tile::kChannelPhases;
+    return Load(t_.weight, row * kTaps * Tile::kChannelPhases +
+                               y * Spec::kKernelW * kAcross + x);
   }
   // The same of groups that are one here: 0 between those that are different.
   __device__ float JoinedWeightAt(int input, int tap) const {

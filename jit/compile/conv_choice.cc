@@ -50,6 +50,10 @@ std::optional<ConvGeometry> ChooseConvGeometry(const ConvProblem& problem,
       tiles.Join(joined);
       OfferGroupTiles(&tiles);
     }
+    if (const auto ordinary = PhasesAsChannels(problem)) {
+      tiles.Join(*ordinary);
+      OfferGroupTiles(&tiles);
+    }
     tiles.Join(problem);
   }
   // What tiles of warps know nothing of.

@@ -34,6 +34,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
     lines.insert(lines.end(), more.begin(), more.end());
   };
   append(ShapeText("Output", ToDims(p.output)));
+  append(ShapeText("Result", ToDims(p.result())));
   const bool has_groups = g.has_groups();
   append({fmt::format("static constexpr Index kGroups = {};", p.groups),
           IntText("kJoined", p.joined),
@@ -45,6 +46,8 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           PairText("Dilation", p.dilation),
           BoolText("kWrapsRows", p.wraps_rows),
           PairText("Phases", {g.phases(0), g.phases(1)}),
+          PairText("ChannelPhases", p.channel_phases),
+          PairText("BeforeResult", p.before_result),
           IntText("kInterleave", g.interleave()),
           IntText("kPhasesAcross", g.column_phases),
           BoolText("kMergesRows", g.merges_rows),
@@ -61,6 +64,7 @@ std::vector<std::string> TileConstants(const ConvGeometry& g) {
           IntsText("kChunk", g.chunk, "kTilesPerBlock", g.tiles_per_block),
           IntsText("kTeams", g.teams, "kImageStep",
                    g.holds_images() ? g.teams : g.image_step),
+          BoolText("kWalksColumns", g.walks_columns),
           IntText("kHeldLag", ConvGeometry::kHeldLag),
           IntsText("kImages", g.images, "kRowParts", g.row_parts),
           IntText("kSumBlocks", g.sum_blocks)});

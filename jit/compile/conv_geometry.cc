@@ -166,12 +166,14 @@ int64_t ConvGeometry::blocks_of_image() const {
 }
 int64_t ConvGeometry::blocks() const {
   if (holds_images()) return teams * blocks_of_image();
+  if (walks_columns) return image_step * blocks_of_image() / tiles_across();
   if (image_step > 0) return image_step * blocks_of_image();
   return problem.output[0] / images * blocks_of_image() * sum_blocks;
 }
 int64_t ConvGeometry::rounds() const {
   const int64_t step = holds_images() ? teams : image_step;
-  return step == 0 ? 1 : CeilDiv(problem.output[0], step);
+  const int64_t columns = walks_columns ? tiles_across() : 1;
+  return step == 0 ? 1 : CeilDiv(problem.output[0] * columns, step);
 }
 Requirements ConvGeometry::requirements(int64_t dynamic_shared_bytes) const {
   Requirements requires_;
@@ -385,8 +387,9 @@ int64_t ConvGeometry::scale_count() const {
 }
 
 ConvPacking ConvGeometry::packing() const {
-  return {has_groups(),     lays_lines, chunk,
-          block_channels(), row_parts,  problem.joined};
+  return {has_groups(),          lays_lines, chunk,
+          block_channels(),      row_parts,  problem.joined,
+          problem.channel_phases};
 }
 bool ConvGeometry::LaysLike(const ConvGeometry& other) const {
   return lays_lines && other.lays_lines && problem.input == other.problem.input;
@@ -396,6 +399,7 @@ bool ConvGeometry::IsTileOf(ConvGeometry other) const {
   other.teams = teams;
   other.in_turns = in_turns;
   other.image_step = image_step;
+  other.walks_columns = walks_columns;
   other.spares_registers = spares_registers;
   other.stages = stages;
   other.keeps_weights = keeps_weights;
@@ -459,12 +463,24 @@ bool ConvGeometry::CanRoundSums(const ConvDemands& demands) const {
 }
 bool ConvGeometry::MayRoundSums(const ConvDemands& demands) const {
   return demands.leaves_halves && channel_rows && phases(1) == 1 &&
-         problem.output[3] % 2 == 0;
+         !problem.has_channel_phases() && problem.output[3] % 2 == 0;
 }
 bool ConvGeometry::CanStoreSums(const ConvDemands& demands) const {
   return demands.leaves_one_value && demands.stores && !demands.holds_images &&
-         !demands.windows.any() && HasPairs() && !CanRoundSums(demands) &&
-         problem.split_pixels == 0;
+         !demands.windows.any() && !CanRoundSums(demands) &&
+         problem.split_pixels == 0 &&
+         (problem.has_channel_phases() || HasPairs());
+}
+bool ConvGeometry::stores_phase_pairs() const {
+  const int64_t across = problem.channel_phases[1];
+  const bool have_places =
+      across == 2 || (across % 2 == 0 && problem.before_result[1] % 2 == 0);
+  return have_places && problem.result_extent[1] % 2 == 0;
+}
+bool ConvGeometry::parts_phase_fours() const {
+  const bool are_even = step(1) % 2 == 0 || tiles_across() == 1;
+  return problem.channel_phases[1] == 2 &&
+         (!are_even || problem.result_extent[1] % 4 != 0);
 }
 bool ConvGeometry::HasPairs() const {
   return has_groups() && channel_rows && tile_w * column_phases % 2 == 0 &&

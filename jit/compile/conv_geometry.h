@@ -22,6 +22,7 @@ struct ConvPacking {
   int64_t channels = 0;    // of the result, of a block
   int row_parts = 1;       // of the filter
   int64_t joined = 1;      // groups
+  Pair channel_phases = {1, 1};
   friend bool operator==(const ConvPacking&, const ConvPacking&) = default;
 };
 
@@ -197,6 +198,8 @@ struct ConvGeometry {
   int teams = 0;
   // Where other blocks compute several images: every so many-th; 0: one each.
   int image_step = 0;
+  // The same of columns of tiles, of all images (conv_tile.cuh).
+  bool walks_columns = false;
   // They may not be resident together, so their launches take turns.
   bool in_turns = false;
 
@@ -269,7 +272,7 @@ struct ConvGeometry {
   bool holds_images() const { return teams > 0; }
   // What is held of them are windows (conv_held_windows.cuh).
   bool holds_windows() const { return holds_images() && windows.any(); }
-  int64_t rounds() const;  // images of a team, or of a block
+  int64_t rounds() const;  // images of a team, or of a block, or columns
   // Of the device, by blocks that wait for each other.
   Requirements requirements(int64_t dynamic_shared_bytes) const;
   int64_t threads() const;  // of a block
@@ -402,6 +405,11 @@ struct ConvGeometry {
   static int64_t ChannelsAhead(const ConvDemands& demands) {
     return demands.pair_words > 1 ? 4 : 8;
   }
+  // Where phases are channels: whether two neighbours are stored at once
+  // (conv_phase_stores.cuh).
+  bool stores_phase_pairs() const;
+  // Of two phases, whether two pixels' are four numbers that are not aligned.
+  bool parts_phase_fours() const;
   // What waits for ops, and is on its way.
   int64_t BesideRegisters(const ConvDemands& demands) const;
   int64_t StagedWords(const ConvDemands& demands) const;

@@ -82,6 +82,12 @@ constexpr double kStoredOfSums = 1.5;
 // And storing where a tile has all phases, of f32 no longer than from planes.
 // By hand, from 92 tiles of 46 plans on an H200.
 constexpr double kStoredOfFourHalves = 1.25;
+// The same where phases are channels, one by one, or two pixels of two phases
+// in pairs, and all of such a tile. By hand, from 500 tiles of 57 plans on an
+// H200, of which what is chosen is 3 % slower than the fastest.
+constexpr double kStoredOfSinglePhases = 3.2;
+constexpr double kStoredOfPartedPhases = 2.0;
+constexpr double kShareOfChannelPhases = 0.87;
 // A group's cycles for each instruction of f32's ops where channels are rows
 // and nothing but stores follows: these wait for the ops of all groups. How
 // much longer f32 takes to be stored whose rows do not begin with sectors: of
@@ -278,6 +284,7 @@ bool OnlyStores(const ConvGeometry& g, const ConvDemands& demands) {
 // How much longer storing takes of rows that do not begin with sectors.
 double StoringApart(const ConvGeometry& g, const ConvDemands& demands) {
   if (!OnlyStores(g, demands) || g.problem.has_insert()) return 1.0;
+  if (g.problem.has_channel_phases()) return 1.0;
   const int64_t together = std::gcd(g.problem.output[3], kPixelsOfSector);
   if (g.channel_rows) return together == 1 ? kStoredOfOddRows : 1.0;
   const double missed = static_cast<double>(kPixelsOfSector - together);
@@ -441,6 +448,7 @@ class GroupTileCost {
     return is_raw_ ? all + turned : kProducts * all;
   }
   double Stored() const {
+    if (g_.problem.has_channel_phases()) return StoredOfPhases();
     const bool is_half = demands_.stored_type != DataType::kF32;
     const double of_half = g_.merges_rows   ? kStoredOfFourHalves
                            : g_.rounds_sums ? kStoredRounded
@@ -449,6 +457,14 @@ class GroupTileCost {
         g_.stores_sums && !demands_.has_statistics && !g_.merges_rows;
     const double of_whole = is_alone ? kStoredOfSums : 1.0;
     return (is_half ? of_half : of_whole) * bytes_ / kStoredBytesPerCycle;
+  }
+  double StoredOfPhases() const {
+    const bool is_half = demands_.stored_type != DataType::kF32;
+    const double together = is_half ? kStoredOfFourHalves : 1.0;
+    const double each = !g_.stores_phase_pairs() ? kStoredOfSinglePhases
+                        : g_.parts_phase_fours() ? kStoredOfPartedPhases
+                                                 : together;
+    return each * bytes_ / kStoredBytesPerCycle;
   }
   double OpsBeforeStores() const {
     if (!g_.channel_rows || !OnlyStores(g_, demands_)) return 0.0;
@@ -509,7 +525,9 @@ class GroupTileCost {
                           !g_.channel_rows && demands_.windows.lay_out_tiles();
     const double pooling =
         overlaps && groups_ > kManyGroups ? kShareOfOverlapInMany : 1.0;
-    return storing * bringing * sharing * reading * pooling *
+    const double phases =
+        g_.problem.has_channel_phases() ? kShareOfChannelPhases : 1.0;
+    return storing * bringing * sharing * reading * pooling * phases *
            (is_raw_ ? RawSlowed() : ScaledSlowed());
   }
   double ScaledSlowed() const {
@@ -522,7 +540,7 @@ class GroupTileCost {
                          !g_.takes_lines && !g_.turns_lines;
     const double of_groups =
         groups_ < kManyGroups ? kFewGroupsRounded : kManyGroupsRounded;
-    const bool has_both = g_.merges_phases() && g_.channel_rows;
+    const bool has_both = g_.column_phases == 2 && g_.channel_rows;
     return (is_late ? kSlowedByOneRawProducer : 1.0) *
            (has_both ? kRawBothPhases : 1.0) *
            (g_.rounds_sums ? of_groups : 1.0);

@@ -67,6 +67,7 @@ class GroupTiles {
     const ConvProblem& p = tiles_.base().problem;
     const bool has_phases = p.has_insert();
     if (has_phases && demands_.windows.any()) return false;
+    if (p.has_channel_phases() && !OnlyStoresSums()) return false;
     for (size_t i = 0; i < 2; ++i) {
       if (p.insert[i] > 1 && p.dilation[i] != 1) return false;
     }
@@ -274,7 +275,8 @@ class GroupTiles {
     if (CanMergeRows(g)) TryRows(g);
   }
   static bool NeedsChannelRows(const ConvGeometry& g) {
-    return g.takes_lines || g.problem.split_pixels > 0;
+    return g.takes_lines || g.problem.split_pixels > 0 ||
+           g.problem.has_channel_phases();
   }
   void TryRows(const ConvGeometry& g) {
     g.channel_rows ? TryChannelRows(g) : TryPixelRows(g);
@@ -442,6 +444,7 @@ class GroupTiles {
       g.rounds_sums = g.CanRoundSums(demands_);
       g.reads_beside = g.rounds_sums && demands_.reads > 0;
       // No other tail knows where images lie that are split, nor lines.
+      if (g.problem.has_channel_phases()) continue;
       const bool is_needed =
           g.problem.split_pixels > 0 || demands_.leaves_lines;
       if (is_needed && !g.rounds_sums) continue;
@@ -475,6 +478,7 @@ class GroupTiles {
     int before = 0;
     for (const int chunk : {8, 16, 32, 64, 128}) {
       if (chunk > 8 && before >= inputs) break;
+      if (chunk > MostOfChunk(g)) break;
       // Of the last chunk no more than there is.
       g.chunk = static_cast<int>(std::min(RoundUp(inputs, 8), int64_t{chunk}));
       if (ProductsOf(g) > kMaxProductsOfSixteen) break;
@@ -492,6 +496,14 @@ class GroupTiles {
         TryChunk(g);
       }
     }
+  }
+
+  // Where phases are channels, operands as they are stored wait for chunks that
+  // leave room for two stages (1.1 to 1.2 times as long, of six plans on an
+  // H200).
+  static int MostOfChunk(const ConvGeometry& g) {
+    const ConvProblem& p = g.problem;
+    return p.has_channel_phases() && p.takes_as_stored() ? 64 : 128;
   }
 
   // A product takes channels of one tap, which its phase may lack.

@@ -80,6 +80,42 @@ std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem) {
   return problems;
 }
 
+Dims4 ConvProblem::result() const {
+  if (!has_channel_phases()) return output;
+  return {output[0], output[1] / (channel_phases[0] * channel_phases[1]),
+          result_extent[0], result_extent[1]};
+}
+
+std::optional<ConvProblem> PhasesAsChannels(const ConvProblem& problem) {
+  constexpr int64_t kFewestInputs = 16;
+  constexpr int64_t kFewestPhases = 3;
+  if (!problem.transposed || problem.groups > 1 ||
+      problem.insert[0] * problem.insert[1] < kFewestPhases ||
+      problem.lies_apart() || problem.input_is_laid || problem.has_one_tap() ||
+      problem.input[1] < kFewestInputs) {
+    return std::nullopt;
+  }
+  ConvProblem ordinary = problem;
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t stride = problem.insert[i];
+    const bool is_whole = problem.kernel[i] % stride == 0;
+    if (!is_whole || problem.dilation[i] != 1) return std::nullopt;
+    const int64_t padding = problem.kernel[i] - 1 - problem.padding[i];
+    if (padding < 0) return std::nullopt;
+    const int64_t taps = problem.kernel[i] / stride;
+    const int64_t extent = problem.output[2 + i];
+    ordinary.kernel[i] = taps;
+    ordinary.insert[i] = 1;
+    ordinary.padding[i] = taps - 1 - padding / stride;
+    ordinary.channel_phases[i] = stride;
+    ordinary.before_result[i] = padding % stride;
+    ordinary.result_extent[i] = extent;
+    ordinary.output[1] *= stride;
+    ordinary.output[2 + i] = CeilDiv(extent + padding % stride, stride);
+  }
+  return ordinary;
+}
+
 bool MayLayLines(const ConvProblem& problem) {
   constexpr int64_t kFewestInputs = 64;
   constexpr int64_t kFewestOutputs = 128;

@@ -2,6 +2,7 @@
 #define KILN_JIT_COMPILE_CONV_PROBLEM_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "jit/compile/lowered_plan.h"
@@ -24,6 +25,13 @@ struct ConvProblem {
   Pair dilation = {1, 1};
   Pair insert = {1, 1};  // distance of the input's pixels
   bool transposed = false;
+  // Of a transposed convolution that is computed as an ordinary one: the phases
+  // of each channel of its result, which are channels of `output`; by how many
+  // pixels their first places begin before the result, and its extents
+  // (PhasesAsChannels).
+  Pair channel_phases = {1, 1};
+  Pair before_result = {0, 0};
+  Pair result_extent = {0, 0};
   bool wraps_rows = false;    // as Node::wraps_rows
   int64_t columns_apart = 1;  // as Node::columns_apart
   // Pixels of one of the result's images, where these lie apart but those of
@@ -50,6 +58,11 @@ struct ConvProblem {
     return kernel == insert && !has_stride() && !is_dilated &&
            padding == Pair{kernel[0] - 1, kernel[1] - 1};
   }
+  bool has_channel_phases() const {
+    return channel_phases[0] != 1 || channel_phases[1] != 1;
+  }
+  // Of the result, where `output` has its phases as channels or not.
+  Dims4 result() const;
   // Of warpgroups: whether they multiply the operands as they are stored.
   bool takes_as_stored() const { return has_halves() && !scales_few_halves(); }
   // Operands of 16 bits are scaled all the same where octets then have more
@@ -72,6 +85,18 @@ struct ConvProblem {
 // The problem itself, and, where it has groups of few channels, those of
 // several such groups each.
 std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem);
+
+// A transposed convolution, whose filter its stride divides, as an ordinary one
+// of stride 1 with all phases of a place as channels: in
+//
+//   y[c, s i + r - p] = sum over j, m of x[j, i - m] w[j, c, s m + r]
+//
+// all phases r of a place i read the same pixels, so c s + r are the channels
+// of a filter of K / s taps. Places begin p % s pixels before the result, so
+// that there may be one more of them than the input has pixels. Null for
+// others, for filters of one tap (has_one_tap), and for two phases, which take
+// as long as tiles that have both (three plans on an H200).
+std::optional<ConvProblem> PhasesAsChannels(const ConvProblem& problem);
 
 // Whether a convolution's input may be laid down before it (lay_lines.cu): it
 // is not multiplied as it is stored, by a filter of one tap, has a pixel for

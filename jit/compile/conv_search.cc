@@ -13,7 +13,8 @@ bool HaveOneLayout(const ConvGeometry& a, const ConvGeometry& b) {
          a.lays_lines == b.lays_lines && a.turns_lines == b.turns_lines &&
          a.batches_ahead == b.batches_ahead && a.run_columns == b.run_columns &&
          a.sum_blocks == b.sum_blocks && a.row_parts == b.row_parts &&
-         a.problem.joined == b.problem.joined;
+         a.problem.joined == b.problem.joined &&
+         a.problem.channel_phases == b.problem.channel_phases;
 }
 
 std::optional<ConvGeometry> Search(const ConvProblem& problem,

@@ -46,6 +46,7 @@ class ConvTiles {
   int64_t LongestStrip(const ConvGeometry& geometry) const;
   void Compare(ConvGeometry geometry);
   void CompareRounds(ConvGeometry geometry, double tile_cycles);
+  void CompareWalks(ConvGeometry geometry, double tile_cycles);
   void Take(const ConvGeometry& geometry, double cycles);
   bool IsRefused(const ConvGeometry& geometry) const;
   // Whether shared memory suffices; who listens to the search is told if not.

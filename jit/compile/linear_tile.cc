@@ -140,7 +140,11 @@ class Search {
     const int64_t shared = SharedBytesOf(part);
     int64_t blocks = LinearBlocks(work_, part);
     if (shared > RoomFor(at_once) || blocks > kMostBlocks) return;
-    if (part.keeps_weights) blocks = std::min(blocks, at_once * sm_count_);
+    if (part.keeps_weights) {
+      // Of a single tile weights would only come before inputs.
+      if (blocks < 2 * at_once * sm_count_) return;
+      blocks = at_once * sm_count_;
+    }
     // Fewer blocks at once have more stages, or they are no others.
     if (at_once < kMostAtOnce && shared <= RoomFor(at_once + 1) &&
         HasRegisters(part, at_once + 1)) {

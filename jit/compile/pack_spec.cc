@@ -30,8 +30,9 @@ KernelSpec MakePackSpec(const Schedule& schedule, const Kernel& kernel) {
   const std::vector<std::string> more =
       has_groups ? StageConstants(geometry) : PatchConstants(geometry);
   spec.constants.insert(spec.constants.end(), more.begin(), more.end());
-  spec.constants.push_back(
-      BoolText("kTransposed", geometry.problem.transposed));
+  spec.constants.push_back(BoolText(
+      "kTransposed",
+      geometry.problem.transposed && !geometry.problem.has_channel_phases()));
   spec.tensors = tensors.list();
   spec.has_element = false;
   EntrySpec entry{"kiln_pack_weights",

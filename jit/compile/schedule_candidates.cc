@@ -31,6 +31,7 @@ std::string KindOf(const ConvGeometry& g) {
   if (g.problem.joined > 1) {
     kind += fmt::format(", {} groups joined", g.problem.joined);
   }
+  if (g.problem.has_channel_phases()) kind += ", phases as channels";
   if (g.turns_lines) kind += ", lines turned";
   if (g.batches_ahead > 0) kind += ", copied ahead";
   if (g.row_parts > 1) kind += fmt::format(", filter in {}", g.row_parts);

@@ -22,7 +22,8 @@ _REASONS = {"conv_beside": "what ops read of other tensors",
             "linear_leaves_halves": "leaves them in halves",
             "linear_keeps_and_leaves": "leaves them in halves"}
 _TILES = {"conv_apart": "pixels by rows", "conv_eights": "channels by eights",
-          "conv_lines": "channels by lines"}
+          "conv_lines": "channels by lines",
+          "transpose_channel_phases": "phases as channels"}
 _DETAILS = {"transpose_all_phases": "in all phases"}
 
 _KERNELS = {

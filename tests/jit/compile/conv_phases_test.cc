@@ -160,12 +160,13 @@ TEST(ConvPhasesTest, LinesAreLaidOfPixelsOfAllResults) {
 }
 
 // Of an even number of them, or a part that begins at one column of the patch.
+// In two groups, for phases of one are channels (channel_phases_test.cc).
 TEST(ConvPhasesTest, TilesHaveSeveralPhasesOfLargeStrides) {
   const auto phases_of = [](const std::string& type, const std::string& weight,
                             const std::string& options) {
     return GeometryOf("input x: " + type + "[16,256,1,1024]\nparam w: " + type +
-                      weight + "\nc = conv_transpose2d(x, w, " + options +
-                      ")\ny = relu(c)\noutput y\n")
+                      weight + "\nc = conv_transpose2d(x, w, groups=2, " +
+                      options + ")\ny = relu(c)\noutput y\n")
         .column_phases;
   };
   const std::string by_eight = "stride=[1,8], padding=[0,4]";
