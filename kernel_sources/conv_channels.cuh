@@ -85,9 +85,10 @@ class Channels {
 
  private:
   static constexpr int kPhases = Tile::kChannelPhases;
-  // Of the result, some of whose phases may be another block's.
+  // Of the result, at most: of the first and the last some phases may be another
+  // block's.
   static constexpr int kOfImage =
-      kPhases == 1 ? Tile::kBlockChannels : Tile::kBlockChannels / kPhases + 1;
+      (Tile::kBlockChannels + kPhases - 2) / kPhases + 1;
 
   __device__ const Channel* TableOf(int image) const {
     if constexpr (Spec::kImages == 1) return table_;

@@ -58,6 +58,10 @@ TEST(PtxChannelPhasesTest, AgreeWithTheReference) {
        {"single_of_odd_rows",
         Transpose("1,16,4,6", "16,9,4,4",
                   "stride=2, padding=1, output_padding=1", bias, "f16")},
+       {"phases_cut_by_blocks",
+        "input x: f16[2,16,3,5]\nparam w: f16[16,12,6,16]\n"
+        "param b: f16[12]\nc = conv_transpose2d(x, w, b, stride=[3,8], "
+        "padding=[1,4])\ny = gelu(c)\noutput y\n"},
        {"a_stride_of_one",
         Transpose("1,32,6,8", "32,16,3,8", "stride=[1,4], padding=[1,2]", bias,
                   "f16")},

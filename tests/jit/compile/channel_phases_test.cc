@@ -77,7 +77,7 @@ TEST(ChannelPhasesTest, OthersStayAsTheyAre) {
   expect_stays("few channels", [](ConvProblem* p) { p->input[1] = 8; });
 }
 
-const ConvGeometry& TileOf(const Schedule& schedule) {
+const ConvGeometry& UpsamplerOf(const Schedule& schedule) {
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.conv && kernel.computes()) return *kernel.conv;
   }
@@ -97,7 +97,7 @@ std::string Upsampling(const std::string& rest, const char* dtype = "f16") {
 TEST(ChannelPhasesTest, VocodersUpsampleByThem) {
   for (const char* dtype : {"f16", "f32"}) {
     const Schedule schedule = Fastest(Upsampling("y = relu(c)", dtype));
-    const ConvGeometry& g = TileOf(schedule);
+    const ConvGeometry& g = UpsamplerOf(schedule);
     EXPECT_TRUE(g.problem.has_channel_phases()) << dtype;
     EXPECT_TRUE(g.stores_sums && g.stores_phase_pairs()) << dtype;
     EXPECT_TRUE(g.walks_columns) << dtype;
@@ -113,7 +113,7 @@ TEST(ChannelPhasesTest, WhatFollowsIsOnlyStored) {
   for (const char* rest : {"y = group_norm(c, num_groups=8)",
                            "y = softmax(c, dim=1)", "y = mean(c, dim=[2,3])"}) {
     EXPECT_FALSE(
-        TileOf(Fastest(Upsampling(rest))).problem.has_channel_phases())
+        UpsamplerOf(Fastest(Upsampling(rest))).problem.has_channel_phases())
         << rest;
   }
 }
