@@ -85,8 +85,8 @@ class Channels {
 
  private:
   static constexpr int kPhases = Tile::kChannelPhases;
-  // Of the result, at most: of the first and the last some phases may be another
-  // block's.
+  // Of the result, at most: some phases of the first and of the last may be
+  // another block's.
   static constexpr int kOfImage =
       (Tile::kBlockChannels + kPhases - 2) / kPhases + 1;
 
