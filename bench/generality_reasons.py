@@ -29,10 +29,6 @@ REASONS = {
     "transformer_f32_mlp": "three products of halves, at 500 TFLOP/s together, "
                            "where PyTorch has one of TF32",
     "transpose_k3_s2": "three products of halves where PyTorch has one of TF32",
-    "vocoder_f16_upsample_8": "tiles of four of eight phases, at 240 TFLOP/s; "
-                              "what they wait for has not been measured",
-    "vocoder_f32_upsample_8": "three products of halves, in tiles of four of "
-                              "eight phases, where PyTorch has one of TF32",
 }
 # A run in which a tenth of the times is this many times the median was shared
 # with something else.
