@@ -27,7 +27,7 @@ std::vector<TemplatePlan> ApartPlans() {
       {"conv_apart_octets", file,
        Conv("1,8,12,64", "48,8,5,5", "padding=2", "y = gelu(c)"), "sm_90a/2"},
       {"conv_apart_phases", file,
-       Transpose("1,32,7,64", "32,32,4,4", "stride=2, padding=1",
+       Transpose("1,32,7,64", "32,32,2,4", "stride=[1,2], padding=[0,1]",
                  "y = relu(c)"),
        "sm_90a/2"},
       {"conv_apart_uneven_phases", file,
