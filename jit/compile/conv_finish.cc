@@ -152,7 +152,8 @@ class Finishing {
     const auto held_demands = HeldDemandsOf(plan_, conv, rest, demands);
     if (!held_demands) return false;
     const auto held =
-        ChooseConvGeometryOfRank(geometry.problem, *held_demands, options_, 0);
+        ChooseConvGeometryOfRank(ConvProblemOf(plan_, plan_.nodes[conv.anchor]),
+                                 *held_demands, options_, 0);
     if (!held) return false;
     if (HeldCycles(*held, *held_demands) >= apart) return false;
     geometry = *held;

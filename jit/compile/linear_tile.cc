@@ -130,6 +130,14 @@ class Search {
            std::min(kRegisters / (ThreadsOf(part) * at_once), kOfThread);
   }
 
+  // Blocks that keep weights have two tiles each: of a single one weights
+  // would only come before inputs.
+  bool HasTiles(const LinearTile& part, int at_once) const {
+    const int64_t tiles = LinearBlocks(work_, part);
+    return tiles <= kMostBlocks &&
+           (!part.keeps_weights || tiles >= 2 * at_once * sm_count_);
+  }
+
   // `at_once`: blocks of a multiprocessor.
   void Try(LinearTile part, int at_once) {
     const int64_t of_part = CeilDiv(work_.chunks(), int64_t{part.parts});
@@ -138,21 +146,16 @@ class Search {
     part.stages = static_cast<int>(StagesOf(part, of_part, at_once));
     if (part.stages < std::min<int64_t>(of_part, 2)) return;
     const int64_t shared = SharedBytesOf(part);
-    int64_t blocks = LinearBlocks(work_, part);
-    if (shared > RoomFor(at_once) || blocks > kMostBlocks) return;
-    if (part.keeps_weights) {
-      // Of a single tile weights would only come before inputs.
-      if (blocks < 2 * at_once * sm_count_) return;
-      blocks = at_once * sm_count_;
-    }
+    if (shared > RoomFor(at_once) || !HasTiles(part, at_once)) return;
     // Fewer blocks at once have more stages, or they are no others.
     if (at_once < kMostAtOnce && shared <= RoomFor(at_once + 1) &&
-        HasRegisters(part, at_once + 1)) {
+        HasRegisters(part, at_once + 1) && HasTiles(part, at_once + 1)) {
       return;
     }
     DirectTile tile;
     tile.threads = static_cast<int>(ThreadsOf(part));
-    tile.blocks = blocks;
+    tile.blocks =
+        part.keeps_weights ? at_once * sm_count_ : LinearBlocks(work_, part);
     tile.min_blocks = at_once;
     tile.shared_bytes = shared;
     tile.part = part;

@@ -30,6 +30,7 @@
 #include "jit/compile/row_residency.h"
 #include "jit/compile/schedule_memory.h"
 #include "jit/compile/split_softmax.h"
+#include "jit/compile/split_totals.h"
 #include "jit/compile/streamed_reads.h"
 #include "jit/compile/turn_around.h"
 #include "jit/compile/unfold_patches.h"
@@ -313,8 +314,30 @@ struct Choices {
   PoolingOrder pooling = PoolingOrder::kWhereFaster;
 };
 
+// A plan and its schedules.
+struct Scheduled {
+  LoweredPlan values;
+  std::vector<Schedule> schedules;
+};
+
+// `values` as `split` has them for those of `results` of which that is not
+// `in_vain`; null if it is of all. `make` schedules a plan.
+template <typename Split, typename InVain, typename Make>
+std::optional<Scheduled> SplitWhereHeld(const LoweredPlan& values,
+                                        std::set<int> results, Split split,
+                                        InVain in_vain, const Make& make) {
+  while (!results.empty()) {
+    LoweredPlan with = split(values, results);
+    std::vector<Schedule> schedules = make(with);
+    const std::set<int> vain = in_vain(schedules.front(), results);
+    if (vain.empty()) return Scheduled{std::move(with), std::move(schedules)};
+    for (const int result : vain) results.erase(result);
+  }
+  return std::nullopt;
+}
+
 // With pooling in front of norms, if a convolution's kernel does that and takes
-// less time so, and with softmax split where registers hold its rows.
+// less time so, and with totals and softmax split where kernels hold the rows.
 std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
                                const LoweredPlan& lowered,
                                const Choices& choices) {
@@ -338,19 +361,23 @@ std::vector<Schedule> MakeFast(const CanonicalPlan& plan, const Target& target,
       for (Schedule& schedule : schedules) schedule.pools_behind = is_early;
     }
   }
-  Tuning first_rows = choices.tuning;
-  first_rows.rows = 0;
-  std::set<int> softmax = SoftmaxOfColumns(schedules.front());
-  while (!softmax.empty()) {
-    const LoweredPlan split = SplitSoftmax(values, softmax);
-    std::vector<Schedule> with = make(split, first_rows);
-    const std::set<int> in_vain = SplitInVain(with.front(), softmax);
-    if (in_vain.empty()) {
-      return choices.tuning.rows == 0 ? with : make(split, choices.tuning);
-    }
-    for (const int result : in_vain) softmax.erase(result);
-  }
-  return schedules;
+  const auto make_first = [&](const LoweredPlan& split) {
+    Tuning first_rows = choices.tuning;
+    first_rows.rows = 0;
+    return make(split, first_rows);
+  };
+  Scheduled chosen = {std::move(values), std::move(schedules)};
+  const auto take = [&](std::optional<Scheduled> split) {
+    if (!split) return;
+    chosen = *std::move(split);
+    if (choices.tuning.rows == 0) return;
+    chosen.schedules = make(chosen.values, choices.tuning);
+  };
+  take(SplitWhereHeld(chosen.values, TotalsOfRows(chosen.values), SplitTotals,
+                      TakenInVain, make_first));
+  take(SplitWhereHeld(chosen.values, SoftmaxOfColumns(chosen.schedules.front()),
+                      SplitSoftmax, SplitInVain, make_first));
+  return std::move(chosen.schedules);
 }
 
 // `schedules`, of `lowered`, or if the models say that it is faster others in

@@ -167,11 +167,15 @@ ScheduleCandidate CandidateOf(const RowCandidate& seen, const Kernel& kernel) {
 
 }  // namespace
 
-std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
+std::vector<ScheduleCandidate> ConvCandidates(const Schedule& schedule,
+                                              const Kernel& kernel,
                                               ConvOptions options) {
+  const LoweredPlan& plan = schedule.lowered;
   ConvSearch search;
   options.search = &search;
-  ChooseConvGeometry(kernel.conv->problem, kernel.demands, options);
+  // That of a chosen tile may have its groups joined, or phases as channels.
+  ChooseConvGeometry(ConvProblemOf(plan, plan.nodes[kernel.group.anchor]),
+                     kernel.demands, options);
   const KnownDevice* const device = FindKnownDevice(options.target);
   std::vector<ScheduleCandidate> candidates;
   for (const ConvLayout& layout : search.Layouts()) {

@@ -10,10 +10,11 @@
 
 namespace kiln {
 
-// The layouts that were tried for the tiles of `kernel`, a convolution on
-// tensor cores: the best tile of each, fastest first, then those of which no
-// tile fits. Searches again, with the `options` of the schedule.
-std::vector<ScheduleCandidate> ConvCandidates(const Kernel& kernel,
+// The layouts that were tried for the tiles of `kernel`, a convolution of
+// `schedule` on tensor cores: the best tile of each, fastest first, then those
+// of which no tile fits. Searches again, with the `options` of the schedule.
+std::vector<ScheduleCandidate> ConvCandidates(const Schedule& schedule,
+                                              const Kernel& kernel,
                                               ConvOptions options);
 
 // Where the statistics of `kernel` could come from correlations: what that

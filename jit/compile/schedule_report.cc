@@ -143,7 +143,7 @@ class Reporting {
   void ExplainConvolution(const Kernel& kernel, KernelReport* report) {
     const ConvOptions options = {plan_.plan.grade, target_, 0, nullptr};
     const std::vector<ScheduleCandidate> candidates =
-        ConvCandidates(kernel, options);
+        ConvCandidates(schedule_, kernel, options);
     report->candidates = Shown(candidates);
     if (const auto other = CorrelationCandidate(schedule_, kernel, options)) {
       Insert(*other, &report->candidates);

@@ -28,6 +28,7 @@ class Rewrites {
   std::vector<std::string> Run() && {
     AddPoolingRewrite();
     AddSoftmaxRewrites();
+    AddTotalRewrites();
     AddPatchRewrites();
     AddConvolutionRewrites();
     AddCallRewrites();
@@ -74,6 +75,25 @@ class Rewrites {
                      ? ", between which registers hold the rows"
                      : "",
                  node.text);
+    }
+  }
+
+  // Of totals that are taken row by row first (split_totals.h).
+  void AddTotalRewrites() {
+    const LoweredPlan whole = Lower(plan_);
+    for (const Node& node : whole.nodes) {
+      if (node.kind != NodeKind::kReduce) continue;
+      const LoweredPlan& plan = schedule_.lowered;
+      const int producer = plan.values[node.results[0]].producer;
+      if (producer < 0 || plan.nodes[producer].kind != NodeKind::kReduce) {
+        continue;
+      }
+      const int input = ValueOf(plan.nodes[producer].operands[0]);
+      if (input < static_cast<int>(whole.values.size())) continue;
+      AddRewrite(
+          "taken row by row first, by the kernel that takes these rows "
+          "through the reduction before: {}",
+          node.text);
     }
   }
 

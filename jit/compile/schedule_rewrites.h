@@ -10,10 +10,9 @@
 namespace kiln {
 
 // What `schedule` does otherwise than `plan` says, one sentence each: pooling
-// moved, or not moved though it could be; softmax split; convolutions computed
-// again, or
-// brought through memory; calls that need less because of their operands'
-// ranges.
+// moved, or not moved though it could be; softmax split; totals taken row by
+// row; convolutions computed again, or brought through memory; calls that need
+// less because of their operands' ranges.
 std::vector<std::string> RewritesOf(const CanonicalPlan& plan,
                                     const Schedule& schedule);
 

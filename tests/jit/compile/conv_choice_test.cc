@@ -348,6 +348,22 @@ TEST(ConvChoiceTest, ReductionsHaveOneImageInABlock) {
   }
 }
 
+// As first layers have them without padding. Each store of a warp would touch
+// two sectors in part: 280 us instead of 103.
+TEST(ConvChoiceTest, RowsOfNoWholeSectorsAreForWarpgroups) {
+  ConvDemands stores;
+  stores.stores = true;
+  for (const Grade grade : {Grade::kFp32, Grade::kTf32}) {
+    for (const int64_t channels : {1, 3, 4}) {
+      const auto geometry =
+          ChooseConvGeometry(Problem(16, channels, 64, 256, 3, 1, 0), stores,
+                             {grade, {"sm_90a", 132}, 0});
+      ASSERT_TRUE(geometry.has_value());
+      EXPECT_TRUE(geometry->has_groups()) << channels;
+    }
+  }
+}
+
 TEST(ConvChoiceTest, AFilterForEachChannelHasNoTile) {
   const auto has_tile = [](const ConvProblem& problem) {
     return ChooseConvGeometry(problem, {}, {Grade::kTf32, kTargets[2], 0})

@@ -278,6 +278,37 @@ TEST(ScheduleReportTest, RowsOfAWarpAndRowsSideBySideAreNamed) {
   EXPECT_TRUE(Find(columns, "columns of a block").chosen);
 }
 
+// Tiles are those of the plan's convolution, also where the chosen one has its
+// groups joined, or phases of its result as channels.
+TEST(ScheduleReportTest, CandidatesAreTheSameWhicheverIsChosen) {
+  const char* const kJoined =
+      "input x: f16[32,128,56,56]\nparam w: f16[128,4,3,3]\n"
+      "y = conv2d(x, w, padding=1, groups=32)\noutput y\n";
+  const char* const kPhases =
+      "input x: f16[16,256,1,1024]\nparam w: f16[256,128,1,16]\n"
+      "c = conv_transpose2d(x, w, stride=[1, 8], padding=[0, 4])\n"
+      "y = relu(c)\noutput y\n";
+  for (const char* text : {kJoined, kPhases}) {
+    const CanonicalPlan plan = *Canonicalize(*ParsePlanText(text));
+    const auto candidates = [&](int rank) {
+      return KernelOf(
+                 ReportSchedules(plan, kH100, {.conv = rank}).variants.at(0),
+                 "kiln_conv")
+          .candidates;
+    };
+    const std::vector<ScheduleCandidate> first = candidates(0);
+    for (const int rank : {1, 5}) {
+      const std::vector<ScheduleCandidate> others = candidates(rank);
+      ASSERT_EQ(others.size(), first.size()) << text << rank;
+      EXPECT_TRUE(others.at(rank).chosen) << text << rank;
+      for (size_t i = 0; i < first.size(); ++i) {
+        EXPECT_EQ(others[i].kind, first[i].kind) << text << rank;
+        EXPECT_EQ(others[i].detail, first[i].detail) << text << rank;
+      }
+    }
+  }
+}
+
 // Every kernel of every plan has its report, and where there was a choice the
 // one that was made is among the candidates.
 TEST(ScheduleReportTest, AnyPlanHasAReport) {
