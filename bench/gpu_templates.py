@@ -491,6 +491,19 @@ PLANS = {
     + "input z: f32[4,7,128,136]\ns = sigmoid(x)\np = mul(s, z)\n"
     + "a = sum(p, dim=[2,3])\nb = logsumexp(s, dim=[2,3])\ny = div(a, b)\n"
     + "output y\n",
+    # The same, of totals, by more blocks than a warp could merge.
+    "rows_chain_totals": "input x: f32[2,1,512,512]\n"
+    + "input z: f32[2,1,512,512]\ns = sigmoid(x)\np = mul(s, z)\n"
+    + "a = sum(p)\nb = sum(s)\nc = sum(z)\nd = add(b, c)\ny = div(a, d)\n"
+    + "output y\n",
+    # A total of rows' softmax, taken of each row first.
+    "rows_then_total": "input x: bf16[700,1000]\n"
+    + "l = logsumexp(x, dim=1, keepdim=true)\nd = sub(x, l)\np = exp(d)\n"
+    + "e = mul(p, d)\ny = sum(e)\noutput y\n",
+    # In parts of whole accesses, of tensors that caches give up.
+    "reduce_whole_parts": "input x: f32[2,4,768,1024]\n"
+    + "input z: f32[2,4,768,1024]\nd = sub(x, z)\ns = mul(d, d)\n"
+    + "y = mean(s)\noutput y\n",
     "rows_chain_kept": "input x: f16[8,40,131,133]\n"
     + "a = amin(x, dim=[2,3], keepdim=true)\n"
     + "b = amax(x, dim=[2,3], keepdim=true)\nr = sub(b, a)\n"

@@ -1,5 +1,7 @@
 // The tiles of a block in the order in which it computes them: one below the
-// other, and where it computes several images, those of one after another.
+// other, and where it goes through several rounds (Spec::kImageStep), of an
+// image each or of a column of tiles (Spec::kWalksColumns), those of one round
+// after another.
 #ifndef KILN_KERNEL_SOURCES_CONV_BLOCK_TILES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_BLOCK_TILES_CUH_
 
@@ -14,7 +16,7 @@ class BlockTiles {
       : block_(number),
         tiles_(Spec::kTilesPerBlock == 1 ? 1 : block_.tiles()) {}
 
-  // With its first image.
+  // In its first round.
   __device__ const ConvBlock<Spec>& block() const { return block_; }
 
   __device__ int Count() const {
@@ -22,7 +24,7 @@ class BlockTiles {
     return images * tiles_;
   }
 
-  // The block with the image of the `number`-th tile, and which of that image's
+  // The block in the round of the `number`-th tile, and which of that round's
   // it is.
   __device__ ConvBlock<Spec> BlockOf(int number) const {
     return Spec::kImageStep > 0 ? block_.InRound(number / tiles_) : block_;

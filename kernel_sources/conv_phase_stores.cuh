@@ -4,7 +4,8 @@
 // pixel lies side by side. Two such lanes give each other half of what they
 // have: of more than two phases one of two pixels, so that each stores two
 // phases of one; of two phases one of two channels, so that each stores both
-// phases of two pixels.
+// phases of two pixels. Where a row or its beginning is odd, numbers are stored
+// one by one.
 #ifndef KILN_KERNEL_SOURCES_CONV_PHASE_STORES_CUH_
 #define KILN_KERNEL_SOURCES_CONV_PHASE_STORES_CUH_
 
@@ -225,6 +226,7 @@ class PhaseStores {
       }
     }
   }
+
   template <typename T>
   static __device__ void StoreAligned(T* to, const float (&numbers)[4]) {
     if constexpr (kAreFoursAligned) {

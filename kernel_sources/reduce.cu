@@ -119,8 +119,8 @@ __device__ void TakeSteps(const typename Spec::Tensors& t, Index output,
   constexpr int kCount = Spec::kVector;
   constexpr int kAtOnce = Spec::kAtOnce;
   constexpr int kStride = Spec::kLanes * kCount;
-  constexpr bool kIsWhole =
-      Spec::kSplits == 1 && kNumSteps<View> % (kAtOnce * kStride) == 0;
+  constexpr long long kTaken = kAtOnce * kStride;
+  constexpr bool kIsWhole = kNumSteps<View> % (kTaken * Spec::kSplits) == 0;
   const bool is_aligned = AreLoadsWhole<Spec>(t);
 #pragma unroll 1
   for (Index step = first; step < end; step += kAtOnce * kStride) {
@@ -296,10 +296,12 @@ __device__ void Reduce(const typename Spec::Tensors& t) {
   using Index = typename Spec::Index;
   using View = typename Spec::View;
   constexpr Index kSteps = kNumSteps<View>;
-  // A multiple of the vector, so that every block begins with a whole one.
-  constexpr Index kSplitVectors = (kSteps + Spec::kSplits * Spec::kVector - 1) /
-                                  (Spec::kSplits * Spec::kVector);
-  constexpr Index kSplitSteps = kSplitVectors * Spec::kVector;
+  // A multiple of the vector, so that every block begins with a whole one; of
+  // rows, with a whole line.
+  constexpr Index kUnit = Spec::kVector * (Spec::kRows ? 8 : 1);
+  constexpr Index kSplitUnits =
+      (kSteps + Spec::kSplits * kUnit - 1) / (Spec::kSplits * kUnit);
+  constexpr Index kSplitSteps = kSplitUnits * kUnit;
   static_assert(Spec::kThreads % Spec::kLanes == 0 &&
                     (Spec::kLanes & (Spec::kLanes - 1)) == 0,
                 "Lanes are a power of two that divides the block.");

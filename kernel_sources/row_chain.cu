@@ -298,8 +298,8 @@ __device__ void RowChain(const typename Spec::Tensors& t) {
   }
 }
 
-// Second kernel where Spec::kSplits: Spec::kCluster neighbouring threads for
-// each row, of which each has a block's states.
+// Second kernel where Spec::kSplits, of Spec::kMergeThreads: Spec::kCluster
+// neighbouring threads for each row, of which each has a block's states.
 template <typename Spec>
 __device__ void MergeChain(const typename Spec::Tensors& t) {
   using Index = typename Spec::Index;
@@ -307,7 +307,7 @@ __device__ void MergeChain(const typename Spec::Tensors& t) {
   const Index row = at / Spec::kCluster;
   const bool is_inside = row < Spec::kRows;
   auto states = StatesInMemory<Spec>(t)[is_inside ? at : at % Spec::kCluster];
-  MergeLanes<Spec::kCluster>(&states);
+  MergeBlock<Spec::kMergeThreads, Spec::kCluster>(at % Spec::kCluster, &states);
   if (!is_inside || at % Spec::kCluster > 0) return;
   typename Spec::Statistics numbers;
   FinishLinks<Spec, 0, Spec::kLinks>(states, &numbers);

@@ -45,7 +45,7 @@ double WarpsSlowed(const ConvProblem& problem, const Target& target) {
 // counts of it, or of all else, where that is less. From 130 tiles of 26 plans
 // of few channels on an H200, measured in what warpgroups are predicted to take
 // there, which is a quarter more than they do.
-constexpr double kCyclesPerStored = 0.52;
+constexpr double kCyclesPerStored = 0.49;
 constexpr double kCyclesPerStoredApart = 1.4;
 constexpr double kShareOfLess = 0.1;
 constexpr int64_t kSectorBytes = 32;

@@ -443,8 +443,8 @@ class GroupTiles {
       if (g.merges_phases() && is_of_registers) continue;
       g.rounds_sums = g.CanRoundSums(demands_);
       g.reads_beside = g.rounds_sums && demands_.reads > 0;
-      // No other tail knows where images lie that are split, nor lines.
       if (g.problem.has_channel_phases()) continue;
+      // No other tail knows where images lie that are split, nor lines.
       const bool is_needed =
           g.problem.split_pixels > 0 || demands_.leaves_lines;
       if (is_needed && !g.rounds_sums) continue;

@@ -94,8 +94,9 @@ std::vector<ConvProblem> JoinedProblems(const ConvProblem& problem);
 // all phases r of a place i read the same pixels, so c s + r are the channels
 // of a filter of K / s taps. Places begin p % s pixels before the result, so
 // that there may be one more of them than the input has pixels. Null for
-// others, for filters of one tap (has_one_tap), and for two phases, which take
-// as long as tiles that have both (three plans on an H200).
+// others, for filters of one tap that have no padding (has_one_tap), and for
+// two phases, which take as long as tiles that have both (three plans on an
+// H200).
 std::optional<ConvProblem> PhasesAsChannels(const ConvProblem& problem);
 
 // Whether a convolution's input may be laid down before it (lay_lines.cu): it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <set>
 #include <vector>
 
@@ -72,6 +73,7 @@ constexpr int64_t kBytesInFlight = 64 * 1024;
 // Of these, as many are enough; else blocks are split, into so many waves.
 constexpr double kFilled = 0.85;
 constexpr int64_t kMaxWaves = 2;
+constexpr double kFilledByWhole = 0.9;  // by splits that have whole accesses
 
 std::vector<bool> ReducedAxes(const Node& node, size_t rank) {
   std::vector<bool> reduced(rank, false);
@@ -141,7 +143,7 @@ class Chooser {
       geometry_.lanes = LanesOfColumn();
     }
     geometry_.threads = std::max(geometry_.threads, geometry_.lanes);
-    geometry_.splits = Splits();
+    geometry_.splits = WholeSplits(Splits());
     geometry_.at_once = AtOnce();
     geometry_.min_blocks = MinBlocks();
     return geometry_;
@@ -307,6 +309,19 @@ class Chooser {
       }
     }
     return static_cast<int>(best);
+  }
+
+  // Of rows rather some less, if each is as many whole accesses of all threads:
+  // then nothing is asked of one.
+  int WholeSplits(int most) const {
+    if (!geometry_.rows()) return most;
+    const int64_t all =
+        int64_t{geometry_.lanes} * geometry_.vector * MostAtOnce();
+    const int fewest = static_cast<int>(std::ceil(kFilledByWhole * most));
+    for (int splits = most; splits >= fewest; --splits) {
+      if (geometry_.view.steps() % (splits * all) == 0) return splits;
+    }
+    return most;
   }
 
   // All of a thread's accesses, if it has not too many: of rows a power of two,

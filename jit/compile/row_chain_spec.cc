@@ -22,7 +22,7 @@ namespace {
 // On a multiprocessor, for which registers must suffice: 128 for each.
 constexpr int kMinThreads = 512;
 constexpr int kMinThreadsOfOnePass = 1024;  // the same where none is kept
-constexpr int kMergeThreads = 128;
+constexpr int kMergeThreads = 256;  // as many as a row has blocks, or more
 constexpr int64_t kWordBytes = 4;
 // Of the states of one pass, for which a thread has registers: of a row, and
 // of each of several that lie side by side.
@@ -398,6 +398,10 @@ class RowChainSpecWriter {
                     "kStreams = {}, kSplits = {};",
                     rows_.kept_bytes > 0, rows_.dynamic_shared_bytes > 0,
                     rows_.streams, rows_.splits));
+    if (rows_.splits) {
+      Constant(fmt::format("static constexpr int kMergeThreads = {};",
+                           kMergeThreads));
+    }
   }
 
   int64_t StateWords(int link) const {

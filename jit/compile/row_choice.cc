@@ -16,8 +16,9 @@ constexpr int64_t kKiB = 1024;
 // What a block may have without asking for more.
 constexpr int64_t kStaticShared = 46 * kKiB;
 constexpr int kAccessBytes = 16;
-constexpr int kMaxCluster = 8;  // what every device with clusters offers
-constexpr int kMaxSplits = 32;  // whose states a warp merges
+constexpr int kMaxCluster = 8;   // what every device with clusters offers
+constexpr int kFewSplits = 32;   // whose states a warp merges
+constexpr int kMaxSplits = 256;  // the same, a block
 constexpr int kWarp = 32;
 constexpr int kMinBlockLanes = 128;
 constexpr int kMaxLanes = 512;
@@ -76,6 +77,7 @@ constexpr int kMaxChainColumns = 4;
 // of all reductions that it has registers for.
 constexpr int kPassBytesInFlight = 64;
 constexpr int kPassValuesInFlight = 48;
+constexpr int kWordBytes = 4;
 constexpr int kChainThreads = 256;
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
@@ -154,7 +156,9 @@ class Choice {
     }
     if (work_.reductions > 1) {
       for (int lanes = 1; lanes <= kMaxLanes; lanes *= 2) TryChain(lanes);
-      const int most = IsOnePass() ? kMaxSplits : arch_ >= 90 ? kMaxCluster : 1;
+      const int most = IsOnePass()   ? MostSplits()
+                       : arch_ >= 90 ? kMaxCluster
+                                     : 1;
       for (int blocks = 2; blocks <= most; blocks *= 2) {
         TryChainOfBlocks(blocks);
       }
@@ -190,6 +194,16 @@ class Choice {
   int HeldBytes() const {
     return *std::max_element(work_.staged_bytes.begin(),
                              work_.staged_bytes.end());
+  }
+
+  // Blocks of a row that is read once: more than kFewSplits only as far as half
+  // of them would leave multiprocessors without two blocks.
+  int MostSplits() const {
+    int most = kFewSplits;
+    while (most < kMaxSplits && 2 * work_.rows * most < 3 * sm_count_) {
+      most *= 2;
+    }
+    return most;
   }
 
   // Several reductions that one pass over the rows is enough for.
@@ -245,8 +259,8 @@ class Choice {
     if (!IsOnePass() || work_.prologue > 3) return AtOnce(true);
     const auto bytes = static_cast<int>(StagedBytes()) * vector_;
     const int for_memory = kPassBytesInFlight / bytes;
-    const int for_registers =
-        kPassValuesInFlight / (vector_ * work_.reductions);
+    const int values = work_.reductions + work_.beside_bytes / kWordBytes;
+    const int for_registers = kPassValuesInFlight / (vector_ * values);
     const auto most = static_cast<unsigned>(
         std::clamp(std::min(for_memory, for_registers), 1, 4));
     return static_cast<int>(std::bit_floor(most));

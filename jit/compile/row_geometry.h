@@ -39,6 +39,9 @@ struct RowWork {
   std::vector<int> staged_bytes;  // of an element of each; the first is the
                                   // one that statistics are taken of
   std::vector<int> stored_bytes;  // of an element of each result
+  // Of an element, of operands that are read as vectors beside it, which others
+  // with the same columns read, too.
+  int beside_bytes = 0;
   bool copies = false;  // one operand is kept as it is: row_places.cuh
   int kept_bytes = 4;   // of an element of what is kept
   // What is kept is the copy, of which statistics' operand is computed again.

@@ -55,6 +55,7 @@ class Weighing {
       }
     }
     work.epilogue = static_cast<int>(joined.epilogue.size());
+    work.beside_bytes = BesideBytes(joined);
     for (KernelGroup group : apart) {
       group.domain = joined.domain;
       for (const int value : StagedOf(group))
@@ -154,6 +155,19 @@ class Weighing {
       }
     }
     return staged;
+  }
+
+  // Of operands with fewer elements, but as many columns.
+  int BesideBytes(const KernelGroup& group) const {
+    const Dims4 domain = AlignDims(group.domain);
+    int bytes = 0;
+    for (const int value : ValuesRead(plan_, group)) {
+      const Dims4 dims = AlignDims(DimsOf(value));
+      if (dims != domain && domain[3] > 1 && dims[3] == domain[3]) {
+        bytes += BytesOf(value);
+      }
+    }
+    return bytes;
   }
 
   // What stays on the chip: the one operand that the statistics are computed

@@ -18,9 +18,11 @@ bool ReadsWholeLines(const ReduceGeometry& geometry) {
          (!geometry.rows() && geometry.view.run() >= kFewestSingles);
 }
 
-bool IsLarge(const TensorDesc& desc) {
-  return NumElements(desc.dims) * ElementSize(desc.dtype) >= kStreamedBytes;
+int64_t BytesOf(const TensorDesc& desc) {
+  return NumElements(desc.dims) * ElementSize(desc.dtype);
 }
+
+bool IsLarge(const TensorDesc& desc) { return BytesOf(desc) >= kStreamedBytes; }
 
 // Whether `kernel` reads `value`, under whatever name, or copies it: a kernel
 // that only copies has no nodes.
@@ -51,7 +53,27 @@ bool AreStreamed(const Schedule& schedule, const Kernel& kernel,
   });
 }
 
-// The same of a single one: two streams at once of a reduction lose.
+// Whether a reduction gains by it. Not where far more is read than caches hold,
+// unless it is columns of 16 bits: on an H200 two tensors of 50 to 200 MB
+// together take 3 to 14 % less so, 1 GB, of one or two, 4 to 6 % more, and 537
+// MB of such columns 140 us instead of 168.
+bool StreamsReduced(const Schedule& schedule, const Kernel& kernel) {
+  constexpr int64_t kMostBytes = int64_t{256} << 20;
+  const LoweredPlan& plan = schedule.lowered;
+  const std::set<int> values = WholeValuesReduced(plan, kernel.group);
+  int64_t bytes = 0;
+  bool are_halves = true;
+  for (const int value : values) {
+    const TensorDesc& desc = plan.values[value].desc;
+    bytes += BytesOf(desc);
+    are_halves &= ElementSize(desc.dtype) == 2;
+  }
+  const bool are_columns = !kernel.reduce->rows() && are_halves;
+  return !values.empty() && (are_columns || bytes <= kMostBytes) &&
+         AreStreamed(schedule, kernel, values);
+}
+
+// The same of a single one: beside others it loses.
 bool IsStreamed(const Schedule& schedule, const Kernel& kernel,
                 const std::set<int>& values) {
   return values.size() == 1 && AreStreamed(schedule, kernel, values);
@@ -74,8 +96,7 @@ void StreamReads(Schedule* schedule) {
   for (Kernel& kernel : schedule->kernels) {
     const KernelGroup& group = kernel.group;
     if (kernel.reduce.has_value() && ReadsWholeLines(*kernel.reduce)) {
-      kernel.reduce->streams =
-          IsStreamed(*schedule, kernel, WholeValuesReduced(plan, group));
+      kernel.reduce->streams = StreamsReduced(*schedule, kernel);
     }
     if (!kernel.rows.has_value() || !EndsInNumbersOfRows(plan, kernel))
       continue;

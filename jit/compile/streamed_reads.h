@@ -6,10 +6,10 @@
 namespace kiln {
 
 // Lets reductions, and rows of which nothing is left but a reduction, load
-// their one tensor so that caches give it up first, where it is large and no
-// other kernel reads it: to keep it would cost what caches hold for others. Of
-// two tensors at once, or where results as large are written, that does not pay
-// (docs/kernel-notes, "What a reduction waits for").
+// their tensors so that caches give them up first, where these are large and no
+// other kernel reads them: to keep them would cost what caches hold for others.
+// Of several tensors that are very large, or where results as large are
+// written, that does not pay (docs/kernel-notes, "What a reduction waits for").
 void StreamReads(Schedule* schedule);
 
 }  // namespace kiln

@@ -49,6 +49,9 @@ _KERNELS = {
     "rows_chain": "kiln_row_chain", "rows_chain_images": "kiln_row_chain",
     "rows_chain_kept": "kiln_row_chain", "rows_chain_nested": "kiln_row_chain",
     "rows_chain_splits": "kiln_row_chain",
+    "rows_chain_totals": "kiln_row_chain",
+    "rows_then_total": "kiln_row_warp_chain",
+    "reduce_whole_parts": "kiln_reduce",
     "rows_warp_chain": "kiln_row_warp_chain",
     "rows_warps_chain": "kiln_row_warp_chain",
     "rows_variance": "kiln_row_block",
@@ -90,6 +93,8 @@ class GpuTemplatesScheduleTest(unittest.TestCase):
                         self.assertIn("clusters", chosen[0])
                     if name == "rows_chain_splits":
                         self.assertIn("all reductions in", chosen[0])
+                    if name == "rows_chain_totals":
+                        self.assertEqual("all reductions in 128", chosen[0])
                     for start, reason in _REASONS.items():
                         if name.startswith(start):
                             self.assertTrue(any(reason in kernel["why"]

@@ -189,6 +189,11 @@ std::vector<TemplatePlan> PlainPlans() {
       {"reduce_all", "reduce.cu",
        "input x: f32[700000]\ny = sum(x)\noutput y\n"},
       // The differences are computed by each kernel that needs them.
+      // In 16 parts of whole accesses, where they are shared by so many blocks.
+      {"reduce_whole_parts", "reduce.cu",
+       "input x: f32[2,2,128,256]\ninput z: f32[2,2,128,256]\nd = sub(x, z)\n"
+       "s = mul(d, d)\ny = mean(s)\noutput y\n",
+       "sm_90a/8"},
       Tuned({"reduce_channels_twice", "reduce.cu",
              "input x: f16[4,6,28,28]\nm = mean(x, dim=[0,2,3], keepdim=true)\n"
              "d = sub(x, m)\nq = mul(d, d)\n"

@@ -187,6 +187,15 @@ std::vector<TemplatePlan> RowPlans() {
        "a = sum(s, dim=[2,3])\nb = sum(z, dim=[2,3])\nc = add(a, b)\n"
        "e = add(c, 1)\ny = div(i, e)\noutput y\n",
        "sm_90a/8"},
+      // By more blocks than a warp could merge.
+      {"rows_chain_totals", "row_chain.cu",
+       "input x: f32[2,1,256,256]\ninput z: f32[2,1,256,256]\n"
+       "s = sigmoid(x)\np = mul(s, z)\na = sum(p)\nb = sum(s)\nc = sum(z)\n"
+       "d = add(b, c)\ny = div(a, d)\noutput y\noutput b\n"},
+      // A total, taken of each row first.
+      {"rows_then_total", "row_warp_chain.cu",
+       "input x: f16[90,1000]\nl = logsumexp(x, dim=1, keepdim=true)\n"
+       "d = sub(x, l)\np = exp(d)\ne = mul(p, d)\ny = sum(e)\noutput y\n"},
       {"rows_chain_one_pass_f16", "row_chain.cu",
        "input x: f16[60,20000]\nm = mean(x, dim=1)\na = amax(x, dim=1)\n"
        "b = amin(x, dim=1)\nd = sub(a, b)\ny = div(m, d)\noutput y\n",

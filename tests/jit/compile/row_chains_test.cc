@@ -163,8 +163,13 @@ TEST(RowChainsTest, WhatOneKernelComputesAnywayStaysThere) {
       "d = sub(x, m)\nq = mul(d, d)\ny = mean(q, dim=[2,3])\noutput y\n"));
 }
 
-TEST(RowChainsTest, FewRowsStayApart) {
-  EXPECT_FALSE(HasChain(Cosine("2,4000000")));
+// Those that are read once, as totals are, have up to 256 blocks each.
+TEST(RowChainsTest, FewRowsHaveManyBlocks) {
+  const Schedule schedule = Fastest(Cosine("1,4194304"));
+  ASSERT_EQ(Chains(schedule).size(), 1u);
+  EXPECT_TRUE(Chains(schedule)[0]->rows->splits);
+  EXPECT_EQ(Chains(schedule)[0]->rows->cluster, 256);
+  EXPECT_FALSE(HasChain(Cosine("1,4000003"))) << "parts would not be alike";
 }
 
 // A row of 400 kB, and norms of 295 kB in rows of 590: blocks of a cluster
