@@ -121,6 +121,8 @@ __device__ void TakeSteps(const typename Spec::Tensors& t, Index output,
   constexpr int kStride = Spec::kLanes * kCount;
   constexpr long long kTaken = kAtOnce * kStride;
   constexpr bool kIsWhole = kNumSteps<View> % (kTaken * Spec::kSplits) == 0;
+  static_assert(Spec::kSplits == 1 || Spec::kLanes % 8 == 0,
+                "Parts of whole accesses are whole lines.");
   const bool is_aligned = AreLoadsWhole<Spec>(t);
 #pragma unroll 1
   for (Index step = first; step < end; step += kAtOnce * kStride) {
