@@ -58,7 +58,8 @@ int CountLayouts(const CanonicalPlan& plan, const Target& target,
   int most = 0;
   for (const Kernel& kernel : schedule.kernels) {
     if (!kernel.conv || !kernel.computes()) continue;
-    most = std::max(most, CountFitting(ConvCandidates(schedule, kernel, options)));
+    most =
+        std::max(most, CountFitting(ConvCandidates(schedule, kernel, options)));
   }
   return most;
 }

@@ -74,10 +74,10 @@ TEST(SplitTotalsTest, OthersStayWhole) {
 
 // As of masks, whose channels lie side by side.
 TEST(SplitTotalsTest, RowsMayLieSideBySide) {
-  const Schedule schedule =
-      Fastest("input x: f32[16,21,256,256]\ninput t: f32[16,21,256,256]\n"
-              "p = softmax(x, dim=1)\nd = sub(p, t)\ns = mul(d, d)\n"
-              "y = mean(s)\noutput y\n");
+  const Schedule schedule = Fastest(
+      "input x: f32[16,21,256,256]\ninput t: f32[16,21,256,256]\n"
+      "p = softmax(x, dim=1)\nd = sub(p, t)\ns = mul(d, d)\n"
+      "y = mean(s)\noutput y\n");
   EXPECT_THAT(SourceFilesOf(schedule),
               ElementsAre("row_warp_chain.cu", "reduce.cu"));
 }
